@@ -1,0 +1,121 @@
+#include "base/options.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+namespace fallow {
+namespace {
+
+std::string_view trim(std::string_view s) noexcept {
+  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
+  while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
+  return s;
+}
+
+bool parse_flag(std::string_view s, bool& value) noexcept {
+  if (s == "1" || s == "true" || s == "yes" || s == "on") return value = true, true;
+  if (s == "0" || s == "false" || s == "no" || s == "off" || s.empty()) return value = false, true;
+  return false;
+}
+
+bool parse_count(std::string_view s, std::uint32_t lo, std::uint32_t hi, std::uint32_t& value) noexcept {
+  std::uint32_t v = 0;
+  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
+  if (error != std::errc() || end != s.data() + s.size() || v < lo || v > hi) return false;
+  value = v;
+  return true;
+}
+
+template <class E, std::size_t N>
+bool parse_choice(std::string_view s, const std::array<std::pair<std::string_view, E>, N>& choices, E& value) noexcept {
+  for (const auto& [name, v] : choices) {
+    if (s == name) return value = v, true;
+  }
+  return false;
+}
+
+constexpr std::array kModes{std::pair{std::string_view("spin"), WaitMode::spin}, std::pair{std::string_view("yield"), WaitMode::yield},
+                            std::pair{std::string_view("sleep"), WaitMode::sleep}, std::pair{std::string_view("auto"), WaitMode::automatic}};
+constexpr std::array kClocks{std::pair{std::string_view("auto"), ClockSource::automatic}, std::pair{std::string_view("tsc"), ClockSource::tsc},
+                             std::pair{std::string_view("monotonic"), ClockSource::monotonic}};
+constexpr std::array kHooks{std::pair{std::string_view("auto"), HookChoice::automatic}, std::pair{std::string_view("off"), HookChoice::off}};
+
+constexpr double kLargestSlowdown = 1.0;  // 100 %: more than twice the run time saves nobody energy
+
+constexpr OptionInfo kTable[] = {
+    {"mode", "choice", "auto", "spin|yield|sleep|auto",
+     "How a rank waits inside MPI: spin as the library does, yield the core between polls, sleep at once, or decide per call site.", false,
+     [](Options& o, std::string_view s) { return parse_choice(s, kModes, o.mode); }},
+    {"slowdown", "fraction", "1%", "",
+     "Slowdown that is acceptable, as a share of the run time; the auto mode holds every rank to it.", false,
+     [](Options& o, std::string_view s) { return parse_fraction(s, o.slowdown) && o.slowdown <= kLargestSlowdown; }},
+    {"wake", "flag", "1", "", "Ranks on one node wake each other from sleep when they send.", false,
+     [](Options& o, std::string_view s) { return parse_flag(s, o.wake); }},
+    {"hook", "choice", "auto", "auto|off", "Sleep inside the MPI library's own idle hook, where it has one.", false,
+     [](Options& o, std::string_view s) { return parse_choice(s, kHooks, o.hook); }},
+    {"clock", "choice", "auto", "auto|tsc|monotonic", "Time stamps from the time stamp counter, or from clock_gettime.", false,
+     [](Options& o, std::string_view s) { return parse_choice(s, kClocks, o.clock); }},
+    {"ring_events", "count", "16384", "16..16777216", "Calls kept per thread for the timeline, 48 bytes each.", false,
+     [](Options& o, std::string_view s) { return parse_count(s, 16, 16777216, o.ring_events); }},
+    {"site_slots", "count", "1024", "16..65536", "Call sites told apart per thread, 104 bytes each; the rest is summed up.", false,
+     [](Options& o, std::string_view s) { return parse_count(s, 16, 65536, o.site_slots); }},
+    {"off", "flag", "0", "", "Load, but leave the program entirely alone.", false,
+     [](Options& o, std::string_view s) { return parse_flag(s, o.off); }},
+    {"verbose", "flag", "0", "", "Each rank says on stderr what it found and does.", false,
+     [](Options& o, std::string_view s) { return parse_flag(s, o.verbose); }},
+    {"dir", "path", "", "", "Run directory; set by `fallow run`.", true,
+     [](Options& o, std::string_view s) { return o.dir = s, true; }},
+    {"run_id", "text", "", "", "Name of the run's shared memory; set by `fallow run`.", true,
+     [](Options& o, std::string_view s) { return o.run_id = s, s.find('/') == std::string_view::npos && s.size() <= 100; }},
+    {"preload_original", "text", "", "", "LD_PRELOAD as it was before; set by `fallow run`.", true,
+     [](Options& o, std::string_view s) { return o.preload_original = s, true; }},
+};
+
+}  // namespace
+
+std::span<const OptionInfo> option_table() noexcept { return kTable; }
+
+bool parse_fraction(std::string_view text, double& value) noexcept {
+  text = trim(text);
+  double scale = 1.0;
+  if (!text.empty() && text.back() == '%') {
+    scale = 0.01;
+    text = trim(text.substr(0, text.size() - 1));
+  }
+  double v = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(v) || v < 0) return false;
+  value = v * scale;
+  return true;
+}
+
+std::string set_option(Options& options, std::string_view name, std::string_view text) {
+  for (const OptionInfo& row : kTable) {
+    if (name != row.name) continue;
+    Options changed = options;
+    if (row.parse(changed, trim(text))) {
+      options = std::move(changed);
+      return {};
+    }
+    std::string message = std::string(name) + " = '" + std::string(text) + "' is not a " + row.type;
+    if (*row.values != 0) message += std::string(" (") + row.values + ")";
+    return message + "; the default " + (*row.default_value != 0 ? row.default_value : "(empty)") + " is used";
+  }
+  return std::string(name) + " is not an option";
+}
+
+Options options_from_environment(std::vector<std::string>& problems) {
+  Options options;
+  for (const OptionInfo& row : kTable) {
+    std::string variable = "FALLOW_";
+    for (const char* c = row.name; *c != 0; ++c) variable += static_cast<char>(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+    const char* text = std::getenv(variable.c_str());
+    if (text == nullptr) continue;
+    if (std::string problem = set_option(options, row.name, text); !problem.empty()) problems.push_back("FALLOW_" + problem);
+  }
+  return options;
+}
+
+}  // namespace fallow

@@ -1,0 +1,55 @@
+// The one table of options. `fallow run` flags, FALLOW_* variables, configuration files and the generated
+// reference all come from it; options_from_environment() holds the project's only getenv.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fallow {
+
+enum class WaitMode : std::uint32_t { spin = 0, yield = 1, sleep = 2, automatic = 3 };
+enum class ClockSource : std::uint32_t { automatic = 0, tsc = 1, monotonic = 2 };
+enum class HookChoice : std::uint32_t { automatic = 0, off = 1 };
+
+struct Options {
+  bool off = false;
+  bool verbose = false;
+  WaitMode mode = WaitMode::automatic;
+  double slowdown = 0.01;             ///< accepted slowdown, fraction of the run time
+  std::string dir;                    ///< run directory; empty: no record is written
+  std::string run_id;                 ///< names this run's shared memory
+  std::uint32_t ring_events = 16384;  ///< events kept per thread
+  std::uint32_t site_slots = 1024;    ///< call sites kept per thread
+  ClockSource clock = ClockSource::automatic;
+  HookChoice hook = HookChoice::automatic;
+  bool wake = true;                   ///< ranks of a node wake each other
+  std::string preload_original;       ///< LD_PRELOAD as it was before `fallow run`
+};
+
+/// One row of the table.
+struct OptionInfo {
+  const char* name;           ///< "slowdown": --slowdown, FALLOW_SLOWDOWN, slowdown = ...
+  const char* type;           ///< "flag", "choice", "fraction", "count", "path", "text"
+  const char* default_value;
+  const char* values;         ///< for a choice, "a|b|c"; for a count, "min..max"; else ""
+  const char* help;           ///< one sentence
+  bool internal;              ///< set by `fallow run` itself, not by users
+  /// Parses `text` into `options`; false if the text is not acceptable.
+  bool (*parse)(Options& options, std::string_view text);
+};
+
+std::span<const OptionInfo> option_table() noexcept;
+
+/// Sets one option by name. Returns an empty string, or what is wrong in one line.
+std::string set_option(Options& options, std::string_view name, std::string_view text);
+
+/// Reads every FALLOW_<NAME> variable. What cannot be read keeps its default and adds a line to `problems`.
+Options options_from_environment(std::vector<std::string>& problems);
+
+/// Number of a text such as "1%", "0.01", "5 %"; negative or malformed: false.
+bool parse_fraction(std::string_view text, double& value) noexcept;
+
+}  // namespace fallow

@@ -1,0 +1,62 @@
+#include "base/options.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+
+namespace fallow {
+namespace {
+
+TEST(Options, FractionsAcceptPercentAndPlainNumbers) {
+  double v = -1;
+  EXPECT_TRUE(parse_fraction("1%", v));
+  EXPECT_DOUBLE_EQ(v, 0.01);
+  EXPECT_TRUE(parse_fraction(" 2.5 % ", v));
+  EXPECT_DOUBLE_EQ(v, 0.025);
+  EXPECT_TRUE(parse_fraction("0.03", v));
+  EXPECT_DOUBLE_EQ(v, 0.03);
+  for (const char* bad : {"", "%", "-1%", "1%%", "nan", "inf", "one", "0x1"}) EXPECT_FALSE(parse_fraction(bad, v)) << bad;
+}
+
+TEST(Options, BadValueKeepsTheOldOneAndSaysWhatIsAccepted) {
+  Options o;
+  const std::string problem = set_option(o, "mode", "snooze");
+  EXPECT_NE(problem.find("spin|yield|sleep|auto"), std::string::npos) << problem;
+  EXPECT_EQ(o.mode, WaitMode::automatic);
+  EXPECT_FALSE(set_option(o, "slowdown", "250%").empty());
+  EXPECT_DOUBLE_EQ(o.slowdown, 0.01);
+  EXPECT_FALSE(set_option(o, "ring_events", "3").empty());
+  EXPECT_EQ(o.ring_events, 16384u);
+  EXPECT_FALSE(set_option(o, "no_such", "1").empty());
+}
+
+TEST(Options, EveryDefaultInTheTableParsesAndIsTheDefault) {
+  std::set<std::string> names;
+  for (const OptionInfo& row : option_table()) {
+    EXPECT_TRUE(names.insert(row.name).second) << row.name;
+    Options o;
+    EXPECT_TRUE(row.parse(o, row.default_value)) << row.name;
+    EXPECT_EQ(o.mode, Options{}.mode);
+    EXPECT_DOUBLE_EQ(o.slowdown, Options{}.slowdown);
+    EXPECT_EQ(o.ring_events, Options{}.ring_events);
+    EXPECT_EQ(o.wake, Options{}.wake);
+    EXPECT_GT(std::string(row.help).size(), 10u);
+  }
+}
+
+TEST(Options, EnvironmentIsReadAndProblemsAreCollected) {
+  setenv("FALLOW_MODE", "sleep", 1);
+  setenv("FALLOW_SLOWDOWN", "lots", 1);
+  std::vector<std::string> problems;
+  const Options o = options_from_environment(problems);
+  unsetenv("FALLOW_MODE");
+  unsetenv("FALLOW_SLOWDOWN");
+  EXPECT_EQ(o.mode, WaitMode::sleep);
+  EXPECT_DOUBLE_EQ(o.slowdown, 0.01);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_NE(problems[0].find("FALLOW_slowdown"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fallow
