@@ -1,0 +1,107 @@
+// Reads the file in which a rank keeps its profile (rank_file.hpp), also while the rank still runs and after
+// it was killed. Nothing in the file is trusted: every size, index and string is checked before use, and a
+// file that cannot be read is refused with the offset and the reason.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.hpp"
+#include "trace/rank_file.hpp"
+
+namespace fallow::trace {
+
+/// Why a rank file was refused. `what()` reads "FILE: at offset N: reason".
+class RankFileError : public std::runtime_error {
+ public:
+  RankFileError(std::string_view file, std::uint64_t offset, std::string_view reason);
+  std::uint64_t offset() const noexcept { return offset_; }
+  const std::string& reason() const noexcept { return reason_; }
+
+ private:
+  std::uint64_t offset_;
+  std::string reason_;
+};
+
+/// Where bytes come from: a file, or memory in tests. `read` fills `out` completely or returns false.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  virtual std::uint64_t size() const = 0;
+  virtual bool read(std::uint64_t offset, std::span<std::byte> out) const = 0;
+};
+
+/// A private copy of one thread's block, so that a writer that is still running cannot change it.
+class ThreadBlock {
+ public:
+  ThreadBlock(const RankHeader& header, std::vector<std::byte> bytes);
+
+  const ThreadCounters& counters() const noexcept { return counters_; }
+  std::span<const OpStats> ops() const noexcept { return ops_; }
+
+  /// Call sites in use whose function and module indices are valid; `slot` is what Event::site refers to.
+  struct Site {
+    std::uint32_t slot;
+    SiteStats stats;
+  };
+  const std::vector<Site>& sites() const noexcept { return sites_; }
+
+  /// The last events, oldest first, at most `limit` of them. Events that are out of order or name an
+  /// unknown function (torn by a kill, or damaged) are left out and counted by `events_skipped`.
+  std::vector<Event> events(std::size_t limit) const;
+  std::uint64_t events_skipped() const noexcept { return skipped_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+  ThreadCounters counters_{};
+  std::vector<OpStats> ops_;
+  std::vector<Site> sites_;
+  std::size_t ring_offset_ = 0;
+  std::uint32_t ring_events_ = 0;
+  std::uint32_t op_slots_ = 0;
+  std::uint64_t start_ = 0;
+  mutable std::uint64_t skipped_ = 0;
+};
+
+/// One opened rank file. Not thread-safe; blocks are read when asked for.
+class RankReader {
+ public:
+  /// Opens `path`; throws RankFileError if it is missing, not regular, truncated or not a valid rank file.
+  static RankReader open(const std::string& path);
+  /// The same from any source; `name` stands for it in errors.
+  RankReader(std::unique_ptr<ByteSource> source, std::string name);
+
+  const RankHeader& header() const noexcept { return *header_; }
+  const std::string& name() const noexcept { return name_; }
+  std::uint32_t block_count() const noexcept { return header_->blocks_used; }
+  /// Reads block `index` (< block_count()); throws RankFileError if the source ends inside it.
+  ThreadBlock block(std::uint32_t index) const;
+
+  /// A duration in ticks of this rank's clock, in seconds.
+  Seconds seconds(std::uint64_t ticks) const noexcept;
+  /// A point in time of this rank's clock, as nanoseconds since the epoch.
+  Nanoseconds wall_time(std::uint64_t tick) const noexcept;
+
+ private:
+  [[noreturn]] void refuse(std::uint64_t offset, const std::string& reason) const;
+  void check_sizes() const;
+  void check_values() const;
+
+  std::unique_ptr<ByteSource> source_;
+  std::string name_;
+  std::unique_ptr<RankHeader> header_;
+};
+
+/// The text in a fixed-size field that may lack its final zero.
+template <std::size_t N>
+std::string_view field_text(const char (&field)[N]) noexcept {
+  const std::string_view all(field, N);
+  return all.substr(0, all.find('\0'));
+}
+
+}  // namespace fallow::trace
