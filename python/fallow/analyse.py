@@ -1,0 +1,209 @@
+"""From a run directory to a report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fallow import energy, histogram, ranks, rundir, sites, timeline
+from fallow.errors import UserError
+from fallow.model import (
+    SCHEMA,
+    VERSION,
+    Health,
+    HistogramReport,
+    RankReport,
+    Report,
+    Residency,
+    Run,
+    Totals,
+    UnreadableFile,
+)
+
+if TYPE_CHECKING:
+    from fallow import _native
+
+
+def _sum_residency(parts: Iterable[_native.ThreadDict]) -> Residency:
+    threads = list(parts)
+    return Residency(
+        computing_s=sum(t["computing_s"] for t in threads),
+        transfer_s=sum(t["transfer_s"] for t in threads),
+        wait_awake_s=sum(t["wait_awake_s"] for t in threads),
+        wait_asleep_s=sum(t["wait_asleep_s"] for t in threads),
+        io_s=sum(t["io_s"] for t in threads),
+    )
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 0.0
+
+
+def _end(rank: _native.RankDict, over: bool) -> str:
+    """How a rank ended: a file that says "running" after the run was left by a rank that was killed."""
+    return "unfinished" if over and rank["end"] == "running" else rank["end"]
+
+
+def _rank(rank: _native.RankDict, over: bool) -> RankReport:
+    threads = rank["threads"]
+    residency = _sum_residency(threads)
+    delay = sum(t["wake_delay_s"] for t in threads)
+    return RankReport(
+        rank=rank["rank"],
+        host=rank["host"],
+        pid=rank["pid"],
+        family=rank["family"],
+        mode=rank["mode"],
+        hook=rank["hook"],
+        end=_end(rank, over),
+        last_state=rank["state"],
+        threads=len(threads),
+        calls=sum(t["calls"] for t in threads),
+        core_time_s=residency.total_s,
+        residency=residency,
+        mpi_share=_share(residency.mpi_s, residency.total_s),
+        wake_delay_s=delay,
+        wake_delay_share=_share(delay, residency.total_s),
+        sleeps=sum(t["sleeps"] for t in threads),
+        cpu_user_s=rank["cpu_user_s"],
+        cpu_system_s=rank["cpu_system_s"],
+        switches_voluntary=rank["switches_voluntary"],
+        switches_involuntary=rank["switches_involuntary"],
+        sent_bytes=sum(t["sent_bytes"] for t in threads),
+        received_bytes=sum(t["received_bytes"] for t in threads),
+    )
+
+
+def _totals(read: list[_native.RankDict], rows: list[RankReport], run_time_s: float) -> Totals:
+    threads = [t for rank in read for t in rank["threads"]]
+    residency = _sum_residency(threads)
+    delay = sum(row.wake_delay_s for row in rows)
+    return Totals(
+        run_time_s=run_time_s,
+        ranks=len(rows),
+        threads=len(threads),
+        calls=sum(row.calls for row in rows),
+        core_time_s=residency.total_s,
+        residency=residency,
+        mpi_share=_share(residency.mpi_s, residency.total_s),
+        wait_asleep_share=_share(residency.wait_asleep_s, residency.wait_s),
+        wake_delay_s=delay,
+        wake_delay_share=_share(delay, residency.total_s),
+        wake_delay_share_worst=max((row.wake_delay_share for row in rows), default=0.0),
+        slowdown_budget=max((rank["slowdown_budget"] for rank in read), default=0.0),
+        sleeps=sum(row.sleeps for row in rows),
+        wakes_by_peer=sum(t["wakes_by_peer"] for t in threads),
+        wakes_sent=sum(t["wakes_sent"] for t in threads),
+        wake_send_s=sum(t["wake_send_s"] for t in threads),
+        cpu_ranks_s=sum(row.cpu_user_s + row.cpu_system_s for row in rows),
+        sent_bytes=sum(row.sent_bytes for row in rows),
+        received_bytes=sum(row.received_bytes for row in rows),
+    )
+
+
+def _health(found: ranks.Ranks, notes: list[str]) -> Health:
+    unfinished = [rank["rank"] for rank in found.read if rank["end"] != "finalized"]
+    return Health(
+        ranks_expected=found.expected,
+        ranks_read=len(found.read),
+        ranks_unfinished=unfinished,
+        unreadable=[UnreadableFile(u.file, u.reason) for u in found.unreadable],
+        events_skipped=sum(t["events_skipped"] for rank in found.read for t in rank["threads"]),
+        threads_dropped=sum(rank["threads_dropped"] for rank in found.read),
+        notes=notes,
+    )
+
+
+def _unique(values: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(values))
+
+
+def _run(directory: Path, info: rundir.RunInfo | None, read: list[_native.RankDict]) -> Run:
+    first = min((rank["start_ns"] for rank in read), default=0)
+    last = max((max([rank["last_ns"], *(t["last_ns"] for t in rank["threads"])]) for rank in read), default=first)
+    seen = (last - first) * 1e-9
+    started = time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(first / 1e9)) if info is None else info.started
+    return Run(
+        directory=str(directory),
+        run_id=info.run_id if info else "",
+        command=info.command if info else [],
+        program=read[0]["program"] if read else "",
+        started=started,
+        host=info.host if info else (read[0]["host"] if read else ""),
+        run_time_s=info.run_time_s if info and info.run_time_s is not None else seen,
+        exit_status=info.exit_status if info else None,
+        signal=info.signal if info else None,
+        cpu_user_s=info.cpu_user_s if info else None,
+        cpu_system_s=info.cpu_system_s if info else None,
+        other_busy_s=info.other_busy_s if info else None,
+        stolen_s=info.stolen_s if info else None,
+        mpi=read[0]["mpi_version"].splitlines()[0].strip(" ,") if read and read[0]["mpi_version"] else "",
+        families=_unique(rank["family"] for rank in read),
+        modes=_unique(rank["mode"] for rank in read),
+        hosts=_unique(rank["host"] for rank in read),
+        options=info.options if info else {},
+        fallow_version=info.fallow_version if info else "",
+    )
+
+
+def _histogram(read: list[_native.RankDict], which: str) -> HistogramReport:
+    total: list[list[float]] = []
+    for rank in read:
+        for thread in rank["threads"]:
+            one = thread["gaps"] if which == "gaps" else thread["waits"]
+            if not total:
+                total = [[0.0, 0.0] for _ in one["count"]]
+            histogram.add(total, one["count"], one["time_s"])
+    return histogram.report(total)
+
+
+def _info(directory: Path, notes: list[str]) -> rundir.RunInfo | None:
+    try:
+        info = rundir.read_run(directory)
+    except UserError as error:
+        notes.append(str(error))
+        return None
+    if info.run_time_s is None:
+        notes.append("the launcher was killed or is still running; the run time is the ranks'")
+    if not info.with_fallow:
+        notes.append("this run was made without Fallow")
+    return info
+
+
+def load(directory: Path) -> Report:
+    """The report of a run directory; UserError where nothing in it can be read."""
+    if not directory.is_dir():
+        raise UserError(f"{directory}: no such run directory")
+    try:
+        paths = ranks.files(directory)
+    except OSError as error:
+        raise UserError(f"{directory}: {error.strerror}") from None
+    found = ranks.load(paths, timeline.events_per_thread(len(paths)))
+    if not found.read:
+        reasons = "".join(f"\n  {u.file}: {u.reason}" for u in found.unreadable)
+        hint = reasons or ": no rank recorded anything; did the command start an MPI program?"
+        raise UserError(f"{directory}: nothing to report{hint}")
+    notes: list[str] = []
+    info = _info(directory, notes)
+    run = _run(directory, info, found.read)
+    over = info is not None and info.run_time_s is not None
+    rows = [_rank(rank, over) for rank in found.read]
+    totals = _totals(found.read, rows, run.run_time_s)
+    shown, left_out = sites.build(found.read)
+    return Report(
+        schema=SCHEMA,
+        version=VERSION,
+        run=run,
+        health=_health(found, notes),
+        totals=totals,
+        energy=energy.build(directory, run, rows, notes),
+        ranks=rows,
+        functions=sites.functions(found.read),
+        sites=shown,
+        sites_left_out=left_out,
+        gaps=_histogram(found.read, "gaps"),
+        waits=_histogram(found.read, "waits"),
+        timeline=timeline.build(found.read),
+    )

@@ -1,0 +1,65 @@
+"""The command `fallow`: parses, calls the library, prints."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from fallow import __version__, cli_config, cli_report, cli_run
+from fallow.errors import UserError
+
+_DESCRIPTION = "Makes MPI programs use less energy without changing them."
+_EPILOG = """\
+examples:
+  fallow run -- mpirun -n 4 ./app            run under Fallow, get a short summary and a record
+  fallow run --compare 5 -- mpirun -n 4 ./app
+                                             with and without, 5 times each, alternating
+  fallow report                              the newest record here, in the terminal
+  fallow report RUN --html                   one page with everything, opens without a network
+  fallow report RUN RUN2                     two runs side by side
+  fallow doctor                              meters, controls and MPIs found on this machine
+
+Any launcher will do: mpirun, mpiexec, srun, a script, or the program itself.
+'fallow COMMAND --help' explains each command."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(
+        prog="fallow", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    top.add_argument("--version", action="version", version=f"fallow {__version__}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for part in (cli_run, cli_report, cli_config):
+        part.add_parser(commands)
+    return top
+
+
+def _split(argv: Sequence[str]) -> tuple[list[str], list[str] | None]:
+    """What is Fallow's and what follows the first --, if there is one."""
+    if "--" not in argv:
+        return list(argv), None
+    at = list(argv).index("--")
+    return list(argv[:at]), list(argv[at + 1 :])
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; returns the exit status."""
+    ours, command = _split(sys.argv[1:] if argv is None else argv)
+    try:
+        arguments = parser().parse_args(ours)
+        if command is not None:
+            arguments.command = [*getattr(arguments, "command", []), *command]
+        status: int = arguments.action(arguments)
+        sys.stdout.flush()
+    except UserError as error:
+        print(f"fallow: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    return status

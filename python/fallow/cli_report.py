@@ -1,0 +1,65 @@
+"""`fallow report`: what a run did, in the terminal, as JSON or as a page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from fallow import analyse, report_json, report_text
+from fallow.errors import UserError
+from fallow.model import Report
+from fallow.text import Style
+
+_EPILOG = """\
+examples:
+  fallow report                       the newest run in this directory
+  fallow report RUN --html            writes RUN/report.html, one file that opens without a network
+  fallow report RUN RUN2 --html both.html
+                                      two runs side by side
+  fallow report RUN --json | jq .totals
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command."""
+    p = commands.add_parser(
+        "report",
+        help="show what a run did and saved",
+        description="Shows what a run did and saved: time, waits, energy, by rank, function and call site.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="run directory (default: the newest here); up to two")
+    form = p.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON; its schema is part of the documentation")
+    form.add_argument(
+        "--html", nargs="?", const="", metavar="FILE", help="write one self-contained page (default: RUN/report.html)"
+    )
+    p.set_defaults(action=_run)
+
+
+def newest(directory: Path) -> Path:
+    """The newest run directory in `directory`."""
+    runs = [p for p in directory.glob("fallow-run-*") if p.is_dir()]
+    if not runs:
+        raise UserError("no fallow-run-* directory here; name one, or make one: fallow run -- COMMAND")
+    return max(runs, key=lambda p: (p.stat().st_mtime_ns, p.name))
+
+
+def _print(reports: list[Report]) -> None:
+    style = Style.of(sys.stdout)
+    for line in report_text.lines(reports[0], style):
+        print(line)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if len(arguments.runs) > 2:
+        raise UserError("report takes at most two runs")
+    paths = arguments.runs or [newest(Path.cwd())]
+    reports = [analyse.load(path) for path in paths]
+    if arguments.json:
+        print(report_json.dumps(reports))
+    else:
+        _print(reports)
+    return 0

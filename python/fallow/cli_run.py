@@ -1,0 +1,123 @@
+"""`fallow run`: runs a command under Fallow."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from fallow import analyse, cli_config, launch, options, report_text, rundir, runner
+from fallow.errors import UserError
+from fallow.text import Style
+
+_EPILOG = """\
+The command's input, output, signals and exit status are its own; Fallow writes a few lines to stderr at the end.
+If anything of Fallow's fails, the command runs as without it.
+
+examples:
+  fallow run -- mpirun -n 4 ./app input.txt
+  fallow run --slowdown 2% -- srun -n 64 ./app
+  fallow run --out runs/first --mode sleep -- ./job.sh
+  fallow run --config fallow.toml -- mpirun -n 4 ./app
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command, with a flag for every option of the table."""
+    p = commands.add_parser(
+        "run",
+        help="run a command under Fallow",
+        description="Runs a command, any launcher or program, with its waits made to rest.",
+        usage="fallow run [options] -- COMMAND [ARGUMENT ...]",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    p.add_argument("--out", type=Path, metavar="DIR", help="run directory (default: fallow-run-DATE-TIME here)")
+    p.add_argument("--config", type=Path, metavar="FILE", help="options from a TOML file (fallow config --toml)")
+    p.add_argument("--quiet", "-q", action="store_true", help="no summary at the end")
+    group = p.add_argument_group("options for the runtime (see fallow config)")
+    for option in options.user_table():
+        _add_flag(group, option)
+    p.add_argument("command", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    p.set_defaults(action=_run)
+
+
+def _add_flag(group: argparse._ArgumentGroup, option: options.Option) -> None:
+    text = f"{option.help} [{option.default}]".replace("%", "%%")
+    if option.type == "flag":
+        group.add_argument(option.flag, action=argparse.BooleanOptionalAction, help=text, dest=f"opt_{option.name}")
+    else:
+        values = cli_config.accepts(option).replace(" to ", "..").replace(" or ", "|")
+        group.add_argument(option.flag, metavar=values, help=text, dest=f"opt_{option.name}")
+
+
+def _flags(arguments: argparse.Namespace) -> dict[str, str]:
+    out = {}
+    for option in options.user_table():
+        value = getattr(arguments, f"opt_{option.name}", None)
+        if value is not None:
+            out[option.name] = ("1" if value else "0") if isinstance(value, bool) else value
+    return out
+
+
+def say(line: str) -> None:
+    """One line of ours, on stderr; a closed stderr is no reason to fail."""
+    with contextlib.suppress(OSError):
+        print(f"fallow: {line}", file=sys.stderr, flush=True)
+
+
+def make_directory(out: Path | None, tell: Callable[[str], None]) -> Path | None:
+    """The run directory, or None (said once) where there can be none."""
+    try:
+        return rundir.create(out)
+    except OSError as error:
+        where = out if out is not None else Path.cwd()
+        tell(f"running without Fallow: cannot make a run directory in {where}: {error.strerror or error}")
+        return None
+
+
+def settings_of(arguments: argparse.Namespace) -> list[options.Setting]:
+    """Every option's value; UserError for what the user typed wrong, a line for the environment."""
+    file = options.read_file(arguments.config) if arguments.config is not None else {}
+    settings, problems = options.resolve(_flags(arguments), os.environ, file)
+    for problem in problems:
+        say(problem)
+    return settings
+
+
+def _summary(ended: runner.Ended) -> None:
+    if not ended.info.with_fallow or ended.directory is None:
+        return
+    style = Style.of(sys.stderr)
+    try:
+        report = analyse.load(ended.directory)
+    except UserError as error:
+        say(str(error).removeprefix(f"{ended.directory}: "))
+        return
+    say(style.paint("what this run did", "bold"))
+    for line in (*report_text.headline(report, style), *report_text.warnings(report, style)):
+        print(line, file=sys.stderr)
+    shown = os.path.relpath(ended.directory)
+    print(f"  more: fallow report {shown}   or: fallow report {shown} --html", file=sys.stderr, flush=True)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if not arguments.command:
+        raise UserError("no command to run; try: fallow run -- mpirun -n 4 ./app")
+    settings = settings_of(arguments)
+    directory = make_directory(arguments.out, say)
+    try:
+        ended = runner.run(runner.Plan(arguments.command, settings), directory, say)
+    except launch.CannotStart as error:
+        say(str(error))
+        return error.status
+    if not arguments.quiet:
+        try:
+            _summary(ended)
+        except Exception as error:  # the command's exit status must not hang on our report
+            say(f"no summary: {type(error).__name__}: {error}")
+    return launch.exit_like(ended.outcome)

@@ -1,0 +1,57 @@
+"""The environment in which a command runs under Fallow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from fallow.options import Setting
+
+PRELOAD_LIBRARY = "libfallow.so"
+_OPEN_MPI_FORWARD = "OMPI_MCA_mca_base_env_list"
+_OPEN_MPI_LAUNCHERS = ("mpirun", "mpiexec", "orterun")
+
+
+def preload_problem(library: Path | None) -> str:
+    """An empty string if the library can be preloaded, or why not."""
+    if library is None:
+        return f"{PRELOAD_LIBRARY} is not installed"
+    if any(c in str(library) for c in " :\t\n"):
+        return f"{library.parent} has a space or colon in its name, which LD_PRELOAD cannot take"
+    return ""
+
+
+def _forward(env: dict[str, str], command: Sequence[str], names: Sequence[str]) -> None:
+    """Makes Open MPI hand the variables to ranks on other nodes.
+
+    Only when the command itself is the launcher and does not use -x: Open MPI refuses to mix the two.
+    """
+    launcher = Path(command[0]).name in _OPEN_MPI_LAUNCHERS
+    if launcher and "-x" not in command and _OPEN_MPI_FORWARD not in env:
+        env[_OPEN_MPI_FORWARD] = ";".join(n for n in names if n in env)
+
+
+def build(  # noqa: PLR0913 - one value each
+    base: Mapping[str, str],
+    *,
+    command: Sequence[str],
+    library: Path,
+    run_dir: Path,
+    run_id: str,
+    settings: Sequence[Setting],
+) -> dict[str, str]:
+    """The base environment with Fallow in it."""
+    env = dict(base)
+    original = env.get("LD_PRELOAD", "")
+    if str(library) not in original.replace(" ", ":").split(":"):
+        env["LD_PRELOAD"] = f"{library}:{original}" if original else str(library)
+        env.pop("FALLOW_PRELOAD_ORIGINAL", None)
+        if original:
+            env["FALLOW_PRELOAD_ORIGINAL"] = original
+    env["FALLOW_DIR"] = str(run_dir)
+    env["FALLOW_RUN_ID"] = run_id
+    for setting in settings:
+        env[setting.option.variable] = setting.value
+    ours = ["LD_PRELOAD", "FALLOW_DIR", "FALLOW_RUN_ID", "FALLOW_PRELOAD_ORIGINAL"]
+    _forward(env, command, ours + [s.option.variable for s in settings])
+    return env

@@ -1,0 +1,147 @@
+"""Starts a command so that it cannot tell Fallow stands in between: streams, signals and status pass through."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+FORWARDED = frozenset(
+    {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2}
+)
+_ENDING = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM})
+_WATCHED = FORWARDED | {signal.SIGCHLD}
+# Changed by the interpreter when it starts; the command gets them as a shell would have given them.
+_PYTHON_CHANGED = [signal.SIGPIPE, signal.SIGXFSZ]
+_SENT_BY_PROCESS = 0  # si_code of kill(2) and its kin is at most this; what the terminal sends is above
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended: exactly one of `exit_status` and `signal` is set."""
+
+    exit_status: int | None
+    signal: int | None
+    start_ns: int
+    run_time_s: float
+    usage: resource.struct_rusage
+    interrupted: bool = False
+    """The user asked for the end (SIGINT, SIGTERM or the like), whatever the command made of it."""
+
+    @property
+    def shell_status(self) -> int:
+        """The status as a shell would report it."""
+        return 128 + self.signal if self.signal is not None else self.exit_status or 0
+
+
+@dataclass(frozen=True)
+class Streams:
+    """File descriptors to use in place of the launcher's own; None: the launcher's."""
+
+    stdin: int | None = None
+    stdout: int | None = None
+    stderr: int | None = None
+
+    def actions(self) -> list[tuple[int, int, int]]:
+        """For posix_spawn."""
+        wanted = ((self.stdin, 0), (self.stdout, 1), (self.stderr, 2))
+        return [(os.POSIX_SPAWN_DUP2, fd, to) for fd, to in wanted if fd is not None]
+
+
+class CannotStart(Exception):
+    """The command could not be started; `status` is what a shell would exit with."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@contextlib.contextmanager
+def held_signals() -> Iterator[set[signal.Signals]]:
+    """Blocks the signals that are to be passed on. Threads started inside inherit that, so none gets them.
+
+    Yields the mask as it was, for the command.
+    """
+    previous = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
+    try:
+        yield {signal.Signals(s) for s in mask if s in set(signal.Signals)}
+    finally:
+        # What arrived after the command had ended was meant for it.
+        while signal.sigtimedwait(_WATCHED, 0) is not None:
+            pass
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if previous is not None:
+            signal.signal(signal.SIGCHLD, previous)
+
+
+def _spawn(
+    argv: Sequence[str], env: Mapping[str, str], mask: set[signal.Signals], streams: Streams
+) -> int:
+    def attempt(command: Sequence[str]) -> int:
+        return os.posix_spawnp(
+            command[0],
+            list(command),
+            dict(env),
+            file_actions=streams.actions(),
+            setsigmask=mask,
+            setsigdef=_PYTHON_CHANGED,
+        )
+
+    try:
+        return attempt(argv)
+    except OSError as error:
+        if error.errno == errno.ENOEXEC:  # a script without a first line that names its interpreter
+            return attempt(["/bin/sh", *argv])
+        reason = "command not found" if error.errno == errno.ENOENT else error.strerror
+        raise CannotStart(f"{argv[0]}: {reason}", 127 if error.errno == errno.ENOENT else 126) from None
+
+
+def _wait(child: int) -> tuple[int, resource.struct_rusage, bool]:
+    interrupted = False
+    while True:
+        info = signal.sigwaitinfo(_WATCHED)
+        if info.si_signo == signal.SIGCHLD:
+            pid, status, usage = os.wait4(child, os.WNOHANG)
+            if pid == child:
+                return status, usage, interrupted
+            continue
+        interrupted = interrupted or info.si_signo in _ENDING
+        if info.si_code <= _SENT_BY_PROCESS:
+            # A signal from the terminal reaches the whole foreground group, and so the command, by itself.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, info.si_signo)
+
+
+def run(
+    argv: Sequence[str], env: Mapping[str, str], mask: set[signal.Signals], streams: Streams | None = None
+) -> Outcome:
+    """Runs a command to its end. Call it inside held_signals(); raises CannotStart."""
+    start_ns = time.time_ns()
+    start = time.monotonic()
+    child = _spawn(argv, env, mask, streams or Streams())
+    status, usage, interrupted = _wait(child)
+    elapsed = time.monotonic() - start
+    by_signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+    code = os.WEXITSTATUS(status) if by_signal is None else None
+    return Outcome(code, by_signal, start_ns, elapsed, usage, interrupted)
+
+
+def exit_like(outcome: Outcome) -> NoReturn:
+    """Ends this process as the command ended, by the same signal if it was one."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if outcome.signal is not None:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the command's core dump is the one that counts
+            if outcome.signal != signal.SIGKILL:
+                signal.signal(outcome.signal, signal.SIG_DFL)
+            os.kill(os.getpid(), outcome.signal)
+    os._exit(outcome.shell_status)

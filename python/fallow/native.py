@@ -1,0 +1,47 @@
+"""The one place that imports the extension module, which may be missing or lack a part."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+from fallow.errors import UserError
+
+
+def load() -> ModuleType | None:
+    """The extension module, or None where it cannot be loaded."""
+    try:
+        return importlib.import_module("fallow._native")
+    except ImportError:
+        return None
+
+
+def part(name: str) -> object | None:
+    """One function of the extension module, or None where it was not built."""
+    module = load()
+    return None if module is None else getattr(module, name, None)
+
+
+def require() -> ModuleType:
+    """The extension module; UserError where it cannot be loaded."""
+    module = load()
+    if module is None:
+        raise UserError("the native part of Fallow is missing; install the package anew: pip install .")
+    return module
+
+
+def library_dirs() -> tuple[Path, ...]:
+    """Where the preload library and the runtimes may lie, best first."""
+    here = Path(__file__).resolve().parent
+    dirs = [here / "lib"]
+    module = load()
+    if module is not None and module.__file__:
+        dirs.append(Path(module.__file__).resolve().parent / "lib")
+    dirs.extend(parent / "lib" / "fallow" for parent in here.parents[:4])
+    return tuple(dict.fromkeys(dirs))
+
+
+def library(name: str) -> Path | None:
+    """Path of one of Fallow's libraries, or None where it is not installed."""
+    return next((d / name for d in library_dirs() if (d / name).is_file()), None)

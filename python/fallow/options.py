@@ -1,0 +1,136 @@
+"""The option table and where values come from: flag, then environment, then file, then default."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fallow import native
+from fallow.errors import UserError
+
+
+@dataclass(frozen=True)
+class Option:
+    """One row of the table that the runtime and the command line share."""
+
+    name: str
+    type: str
+    default: str
+    values: str
+    help: str
+    internal: bool
+
+    @property
+    def variable(self) -> str:
+        """Its environment variable."""
+        return f"FALLOW_{self.name.upper()}"
+
+    @property
+    def flag(self) -> str:
+        """Its command-line flag."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values of a choice; empty for other types."""
+        return tuple(self.values.split("|")) if self.type == "choice" else ()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A value and where it came from: "flag", "environment", "file" or "default"."""
+
+    option: Option
+    value: str
+    source: str
+
+
+def table() -> tuple[Option, ...]:
+    """All rows; empty where the native part is missing."""
+    module = native.load()
+    if module is None or not hasattr(module, "options"):
+        return ()
+    return tuple(Option(**row) for row in module.options())
+
+
+def user_table() -> tuple[Option, ...]:
+    """The rows that users set."""
+    return tuple(option for option in table() if not option.internal)
+
+
+def problem(option: Option, text: str) -> str:
+    """An empty string if the option can take this text, or what is wrong."""
+    message: str = native.require().check_option(option.name, text)
+    return message.removeprefix(f"{option.name} = ").split("; the default", maxsplit=1)[0]
+
+
+def _line_of(source: str, key: str) -> int:
+    pattern = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*=""")
+    for number, line in enumerate(source.splitlines(), 1):
+        if pattern.match(line):
+            return number
+    return 1
+
+
+def _as_text(value: object) -> str | None:
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    return str(value) if isinstance(value, str | int | float) else None
+
+
+def read_file(path: Path) -> dict[str, str]:
+    """Options from a TOML file; UserError names file and line of what cannot be used."""
+    try:
+        source = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise UserError(f"{path}: {reason}") from None
+    try:
+        data = tomllib.loads(source)
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path}: {error}") from None
+    rows = {option.name: option for option in user_table()}
+    out = {}
+    for key, value in data.items():
+        where = f"{path}:{_line_of(source, key)}"
+        option = rows.get(key.replace("-", "_"))
+        if option is None:
+            raise UserError(f"{where}: unknown option '{key}'; known are {', '.join(sorted(rows))}")
+        text = _as_text(value)
+        wrong = "not a plain value" if text is None else problem(option, text)
+        if text is None or wrong:
+            raise UserError(f"{where}: {wrong}")
+        out[option.name] = text
+    return out
+
+
+def resolve(
+    flags: Mapping[str, str], environment: Mapping[str, str], file: Mapping[str, str]
+) -> tuple[list[Setting], list[str]]:
+    """Every user option with its value and source, and the environment's problems (their defaults are used).
+
+    A flag that cannot be used raises UserError: the user typed it now and can mend it.
+    """
+    settings: list[Setting] = []
+    problems: list[str] = []
+    for option in user_table():
+        if option.name in flags:
+            wrong = problem(option, flags[option.name])
+            if wrong:
+                raise UserError(f"{option.flag}: {wrong}")
+            settings.append(Setting(option, flags[option.name], "flag"))
+            continue
+        value = environment.get(option.variable)
+        wrong = problem(option, value) if value is not None else ""
+        if wrong:
+            problems.append(f"{option.variable}: {wrong}; ignored")
+        if value is not None and not wrong:
+            settings.append(Setting(option, value, "environment"))
+        elif option.name in file:
+            settings.append(Setting(option, file[option.name], "file"))
+        else:
+            settings.append(Setting(option, option.default, "default"))
+    return settings, problems

@@ -1,0 +1,64 @@
+"""What the ranks recorded, as the reader of rank files gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fallow import native
+
+if TYPE_CHECKING:
+    from fallow import _native
+
+_MAGIC = b"FALLOWRK"
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A rank file that was refused."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """All ranks of a run, by world rank, and the files that could not be read."""
+
+    read: list[_native.RankDict]
+    unreadable: list[Unreadable]
+
+    @property
+    def expected(self) -> int:
+        """How many ranks the program had, as the ranks say; at least as many as there are files."""
+        sizes = [rank["size"] for rank in self.read]
+        return max([len(self.read) + len(self.unreadable), *sizes], default=0)
+
+
+def files(directory: Path) -> list[Path]:
+    """The rank files of a run, also those that are damaged beyond their first bytes."""
+    return sorted(p for p in directory.iterdir() if p.is_file() and (p.name.startswith("rank") or _has_magic(p)))
+
+
+def _has_magic(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+def load(paths: Iterable[Path], max_events: int) -> Ranks:
+    """Reads rank files, each with the last `max_events` calls of each thread."""
+    module = native.require()
+    read: list[_native.RankDict] = []
+    unreadable: list[Unreadable] = []
+    for path in paths:
+        try:
+            read.append(module.read_rank(str(path), max_events))
+        except module.RankFileError as error:
+            unreadable.append(Unreadable(path.name, str(error).removeprefix(f"{path}: ")))
+    read.sort(key=lambda rank: (rank["rank"], rank["pid"]))
+    return Ranks(read, unreadable)

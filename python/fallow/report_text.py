@@ -1,0 +1,227 @@
+"""A report for the terminal."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from fallow import text, timeline_text
+from fallow.model import Bin, HistogramReport, Report, Residency
+from fallow.text import Style
+
+_FAMILY_NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "mpiabi": "MPI 5 ABI"}
+MAX_ROWS = 16
+"""Of ranks and call sites; --json and --html have all."""
+
+
+def _heading(title: str, style: Style) -> str:
+    return style.paint(title, "bold")
+
+
+def _title(report: Report, style: Style) -> Iterator[str]:
+    run = report.run
+    command = shlex.join(run.command) or run.program
+    yield style.paint(style.safe(command[: style.width]), "bold")
+    mpi = ", ".join(_FAMILY_NAMES.get(f, f) for f in run.families)
+    where = run.hosts[0] if len(run.hosts) == 1 else f"{len(run.hosts)} nodes"
+    yield style.paint(
+        style.safe(
+            f"{run.started}  {report.totals.ranks} ranks on {where}, {mpi}, wait mode {', '.join(run.modes)}"
+        ),
+        "dim",
+    )
+
+
+def _ended(report: Report) -> str:
+    if report.run.signal is not None:
+        return f", ended by signal {report.run.signal}"
+    return f", exit status {report.run.exit_status}" if report.run.exit_status else ""
+
+
+def headline(report: Report, style: Style) -> Iterator[str]:
+    """The few numbers that matter most, a line each."""
+    t, r = report.totals, report.totals.residency
+
+    def line(label: str, value: str, more: str) -> str:
+        return f"  {label:<15}{style.paint(f'{value:>12}', 'bold')}  {more}".rstrip()
+
+    yield line("run time", text.seconds(t.run_time_s), f"{t.calls:,} MPI calls{_ended(report)}".replace(",", " ", 1))
+    yield line("in MPI", text.percent(t.mpi_share), style.bar(t.mpi_share, 24))
+    saved = f"{text.percent(t.wait_asleep_share)} of {text.seconds(r.wait_s)} of core time spent waiting"
+    yield line("waits asleep", text.seconds(r.wait_asleep_s), saved)
+    yield line("waits awake", text.seconds(r.wait_awake_s), "core time burnt in waits")
+    over = t.wake_delay_share_worst > t.slowdown_budget > 0
+    budget = f"worst rank {text.percent(t.wake_delay_share_worst, 2)}, budget {text.percent(t.slowdown_budget, 2)}"
+    yield line("wake-up delay", text.percent(t.wake_delay_share, 2), style.paint(budget, *(["red"] if over else [])))
+    yield from _energy_lines(report, line)
+
+
+def _energy_lines(report: Report, line: Callable[[str, str, str], str]) -> Iterator[str]:
+    metered, modelled = report.energy.metered, report.energy.modelled
+    if metered is None:
+        yield line("energy metered", "-", "no meter was read here (fallow doctor says what would be needed)")
+    elif metered.energy_j is None or metered.energy_delay_js is None:
+        yield line("energy metered", "-", f"{len(metered.meters)} meters, none of a whole part of the machine")
+    else:
+        more = f"energy-delay {metered.energy_delay_js:,.0f} J s; {', '.join(metered.counted)}"
+        yield line("energy metered", text.joules(metered.energy_j), more)
+    if modelled is None:
+        yield line("energy modelled", "-", "no platform model")
+    else:
+        less = 1 - modelled.energy_j / modelled.energy_spinning_j if modelled.energy_spinning_j > 0 else 0.0
+        more = f"energy-delay {modelled.energy_delay_js:,.0f} J s; {text.percent(less)} less than spinning"
+        yield line("energy modelled", text.joules(modelled.energy_j), more)
+
+
+def warnings(report: Report, style: Style) -> Iterator[str]:
+    """What makes the report incomplete or doubtful."""
+    h = report.health
+
+    def warn(message: str) -> str:
+        return style.paint(style.safe(f"  ! {message}"), "yellow")
+
+    if h.ranks_read < h.ranks_expected:
+        yield warn(f"{h.ranks_expected - h.ranks_read} of {h.ranks_expected} ranks left no readable record")
+    for file in h.unreadable:
+        yield warn(f"{file.file}: {file.reason}")
+    for row in report.ranks:
+        if row.end == "aborted":
+            yield warn(f"rank {row.rank} called MPI_Abort; its record ends there")
+        elif row.end != "finalized":
+            state = row.last_state.replace("_", " ")
+            yield warn(f"rank {row.rank} did not reach MPI_Finalize (it was {state}); its record ends at its last call")
+    if h.threads_dropped:
+        yield warn(f"{h.threads_dropped} threads beyond the first 64 of a rank are not in the record")
+    for note in h.notes:
+        yield warn(note)
+
+
+def _stack(r: Residency, width: int, style: Style) -> str:
+    """Computing, moving data, awake, asleep and I/O as one bar."""
+    marks = "█▓▒·~" if style.unicode else "#=+.~"
+    colours = ("blue", "cyan", "red", "green", "yellow")
+    parts = (r.computing_s, r.transfer_s, r.wait_awake_s, r.wait_asleep_s, r.io_s)
+    total = r.total_s or 1.0
+    out, at, done = "", 0, 0.0
+    for mark, colour, part in zip(marks, colours, parts, strict=True):
+        done += part
+        end = round(done / total * width)
+        out += style.paint(mark * (end - at), colour)
+        at = end
+    return out + " " * (width - at)
+
+
+def _ranks(report: Report, style: Style) -> Iterator[str]:
+    yield _heading("Ranks", style) + style.paint(
+        "   █ computing  ▓ moving data  ▒ waiting awake  · asleep  ~ I/O"
+        if style.unicode
+        else "   # computing  = moving data  + waiting awake  . asleep  ~ I/O",
+        "dim",
+    )
+    width = max(16, style.width - 78)
+    yield style.paint(
+        f"  {'rank':>6}  {'':<{width}}  {'compute':>8} {'moving':>8} {'awake':>8} {'asleep':>8} {'I/O':>8}"
+        f" {'delay':>8}  end",
+        "dim",
+    )
+    rows = report.ranks
+    if len(rows) > MAX_ROWS:
+        rows = sorted(rows, key=lambda row: -row.residency.wait_s)[:MAX_ROWS]
+    for row in rows:
+        r, total = row.residency, row.core_time_s or 1.0
+        shares = "".join(
+            f" {text.percent(part / total):>8}"
+            for part in (r.computing_s, r.transfer_s, r.wait_awake_s, r.wait_asleep_s, r.io_s)
+        )
+        delay = text.percent(row.wake_delay_share, 2)
+        yield f"  {row.rank:>6}  {_stack(r, width, style)} {shares} {delay:>8}  {row.end}"
+    if len(report.ranks) > MAX_ROWS:
+        yield style.paint(f"  the {MAX_ROWS} that waited longest of {len(report.ranks)}", "dim")
+
+
+def _functions(report: Report, style: Style) -> Iterator[str]:
+    yield _heading("MPI functions", style)
+    header = ["function", "calls", "time", "waits awake", "waits asleep", "data", "wake delay"]
+    rows = [
+        [
+            style.safe(f.function),
+            text.count(f.calls),
+            text.seconds(f.time_s),
+            text.seconds(f.wait_awake_s),
+            text.seconds(f.wait_asleep_s),
+            text.size(f.size_bytes),
+            text.seconds(f.wake_delay_s),
+        ]
+        for f in report.functions[:MAX_ROWS]
+    ]
+    yield from (f"  {line}" for line in text.table(header, rows, style))
+    if len(report.functions) > MAX_ROWS:
+        yield style.paint(f"  and {len(report.functions) - MAX_ROWS} more", "dim")
+
+
+def _sites(report: Report, style: Style) -> Iterator[str]:
+    yield _heading("Call sites", style)
+    header = ["called from", "function", "comm", "calls", "time", "awake", "asleep", "longest wait"]
+    rows = []
+    for s in report.sites[:MAX_ROWS]:
+        place = f"{s.symbol} ({Path(s.source).name})" if s.source else s.symbol
+        rows.append(
+            [
+                style.safe(place),
+                style.safe(s.function),
+                f"{s.comm}/{s.comm_size}",
+                text.count(s.calls),
+                text.seconds(s.time_s),
+                text.seconds(s.wait_awake_s),
+                text.seconds(s.wait_asleep_s),
+                text.seconds(s.wait_max_s),
+            ]
+        )
+    yield from (f"  {line}" for line in text.table(header, rows, style, left=2))
+    more = len(report.sites) - len(rows) + report.sites_left_out
+    if more > 0:
+        yield style.paint(f"  and {more} more", "dim")
+
+
+def bin_label(b: Bin) -> str:
+    """A bin as people write it."""
+    if b.high_s is None:
+        return f"> {text.seconds(b.low_s)}"
+    return f"< {text.seconds(b.high_s)}" if b.low_s == 0 else f"{text.seconds(b.low_s)} - {text.seconds(b.high_s)}"
+
+
+def _histogram(title: str, h: HistogramReport, style: Style) -> Iterator[str]:
+    yield _heading(title, style)
+    yield style.paint(f"  {'':<18} {'count':>12} {'share':>8}  {'':<20} {'time':>10} {'share':>8}", "dim")
+    for b in h.papers:
+        yield (
+            f"  {bin_label(b):<18} {text.count(b.count):>12} {text.percent(b.count_share):>8}"
+            f"  {style.bar(b.count_share, 20)} {text.seconds(b.time_s):>10} {text.percent(b.time_share):>8}"
+            f"  {style.bar(b.time_share, 20)}"
+        ).rstrip()
+
+
+def lines(report: Report, style: Style) -> Iterator[str]:
+    """The whole report."""
+    yield from _title(report, style)
+    yield ""
+    yield from headline(report, style)
+    problems = list(warnings(report, style))
+    if problems:
+        yield ""
+        yield from problems
+    for section in (
+        _ranks(report, style),
+        _functions(report, style),
+        _sites(report, style),
+        _histogram("Gaps between calls", report.gaps, style),
+        _histogram("Waits", report.waits, style),
+        timeline_text.lines(report.timeline, style),
+    ):
+        yield ""
+        yield from section
+    if report.energy.modelled is not None:
+        yield ""
+        yield _heading(f"Energy model: {report.energy.modelled.platform}", style)
+        yield from (f"  {style.safe(a)}" for a in report.energy.modelled.assumptions)

@@ -1,0 +1,117 @@
+"""The run directory: what `fallow run` writes there and what the reports read."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import secrets
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fallow.errors import UserError
+
+RUN_FILE = "run.json"
+METERS_FILE = "meters.json"
+SCHEMA = "fallow-run"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What is known of one run of a command; `run_time_s` is None while it runs or if Fallow was killed."""
+
+    command: list[str]
+    run_id: str
+    with_fallow: bool
+    cwd: str
+    host: str
+    kernel: str
+    fallow_version: str
+    python_version: str
+    started: str
+    start_ns: int
+    run_time_s: float | None = None
+    exit_status: int | None = None
+    signal: int | None = None
+    cpu_user_s: float | None = None
+    cpu_system_s: float | None = None
+    max_rss_bytes: int | None = None
+    switches_voluntary: int | None = None
+    switches_involuntary: int | None = None
+    other_busy_s: float | None = None
+    stolen_s: float | None = None
+    options: dict[str, str] = field(default_factory=dict)
+    option_sources: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def cpu_s(self) -> float | None:
+        """CPU seconds of the command and all its descendants that were waited for."""
+        if self.cpu_user_s is None or self.cpu_system_s is None:
+            return None
+        return self.cpu_user_s + self.cpu_system_s
+
+
+def new_run_id() -> str:
+    """A name that no other run on this machine has; ranks name their shared memory after it."""
+    return f"{os.getpid():x}-{secrets.token_hex(4)}"
+
+
+def create(out: Path | None, now: time.struct_time | None = None) -> Path:
+    """Makes the run directory and returns its absolute path; OSError where that cannot be done."""
+    if out is not None:
+        path = out.absolute()
+        path.mkdir(parents=True, exist_ok=True)
+        if any(path.iterdir()):
+            raise UserError(f"{out} is not empty; a run needs a directory of its own")
+        return path
+    stem = Path.cwd() / time.strftime("fallow-run-%Y%m%d-%H%M%S", now or time.localtime())
+    for attempt in range(1, 1000):
+        path = stem if attempt == 1 else stem.with_name(f"{stem.name}-{attempt}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        return path
+    raise OSError(f"no free name for {stem}")
+
+
+def write_json(path: Path, data: dict[str, Any]) -> None:
+    """Writes a file whole or not at all."""
+    partial = path.with_name(path.name + ".part")
+    try:
+        partial.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        partial.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise
+
+
+def write_run(directory: Path, info: RunInfo) -> None:
+    """Writes run.json."""
+    write_json(directory / RUN_FILE, {"schema": SCHEMA, "version": VERSION, **dataclasses.asdict(info)})
+
+
+def read_run(directory: Path) -> RunInfo:
+    """Reads run.json; UserError says what is wrong with it."""
+    path = directory / RUN_FILE
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise UserError(f"{path}: not JSON: {error}") from None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise UserError(f"{path}: not the record of a Fallow run")
+    if data.get("version") != VERSION:
+        raise UserError(f"{path}: version {data.get('version')}, this Fallow knows {VERSION}")
+    known = {f.name for f in dataclasses.fields(RunInfo)}
+    try:
+        return RunInfo(**{k: v for k, v in data.items() if k in known})
+    except TypeError as error:
+        raise UserError(f"{path}: {str(error).removeprefix('RunInfo.__init__() ')}") from None

@@ -1,0 +1,157 @@
+"""Runs a command once, with or without Fallow, and keeps the record. Whatever fails here, the command runs."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fallow import __version__, environment, launch, native, rundir, sampling, sysload
+from fallow.options import Setting
+
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where shm_open puts segments, not a temporary file
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run and how."""
+
+    command: list[str]
+    settings: list[Setting]
+    with_fallow: bool = True
+    streams: launch.Streams = field(default_factory=launch.Streams)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that ended, and its record, which may not be on disk."""
+
+    outcome: launch.Outcome
+    info: rundir.RunInfo
+    directory: Path | None
+
+
+Say = Callable[[str], None]
+"""Takes one line for the user."""
+
+
+def _first_info(plan: Plan, run_id: str, with_fallow: bool) -> rundir.RunInfo:
+    now = time.time_ns()
+    return rundir.RunInfo(
+        command=plan.command,
+        run_id=run_id,
+        with_fallow=with_fallow,
+        cwd=os.getcwd(),  # noqa: PTH109 - Path.cwd() would say the same
+        host=platform.node(),
+        kernel=platform.release(),
+        fallow_version=__version__,
+        python_version=platform.python_version(),
+        started=time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(now / 1e9)),
+        start_ns=now,
+        options={s.option.name: s.value for s in plan.settings} if with_fallow else {},
+        option_sources={s.option.name: s.source for s in plan.settings} if with_fallow else {},
+    )
+
+
+def _last_info(
+    first: rundir.RunInfo, outcome: launch.Outcome, load: tuple[sysload.CpuTimes | None, sysload.CpuTimes | None]
+) -> rundir.RunInfo:
+    usage = outcome.usage
+    other = stolen = None
+    before, after = load
+    if before is not None and after is not None:
+        other = max(0.0, after.busy_s - before.busy_s - usage.ru_utime - usage.ru_stime)
+        stolen = max(0.0, after.stolen_s - before.stolen_s)
+    return dataclasses.replace(
+        first,
+        start_ns=outcome.start_ns,
+        run_time_s=outcome.run_time_s,
+        exit_status=outcome.exit_status,
+        signal=outcome.signal,
+        cpu_user_s=usage.ru_utime,
+        cpu_system_s=usage.ru_stime,
+        max_rss_bytes=usage.ru_maxrss * 1024,
+        switches_voluntary=usage.ru_nvcsw,
+        switches_involuntary=usage.ru_nivcsw,
+        other_busy_s=other,
+        stolen_s=stolen,
+    )
+
+
+@contextlib.contextmanager
+def _or_say(say: Say, what: str) -> Iterator[None]:
+    """A failure of ours becomes one line."""
+    try:
+        yield
+    except OSError as error:
+        say(f"{what}: {error.strerror or error}")
+    except Exception as error:  # the command's outcome must not hang on our defects
+        say(f"{what}: {type(error).__name__}: {error}")
+
+
+def remove_shared_memory(run_id: str, root: Path = _SHARED_MEMORY) -> int:
+    """Removes what killed ranks of this run left in shared memory on this node; returns how many."""
+    removed = 0
+    with contextlib.suppress(OSError):
+        for path in list(root.glob(f"fallow-{run_id}*")):
+            with contextlib.suppress(OSError):
+                path.unlink()
+                removed += 1
+    return removed
+
+
+def _environment(plan: Plan, info: rundir.RunInfo, directory: Path | None, say: Say) -> Mapping[str, str]:
+    if not info.with_fallow or directory is None:
+        return os.environ
+    library = native.library(environment.PRELOAD_LIBRARY)
+    if library is None:
+        return os.environ
+    with _or_say(say, "running without Fallow"):
+        return environment.build(
+            os.environ,
+            command=plan.command,
+            library=library,
+            run_dir=directory,
+            run_id=info.run_id,
+            settings=plan.settings,
+        )
+    return os.environ
+
+
+def run(plan: Plan, directory: Path | None, say: Say) -> Ended:
+    """Runs the command and keeps its record in `directory`; None: it runs without Fallow and without a record.
+
+    Raises launch.CannotStart, and nothing else.
+    """
+    with_fallow = plan.with_fallow and directory is not None
+    problem = environment.preload_problem(native.library(environment.PRELOAD_LIBRARY))
+    if with_fallow and problem:
+        say(f"running without Fallow: {problem}")
+        with_fallow = False
+    info = _first_info(plan, rundir.new_run_id(), with_fallow)
+    env = _environment(plan, info, directory, say)
+    if directory is not None:
+        with _or_say(say, f"cannot write to {directory}"):
+            rundir.write_run(directory, info)
+    with launch.held_signals() as mask:
+        sampler = sampling.Sampler.start(say) if directory is not None else None
+        before = sysload.read()
+        try:
+            outcome = launch.run(plan.command, env, mask, plan.streams)
+        finally:
+            after = sysload.read()
+            meters = sampler.stop() if sampler is not None else None
+    info = _last_info(info, outcome, (before, after))
+    if info.with_fallow:
+        remove_shared_memory(info.run_id)
+    if directory is not None:
+        with _or_say(say, f"cannot write the record to {directory}"):
+            rundir.write_run(directory, info)
+            if meters is not None:
+                rundir.write_json(directory / rundir.METERS_FILE, meters)
+    return Ended(outcome, info, directory)

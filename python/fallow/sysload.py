@@ -1,0 +1,26 @@
+"""How busy the whole machine is, to tell whether other load disturbed a run."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """CPU seconds of the whole machine since it started."""
+
+    busy_s: float
+    stolen_s: float
+
+
+def read(root: Path = Path("/")) -> CpuTimes | None:
+    """The first line of /proc/stat; None where it cannot be read."""
+    try:
+        fields = (root / "proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
+        user, nice, system, _idle, _iowait, irq, softirq, steal = (int(x) for x in fields[1:9])
+    except (OSError, ValueError):
+        return None
+    tick = os.sysconf("SC_CLK_TCK")
+    return CpuTimes((user + nice + system + irq + softirq) / tick, steal / tick)

@@ -1,0 +1,111 @@
+"""Plain-text output: numbers with units, tables, bars; colours only on a terminal that wants them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+@dataclass(frozen=True)
+class Style:
+    """How to write to one stream."""
+
+    colour: bool
+    unicode: bool
+    width: int
+
+    @classmethod
+    def of(cls, stream: TextIO) -> Style:
+        """The style that suits a stream: NO_COLOR, TERM=dumb and pipes get none."""
+        tty = stream.isatty()
+        wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        encoding = (getattr(stream, "encoding", None) or "").lower()
+        width = shutil.get_terminal_size((100, 24)).columns if tty else 100
+        return cls(tty and wanted, "utf" in encoding, max(60, min(width, 160)))
+
+    def paint(self, text: str, *names: str) -> str:
+        """The text in the given colours."""
+        if not self.colour or not names:
+            return text
+        return f"\x1b[{';'.join(_CODES[n] for n in names)}m{text}\x1b[0m"
+
+    def bar(self, share: float, width: int) -> str:
+        """A bar that fills `share` of `width` columns."""
+        share = min(max(share, 0.0), 1.0)
+        if not self.unicode:
+            return ("#" * round(share * width)).ljust(width, ".")
+        eighths = round(share * width * 8)
+        full, rest = divmod(eighths, 8)
+        return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(width)
+
+    def safe(self, text: str) -> str:
+        """The text as far as the stream can show it; control characters never."""
+        clean = "".join(c if c.isprintable() else "?" for c in text)
+        return clean if self.unicode else clean.encode("ascii", "replace").decode()
+
+
+def seconds(value: float) -> str:
+    """A duration in the unit that suits it."""
+    size = abs(value)
+    if size == 0:
+        return "0 s"
+    for limit, scale, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "us"), (1.0, 1e3, "ms")):
+        if size < limit:
+            return f"{value * scale:.3g} {unit}"
+    if size < 100:
+        return f"{value:.3g} s" if size < 10 else f"{value:.1f} s"
+    if size < 3600:
+        return f"{value:.0f} s" if size < 600 else f"{value / 60:.1f} min"
+    return f"{value / 3600:.2f} h"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share of one as a percentage."""
+    return f"{share * 100:.{digits}f} %"
+
+
+def size(value: float) -> str:
+    """A number of bytes."""
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(value) < 1024 or unit == "TiB":
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    raise AssertionError
+
+
+def count(value: float) -> str:
+    """A number of things, thousands set apart."""
+    return f"{value:,.0f}".replace(",", " ")
+
+
+def joules(value: float) -> str:
+    """An energy."""
+    if abs(value) >= 3.6e6:
+        return f"{value / 3.6e6:.2f} kWh"
+    return f"{value / 1000:.2f} kJ" if abs(value) >= 1e4 else f"{value:.1f} J"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], style: Style, left: int = 1) -> list[str]:
+    """Lines of a table: the first `left` columns flush left, the others flush right; the first is shortened."""
+    if not rows:
+        return []
+    columns = list(zip(header, *rows, strict=True))
+    widths = [max(len(cell) for cell in column) for column in columns]
+    spare = style.width - (sum(widths) + 2 * (len(widths) - 1))
+    if spare < 0:
+        widths[0] = max(16, widths[0] + spare)
+
+    def line(cells: Sequence[str]) -> str:
+        out = []
+        for i, (cell, width) in enumerate(zip(cells, widths, strict=True)):
+            shown = cell if len(cell) <= width else cell[: width - 1] + ("…" if style.unicode else "~")
+            out.append(shown.ljust(width) if i < left else shown.rjust(width))
+        return "  ".join(out).rstrip()
+
+    return [style.paint(line(header), "dim"), *(line(row) for row in rows)]
