@@ -1,0 +1,77 @@
+"""The table of what each call means: calls.toml, expanded and checked."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+KINDS = ("other", "send", "recv", "start", "wait", "test", "probe", "collective", "rma", "rma_sync", "io", "setup")
+SIZES = ("none", "count", "send", "recv", "send_each", "sendv", "sendw", "recv_one", "recvcounts", "origin", "parts")
+WAKES = ("none", "peer", "all", "recent")
+FREES = ("", "comm", "type", "win", "file", "request")
+
+
+@dataclass(frozen=True)
+class Call:
+    base: str            # "Send": the function is MPI_Send, and MPI_Send_c where there is one
+    kind: str
+    blocks: bool = False
+    peer: str = ""
+    tag: str = ""
+    size: str = "none"
+    wakes: str = "none"
+    frees: str = ""
+    why: str = ""
+
+
+def _checked(call: Call) -> Call:
+    for value, allowed, what in (
+        (call.kind, KINDS, "kind"),
+        (call.size, SIZES, "size"),
+        (call.wakes, WAKES, "wakes"),
+        (call.frees, FREES, "frees"),
+    ):
+        if value not in allowed:
+            raise SystemExit(f"calls.toml: {call.base}: {what} '{value}' is none of {', '.join(allowed)}")
+    if not call.blocks and not call.why:
+        raise SystemExit(f"calls.toml: {call.base} does not sleep, so it needs a 'why'")
+    return call
+
+
+def load_table(path: Path) -> dict[str, Call]:
+    """Calls by base name, sorted."""
+    data = tomllib.loads(path.read_text())
+    calls: dict[str, Call] = {}
+
+    def add(call: Call) -> None:
+        if call.base in calls:
+            raise SystemExit(f"calls.toml: {call.base} stands there twice")
+        calls[call.base] = _checked(call)
+
+    for group in data["group"]:
+        fields = {k: v for k, v in group.items() if k != "names"}
+        for name in group["names"]:
+            add(Call(base=name, **fields))
+    for rule in data["derive"]:
+        for call in [c for c in calls.values() if c.kind == rule["of"]]:
+            prefix, suffix = rule.get("prefix", ""), rule.get("suffix", "")
+            stem = prefix + (call.base[0].lower() + call.base[1:] if prefix else call.base)
+            add(
+                Call(
+                    base=stem + suffix,
+                    kind=rule["kind"],
+                    blocks=rule["blocks"],
+                    peer=call.peer,
+                    size=rule.get("size", call.size),
+                    wakes=rule["wakes"],
+                    why=rule["why"],
+                )
+            )
+    return dict(sorted(calls.items()))
+
+
+def functions(table: dict[str, Call]) -> list[tuple[str, Call]]:
+    """Every function name that may be wrapped, in the order of its number; `_c` forms included."""
+    names = [(f"MPI_{base}{suffix}", call) for base, call in table.items() for suffix in ("", "_c")]
+    return sorted(names, key=lambda entry: entry[0])

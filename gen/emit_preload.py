@@ -1,0 +1,54 @@
+"""Emits the preloaded library's symbols: every wrapped MPI and PMPI name, the hooks and the Fortran names, each
+a jump through one slot of a table (x86-64)."""
+
+from __future__ import annotations
+
+from calls import Call, functions
+
+HOOKS = ("opal_progress", "ucp_worker_progress", "sched_yield")
+
+
+def fortran_names(function: str) -> list[str]:
+    """The linker names of a function's Fortran bindings: mpif.h in the four manglings in use, and the procedures
+    behind `use mpi_f08` of Open MPI and MPICH."""
+    lower = function.lower()
+    return [lower, lower + "_", lower + "__", function.upper(), lower + "_f08_", lower + "_f08ts_"]
+
+
+def emit_preload(table: dict[str, Call], present: set[str]) -> dict[str, str]:
+    names = [name for name, _ in functions(table) if name in present]
+    symbols = [prefix + name for name in names for prefix in ("", "P")]
+    first_hook = len(symbols)
+    symbols += HOOKS
+    first_fortran = len(symbols)
+    symbols += [f for name in names if not name.endswith("_c") for f in fortran_names(name)]
+
+    assembly = ["    .text"]
+    for index, symbol in enumerate(symbols):
+        assembly += [f"    .globl {symbol}", f"    .type {symbol}, @function", f"{symbol}:"]
+        if index >= first_fortran:
+            # A Fortran wrapper of the MPI library calls the C function: leave the program's own call site for it.
+            assembly += [
+                "    movq (%rsp), %rax",
+                "    movq fallow_tls@gottpoff(%rip), %r11",
+                "    movq %rax, %fs:FALLOW_TLS_CALLER(%r11)",
+            ]
+        assembly += [f"    jmp *fallow_slots+{8 * index}(%rip)", f"    .size {symbol}, .-{symbol}"]
+    for index in range(len(symbols)):
+        assembly += [f"fallow_stub_{index}:", f"    pushq ${index}", "    jmp fallow_resolve_and_jump"]
+    assembly += ["    .data", "    .balign 64", "    .hidden fallow_slots", "    .globl fallow_slots", "fallow_slots:"]
+    assembly += [f"    .quad fallow_stub_{index}" for index in range(len(symbols))]
+    assembly += ["    .section .data.rel.ro,\"aw\"", "    .balign 64", "    .hidden fallow_stubs", "    .globl fallow_stubs", "fallow_stubs:"]
+    assembly += [f"    .quad fallow_stub_{index}" for index in range(len(symbols))]
+    assembly += ['    .section .note.GNU-stack,"",@progbits', ""]
+
+    header = [
+        f"#define FALLOW_SYMBOLS {len(symbols)}u",
+        f"#define FALLOW_FIRST_HOOK {first_hook}u",
+        f"#define FALLOW_FIRST_FORTRAN {first_fortran}u",
+        "static const char* const fallow_names[FALLOW_SYMBOLS] = {",
+        *[f'    "{symbol}",' for symbol in symbols],
+        "};",
+        "",
+    ]
+    return {"symbols.h": "\n".join(header), "symbols.inc": "\n".join(assembly)}

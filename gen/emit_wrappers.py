@@ -1,0 +1,171 @@
+"""Emits the wrappers of one family in C++, and the list of how each function of that MPI is treated."""
+
+from __future__ import annotations
+
+from calls import KINDS, Call, functions
+from prototypes import Prototype
+
+SPECIAL = {"MPI_Init": "init", "MPI_Init_thread": "init", "MPI_Session_init": "session", "MPI_Finalize": "finalize", "MPI_Abort": "abort"}
+
+
+def _has_comm(proto: Prototype) -> bool:
+    """Whether the call is given a communicator by value."""
+    return any(p.name == "comm" and "*" not in p.declaration for p in proto.parameters)
+
+
+def _wake(call: Call, proto: Prototype) -> list[str]:
+    if call.wakes == "peer" and proto.has(call.peer, "comm"):
+        peers = [call.peer] + (["source"] if proto.has("dest", "source") else [])
+        return [f"scope.wake_peer(comm, {peer});" for peer in peers]
+    if call.wakes == "peer":  # one-sided: the window's group is looked up only when somebody sleeps
+        return [f"scope.wake_target(win, {call.peer});"]
+    if call.wakes == "all":
+        return [f"scope.wake_partners({'comm' if _has_comm(proto) else ''});"]
+    if call.wakes == "recent":
+        return ["scope.wake_recent();"]
+    return []
+
+
+def _peers(proto: Prototype) -> str:
+    return "scope.neighbors(comm)" if "eighbor" in proto.name else "scope.peers(comm)"
+
+
+def _sum(side: str, proto: Prototype, types: str) -> str:
+    kind = "sum_typed" if types.endswith("s") else "sum"
+    return f"scope.{kind}({_peers(proto)}, {side}counts, {types})"
+
+
+def _size(call: Call, proto: Prototype) -> str:
+    """C++ expression of the event's bytes; only arguments that are significant at the calling rank."""
+    rooted = "fallow::pmpi::is_rank(root) ? " if proto.has("root") else ""
+    end = " : 0" if rooted else ""
+    if call.size == "count":
+        datatype = "datatype" if proto.has("datatype") else "type"  # Open MPI's name in MPI_Mrecv
+        return f"{rooted}scope.bytes(count, {datatype}){end}"
+    if call.size == "send" and proto.has("sendbuf", "recvbuf", "sendtag"):
+        return "scope.bytes(sendcount, sendtype)"
+    if call.size == "send":
+        own = "scope.bytes(sendcount, sendtype)"
+        in_place = "0"
+        if proto.has("recvcount") and not proto.has("root"):
+            in_place = "scope.bytes(recvcount, recvtype)"
+        return f"{rooted}(sendbuf == MPI_IN_PLACE ? {in_place} : {own}){end}"
+    if call.size == "recv":
+        return f"{rooted}(recvbuf == MPI_IN_PLACE ? 0 : scope.bytes(recvcount, recvtype)){end}"
+    if call.size == "send_each":
+        own, other = ("scope.bytes(sendcount, sendtype)", "scope.bytes(recvcount, recvtype)")
+        return f"fallow::pmpi::size_as_u64({_peers(proto)}) * (sendbuf == MPI_IN_PLACE ? {other} : {own})"
+    if call.size == "sendv":
+        return f"sendbuf == MPI_IN_PLACE ? {_sum('recv', proto, 'recvtype')} : {_sum('send', proto, 'sendtype')}"
+    if call.size == "sendw":
+        return f"sendbuf == MPI_IN_PLACE ? {_sum('recv', proto, 'recvtypes')} : {_sum('send', proto, 'sendtypes')}"
+    if call.size == "recv_one":
+        return "scope.bytes(recvcount, datatype)"
+    if call.size == "recvcounts":
+        return f"scope.sum({_peers(proto)}, recvcounts, datatype)"
+    if call.size == "origin":
+        return "scope.bytes(origin_count, origin_datatype)"
+    if call.size == "parts":
+        return "fallow::pmpi::size_as_u64(partitions) * scope.bytes(count, datatype)"
+    return "0"
+
+
+def _record(call: Call, proto: Prototype) -> str:
+    peer = call.peer if call.peer and proto.has(call.peer) else "-1"
+    tag = call.tag if call.tag and proto.has(call.tag) else "-1"
+    if _has_comm(proto):
+        return f"scope.record(comm, {peer}, {tag}, {_size(call, proto)});"
+    return f"scope.record({peer}, {tag}, {_size(call, proto)});"
+
+
+def _free(call: Call, proto: Prototype) -> list[str]:
+    """Forgets a handle before it is given back, for its value may be handed out again."""
+    parameter = {"comm": "comm", "type": "datatype", "win": "win"}.get(call.frees, "")
+    if parameter and not proto.has(parameter):
+        parameter = {"type": "type"}.get(call.frees, proto.parameters[0].name)
+    return [f"if ({parameter} != nullptr) scope.forget_{call.frees}(*{parameter});"] if parameter else []
+
+
+def _wrapper(name: str, call: Call, proto: Prototype) -> str:
+    declare = proto.declare() or "void"
+    body = [
+        "template <bool kProfiling>",
+        f"int wrap_{name}({declare}) {{",
+        f"  const auto next = reinterpret_cast<decltype(&{name})>(fallow::pmpi::next_of<kProfiling>(kOp_{name}));",
+    ]
+    special = SPECIAL.get(name, "")
+    if special in ("init", "session"):
+        body += [
+            "  fallow::pmpi::StartScope start;",
+            f"  const int result = next({proto.forward()});",
+            f"  start.{special}(result, kOp_{name}, __builtin_return_address(0));",
+            "  return result;",
+            "}",
+        ]
+        return "\n".join(body)
+    body += [
+        "  fallow::pmpi::Thread* const thread = fallow::pmpi::admit(__builtin_frame_address(0));",
+        f"  if (thread == nullptr) [[unlikely]] return next({proto.forward()});",
+        f"  fallow::pmpi::Scope<{'true' if call.blocks else 'false'}> scope(*thread, kOp_{name}, __builtin_return_address(0), __builtin_frame_address(0));",
+    ]
+    if special == "abort":
+        body += ["  fallow::pmpi::about_to_abort();"]
+    body += [f"  {line}" for line in _free(call, proto) + _wake(call, proto)]
+    body += [f"  const int result = next({proto.forward()});", "  scope.leave();"]
+    body += [f"  if (result == MPI_SUCCESS) [[likely]] {_record(call, proto)}"]
+    if call.wakes == "recent" or call.wakes == "peer":
+        body += ["  scope.wake_after();"]
+    if special == "finalize":
+        body += ["  scope.finish_run();"]
+    body += ["  return result;", "}"]
+    return "\n".join(body)
+
+
+def emit_wrappers(table: dict[str, Call], prototypes: dict[str, Prototype], header: str) -> dict[str, str]:
+    numbered = list(enumerate(functions(table)))
+    present = [(i, name, call) for i, (name, call) in numbered if name in prototypes]
+    ops = [
+        f'    {{{i}, "{name}", {KINDS.index(call.kind)}, {str(call.blocks).lower()}, '
+        f"reinterpret_cast<void*>(&wrap_{name}<false>), reinterpret_cast<void*>(&wrap_{name}<true>)}},"
+        for i, name, call in present
+    ]
+    parts = [
+        f"#include <{header}>",
+        "",
+        '#include "pmpi/scope.hpp"',
+        '#include "pmpi/wrapper_table.hpp"',
+        "",
+        "namespace {",
+        *[f"constexpr std::uint16_t kOp_{name} = {i};" for i, name, _ in present],
+        "",
+        *["\n" + _wrapper(name, call, prototypes[name]) for _, name, call in present],
+        "",
+        "const fallow::pmpi::WrapperEntry kEntries[] = {",
+        *ops,
+        "};",
+        "}  // namespace",
+        "",
+        "std::span<const fallow::pmpi::WrapperEntry> fallow::pmpi::wrapper_entries() noexcept { return kEntries; }",
+        "",
+    ]
+    return {"wrappers.cpp": "\n".join(parts)}
+
+
+def emit_coverage(table: dict[str, Call], prototypes: dict[str, Prototype]) -> list[dict[str, object]]:
+    wrapped = dict(functions(table))
+    rows: list[dict[str, object]] = []
+    for name in sorted(prototypes):
+        call = wrapped.get(name)
+        if call is None:
+            rows.append({"name": name, "kind": "local", "blocks": False, "treatment": "not wrapped", "why": "local: neither communicates nor waits"})
+        else:
+            rows.append(
+                {
+                    "name": name,
+                    "kind": call.kind,
+                    "blocks": call.blocks,
+                    "treatment": "recorded, waits sleep" if call.blocks and not call.why else "recorded, passes through" if not call.blocks else "recorded, waits sleep",
+                    "why": call.why,
+                }
+            )
+    return rows

@@ -1,0 +1,78 @@
+"""Reads the C prototypes of an installed mpi.h through the preprocessor."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Parameter:
+    declaration: str  # "const int sendcounts[]"
+    name: str         # "sendcounts"
+
+
+@dataclass(frozen=True)
+class Prototype:
+    name: str
+    result: str
+    parameters: tuple[Parameter, ...]
+
+    def declare(self) -> str:
+        return ", ".join(p.declaration for p in self.parameters)
+
+    def forward(self) -> str:
+        return ", ".join(p.name for p in self.parameters)
+
+    def has(self, *names: str) -> bool:
+        own = {p.name for p in self.parameters}
+        return all(n in own for n in names)
+
+
+_ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)")
+_FUNCTION = re.compile(r"\b(int|double|void) (MPIX?_\w+) ?\(((?:[^()]|\([^()]*\))*)\) ?;")
+_LAST_NAME = re.compile(r"(\w+)\s*((?:\[[^\]]*\])*)\s*$")
+
+
+def _parameter(text: str, index: int) -> Parameter:
+    text = text.strip()
+    found = _LAST_NAME.search(text)
+    if found is None or text.endswith("*") or text in ("int", "MPI_Comm"):
+        name = f"arg{index}"
+        return Parameter(f"{text} {name}", name)
+    return Parameter(text, found[1])
+
+
+def _split(text: str) -> list[str]:
+    """Splits at commas outside parentheses."""
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(text):
+        depth += (c == "(") - (c == ")")
+        if c == "," and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    parts.append(text[start:])
+    return [p for p in (p.strip() for p in parts) if p and p != "void"]
+
+
+def parse_prototypes(preprocessed: str) -> dict[str, Prototype]:
+    source = re.sub(r"\s+", " ", _ATTRIBUTE.sub("", preprocessed))
+    found: dict[str, Prototype] = {}
+    for result, name, parameters in _FUNCTION.findall(source):
+        if "(*" in parameters or "..." in parameters:
+            continue  # callbacks and variadic functions: none of them is wrapped
+        split = tuple(_parameter(p, i) for i, p in enumerate(_split(parameters)))
+        found.setdefault(name, Prototype(name, result, split))
+    return found
+
+
+def read_prototypes(compiler: str, header: str, include: list[str]) -> dict[str, Prototype]:
+    command = [compiler, "-E", "-P", "-xc", *[f"-I{d}" for d in include], "-"]
+    done = subprocess.run(command, input=f"#include <{header}>\n", capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)}: cannot read {header}:\n{done.stderr}")
+    found = parse_prototypes(done.stdout)
+    if "MPI_Send" not in found:
+        raise SystemExit(f"{header}: no prototype of MPI_Send found; is this an MPI header?")
+    return found

@@ -1,0 +1,111 @@
+#include "pmpi/comm_table.hpp"
+
+#include <numeric>
+
+#include "pmpi/runtime.hpp"
+
+namespace fallow::pmpi {
+
+CommTable::CommTable() : slots_(std::make_unique<Slot[]>(kSlots)) {}
+
+namespace {
+std::size_t first_slot(std::uint64_t key, std::size_t slots) noexcept {
+  return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15u) >> 40) & (slots - 1);  // golden-ratio hashing
+}
+}  // namespace
+
+const CommInfo* CommTable::find(MPI_Comm comm) noexcept {
+  const std::uint64_t key = handle_key(comm) + 1;
+  std::size_t i = first_slot(key, kSlots);
+  for (std::size_t probes = 0; probes < kSlots; ++probes, i = (i + 1) & (kSlots - 1)) {
+    const std::uint64_t found = slots_[i].key.load(std::memory_order_acquire);
+    if (found == key) return slots_[i].info.load(std::memory_order_acquire);
+    if (found == 0) break;
+  }
+  return insert(key, comm);
+}
+
+const CommInfo* CommTable::insert(std::uint64_t key, MPI_Comm comm) noexcept try {
+  const std::lock_guard lock(mutex_);
+  std::size_t target = kSlots;
+  std::size_t i = first_slot(key, kSlots);
+  for (std::size_t probes = 0; probes < kSlots; ++probes, i = (i + 1) & (kSlots - 1)) {
+    const std::uint64_t found = slots_[i].key.load(std::memory_order_relaxed);
+    if (found == key) return slots_[i].info.load(std::memory_order_relaxed);  // another thread was first
+    if (found == kTombstone && target == kSlots) target = i;
+    if (found == 0) {
+      if (target == kSlots && used_ + 1 < kSlots * 3 / 4) {
+        target = i;
+        ++used_;
+      }
+      break;
+    }
+  }
+  if (target == kSlots) return nullptr;
+  if (free_.empty()) {
+    all_.push_back(std::make_unique<CommInfo>());
+    free_.push_back(all_.back().get());
+  }
+  CommInfo* const info = free_.back();
+  free_.pop_back();
+  fill(*info, comm);
+  slots_[target].info.store(info, std::memory_order_release);
+  slots_[target].key.store(key, std::memory_order_release);
+  return info;
+} catch (...) {
+  return nullptr;
+}
+
+void CommTable::fill(CommInfo& info, MPI_Comm comm) noexcept {
+  const PmpiCalls& mpi = runtime().mpi;
+  info = CommInfo{};
+  info.handle = handle_key(comm);
+  info.id = next_id_++;
+  int inter = 0;
+  mpi.comm_test_inter(comm, &inter);
+  mpi.comm_rank(comm, &info.rank);
+  mpi.comm_size(comm, &info.size);
+  info.peers = info.size;
+  MPI_Group group = MPI_GROUP_NULL;
+  if (inter != 0) {
+    mpi.comm_remote_size(comm, &info.peers);
+    mpi.comm_remote_group(comm, &group);
+  } else {
+    mpi.comm_group(comm, &group);
+    int topology = MPI_UNDEFINED;
+    mpi.topo_test(comm, &topology);
+    int in = 0, weighted = 0;
+    if (topology == MPI_DIST_GRAPH) mpi.dist_graph_neighbors_count(comm, &in, &info.neighbors, &weighted);
+    if (topology == MPI_GRAPH) mpi.graph_neighbors_count(comm, info.rank, &info.neighbors);
+    if (topology == MPI_CART) {
+      int dimensions = 0;
+      mpi.cartdim_get(comm, &dimensions);
+      info.neighbors = 2 * dimensions;
+    }
+  }
+  if (runtime().world_group_known) {
+    std::vector<int> ranks(static_cast<std::size_t>(info.peers));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    info.world.resize(ranks.size());
+    mpi.group_translate_ranks(group, info.peers, ranks.data(), runtime().world_group, info.world.data());
+    for (std::int32_t& r : info.world) r = r == MPI_UNDEFINED ? -1 : r;
+  }
+  mpi.group_free(&group);
+}
+
+void CommTable::forget(MPI_Comm comm) noexcept {
+  const std::uint64_t key = handle_key(comm) + 1;
+  const std::lock_guard lock(mutex_);
+  std::size_t i = first_slot(key, kSlots);
+  for (std::size_t probes = 0; probes < kSlots; ++probes, i = (i + 1) & (kSlots - 1)) {
+    const std::uint64_t found = slots_[i].key.load(std::memory_order_relaxed);
+    if (found == 0) return;
+    if (found != key) continue;
+    free_.push_back(slots_[i].info.load(std::memory_order_relaxed));
+    slots_[i].key.store(kTombstone, std::memory_order_release);
+    generation_.fetch_add(1, std::memory_order_acq_rel);
+    return;
+  }
+}
+
+}  // namespace fallow::pmpi

@@ -1,0 +1,69 @@
+// Communicators by handle: number, size, and which world ranks they hold. Reading takes no lock.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <mutex>
+#include <vector>
+
+#include "pmpi/mpi_header.hpp"
+
+namespace fallow::pmpi {
+
+struct CommInfo {
+  std::uint64_t handle = 0;
+  std::uint32_t id = 0;         ///< local number, in the order of first use; 1 is the first
+  std::int32_t rank = 0;
+  std::int32_t size = 0;        ///< of the local group
+  std::int32_t peers = 0;       ///< ranks that data goes to in a collective: remote size of an intercommunicator
+  std::int32_t neighbors = 0;   ///< out-neighbours of the topology
+  std::vector<std::int32_t> world;  ///< world rank of each peer; empty: unknown
+};
+
+class CommTable {
+ public:
+  CommTable();
+
+  /// Looks up a communicator that the MPI library has just accepted; registers it at first use (a lock and some
+  /// local MPI calls). Null if the table is full.
+  const CommInfo* find(MPI_Comm comm) noexcept;
+
+  /// The handle is being freed: its value may come back for another communicator.
+  void forget(MPI_Comm comm) noexcept;
+
+  /// Changes with every forget(): pointers taken before it may be stale.
+  std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
+
+ private:
+  static constexpr std::size_t kSlots = 4096;
+  static constexpr std::uint64_t kTombstone = ~std::uint64_t{0};
+
+  struct Slot {
+    std::atomic<std::uint64_t> key{0};  ///< handle + 1; 0: empty
+    std::atomic<CommInfo*> info{nullptr};
+  };
+  const CommInfo* insert(std::uint64_t key, MPI_Comm comm) noexcept;
+  void fill(CommInfo& info, MPI_Comm comm) noexcept;
+
+  std::unique_ptr<Slot[]> slots_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<CommInfo>> all_;
+  std::vector<CommInfo*> free_;
+  std::uint32_t next_id_ = 1;
+  std::uint32_t used_ = 0;
+  std::atomic<std::uint32_t> generation_{1};
+};
+
+/// A handle as a number, whatever the family's handles are (pointers or integers).
+template <class Handle>
+std::uint64_t handle_key(Handle handle) noexcept {
+  if constexpr (std::is_pointer_v<Handle>) {
+    return reinterpret_cast<std::uint64_t>(handle);
+  } else {
+    return static_cast<std::uint32_t>(handle);
+  }
+}
+
+}  // namespace fallow::pmpi

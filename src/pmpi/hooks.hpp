@@ -1,0 +1,20 @@
+// The MPI library's idle hook: the function that it calls again and again while it waits. A call of the program
+// that blocks stays inside the library, with its matching, algorithms and error handling untouched; Fallow only
+// decides how long the library rests between two polls.
+#pragma once
+
+namespace fallow::pmpi {
+
+struct Runtime;
+struct Thread;
+
+/// Takes over the hook that the library in this process has; notes in the header which one.
+void install_hooks(Runtime& rt) noexcept;
+
+/// Gives every hook back.
+void remove_hooks(Runtime& rt) noexcept;
+
+/// An idle poll at which the time is due to be looked at: spins on, yields, or sleeps. See wait.cpp.
+void slow_poll(Thread& thread) noexcept;
+
+}  // namespace fallow::pmpi

@@ -1,0 +1,71 @@
+#include "pmpi/launcher.hpp"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+extern char** environ;
+
+namespace fallow::pmpi {
+namespace {
+
+/// Value of a variable by a walk through the environment: options are read elsewhere, this is the launcher's.
+const char* variable(std::string_view name) noexcept {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view e(*entry);
+    if (e.size() > name.size() && e[name.size()] == '=' && e.substr(0, name.size()) == name) return *entry + name.size() + 1;
+  }
+  return nullptr;
+}
+
+std::int32_t number(std::initializer_list<const char*> names, std::int32_t otherwise) noexcept {
+  for (const char* name : names) {
+    const char* text = variable(name);
+    std::int32_t value = 0;
+    if (text == nullptr) continue;
+    const char* const end = text + std::strlen(text);
+    if (std::from_chars(text, end, value).ec == std::errc() && value >= 0) return value;
+  }
+  return otherwise;
+}
+
+}  // namespace
+
+LaunchInfo launch_info() noexcept {
+  LaunchInfo info;
+  info.world_rank = number({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}, -1);
+  info.world_size = number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}, -1);
+  info.local_rank = number({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, -1);
+  info.local_size = number({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, 0);
+  return info;
+}
+
+std::string launcher_namespace() {
+  std::string key;
+  for (const char* name : {"PMIX_NAMESPACE", "PMI_KVS", "PMI_JOBID", "SLURM_STEP_ID"}) {
+    if (const char* text = variable(name)) (key += text) += '/';
+  }
+  return key;
+}
+
+void restore_environment(const std::string& preload_original) noexcept try {
+  std::vector<std::string> ours;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view e(*entry);
+    if (e.substr(0, 7) == "FALLOW_") ours.emplace_back(e.substr(0, e.find('=')));
+  }
+  for (const std::string& name : ours) unsetenv(name.c_str());
+  if (preload_original.empty()) {
+    unsetenv("LD_PRELOAD");
+  } else {
+    setenv("LD_PRELOAD", preload_original.c_str(), 1);
+  }
+} catch (...) {
+  // The children inherit our variables: they load Fallow, which does nothing in them.
+}
+
+}  // namespace fallow::pmpi

@@ -1,0 +1,26 @@
+// What the launcher's environment says about this process, for when MPI cannot be asked (yet).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace fallow::pmpi {
+
+struct LaunchInfo {
+  std::int32_t world_rank = -1;   ///< -1: not said
+  std::int32_t world_size = -1;
+  std::int32_t local_rank = -1;
+  std::int32_t local_size = 0;    ///< 0: not said
+};
+
+/// Reads the variables of Open MPI, Hydra, PMIx and Slurm.
+LaunchInfo launch_info() noexcept;
+
+/// The job's name space as the launcher calls it, or an empty string.
+std::string launcher_namespace();
+
+/// Puts LD_PRELOAD back and removes FALLOW_*, so that the program's own children see the environment that they
+/// would have seen without Fallow.
+void restore_environment(const std::string& preload_original) noexcept;
+
+}  // namespace fallow::pmpi

@@ -1,0 +1,153 @@
+#include "pmpi/node_page.hpp"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "pmpi/launcher.hpp"
+
+namespace fallow::pmpi {
+namespace {
+
+/// Names of the processes that start a job's ranks on a node.
+constexpr std::array kLaunchers = {"orted", "prted", "mpirun", "mpiexec", "mpiexec.hydra", "hydra_pmi_proxy", "prterun", "orterun",
+                                   "slurmstepd", "pmi_proxy", "mpirun.openmpi", "mpiexec.openmpi"};
+
+/// Name and parent of a process; false if it is gone.
+bool read_stat(long pid, std::string& comm, long& parent) {
+  char path[64], line[512];
+  std::snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const ssize_t n = read(fd, line, sizeof line - 1);
+  close(fd);
+  if (n <= 0) return false;
+  line[n] = 0;
+  const char* open_paren = std::strchr(line, '(');
+  const char* close_paren = std::strrchr(line, ')');
+  char state = 0;
+  if (open_paren == nullptr || close_paren == nullptr || std::sscanf(close_paren + 1, " %c %ld", &state, &parent) != 2) return false;
+  comm.assign(open_paren + 1, close_paren);
+  return true;
+}
+
+long launcher_pid() {
+  constexpr int kDeepest = 32;  // shells and scripts between the launcher and the rank
+  long pid = getppid();
+  for (int depth = 0; depth < kDeepest && pid > 1; ++depth) {
+    std::string comm;
+    long parent = 0;
+    if (!read_stat(pid, comm, parent)) break;
+    for (const char* name : kLaunchers) {
+      if (comm == std::string(name).substr(0, 15)) return pid;  // the kernel keeps 15 characters
+    }
+    pid = parent;
+  }
+  return getppid();
+}
+
+}  // namespace
+
+std::string job_key() {
+  std::uint64_t hash = 1469598103934665603u;  // FNV-1a of the name space, which may hold any character
+  for (const char c : launcher_namespace()) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  char text[64];
+  std::snprintf(text, sizeof text, "%ld-%08x", launcher_pid(), static_cast<unsigned>(hash ^ (hash >> 32)));
+  return text;
+}
+
+Node::~Node() { detach(); }
+
+void Node::fall_back() noexcept {
+  static NodePage* const private_page = new (std::nothrow) NodePage;
+  page_ = private_page;
+  own_ = &page_->slots[0];
+  shared_ = false;
+}
+
+Status Node::attach(const std::string& run_id, std::int32_t world_rank, std::uint32_t local_size) noexcept try {
+  fall_back();
+  own_->world_rank.store(world_rank, std::memory_order_relaxed);
+  name_ = "/fallow-" + (run_id.empty() ? std::to_string(getuid()) : run_id) + "-" + job_key();
+  const int fd = shm_open(name_.c_str(), O_RDWR | O_CREAT, 0600);
+  if (fd < 0) return Status::failed;
+  // The pages must be there before they are touched: a full /dev/shm would answer with SIGBUS.
+  if (posix_fallocate(fd, 0, sizeof(NodePage)) != 0) {
+    close(fd);
+    shm_unlink(name_.c_str());
+    return Status::failed;
+  }
+  void* const address = mmap(nullptr, sizeof(NodePage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  close(fd);
+  if (address == MAP_FAILED) return Status::failed;
+  page_ = static_cast<NodePage*>(address);  // all zero is the initial state, wanted and world_rank apart
+  const std::uint32_t index = page_->attached.fetch_add(1);
+  if (index >= kNodeSlots) {
+    munmap(address, sizeof(NodePage));
+    fall_back();
+    return Status::unsupported;
+  }
+  own_ = &page_->slots[index];
+  own_->pid.store(getpid(), std::memory_order_relaxed);
+  own_->wanted.store(-1, std::memory_order_relaxed);
+  own_->world_rank.store(world_rank, std::memory_order_release);
+  own_->state.store(1, std::memory_order_release);
+  shared_ = true;
+  if (local_size != 0 && index + 1 >= local_size) {
+    shm_unlink(name_.c_str());
+    name_.clear();
+  }
+  return Status::ok;
+} catch (...) {
+  fall_back();
+  return Status::failed;
+}
+
+void Node::detach() noexcept {
+  if (!shared_) return;
+  own_->state.store(6, std::memory_order_release);  // trace::RankState::ended
+  if (!name_.empty()) shm_unlink(name_.c_str());
+  name_.clear();
+}
+
+std::uint32_t Node::attached() const noexcept {
+  const std::uint32_t n = shared_ ? page_->attached.load(std::memory_order_acquire) : 1;
+  return n < kNodeSlots ? n : kNodeSlots;
+}
+
+NodeSlot* Node::slot_of(std::int32_t world_rank) noexcept {
+  if (!shared_ || world_rank < 0) return nullptr;
+  const std::uint32_t n = attached();
+  // Launchers start ranks in order, so the slot is mostly near the rank's place among the local ones.
+  const std::uint32_t guess = static_cast<std::uint32_t>(world_rank) % n;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    NodeSlot& slot = page_->slots[(guess + i) % n];
+    if (slot.world_rank.load(std::memory_order_acquire) == world_rank && slot.pid.load(std::memory_order_relaxed) != 0) return &slot;
+  }
+  return nullptr;
+}
+
+bool Node::wake(NodeSlot& slot, std::uint64_t now) noexcept {
+  std::uint32_t asleep = static_cast<std::uint32_t>(SleepWord::asleep);
+  if (slot.sleep_word.load(std::memory_order_relaxed) != asleep) return false;
+  slot.wake_tick.store(now, std::memory_order_relaxed);
+  if (!slot.sleep_word.compare_exchange_strong(asleep, static_cast<std::uint32_t>(SleepWord::woken))) return false;
+  syscall(SYS_futex, &slot.sleep_word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  return true;
+}
+
+bool Node::first_to_say(unsigned message) noexcept {
+  const std::uint32_t bit = 1u << (message & 31u);
+  return (page_->said.fetch_or(bit) & bit) == 0;
+}
+
+}  // namespace fallow::pmpi

@@ -1,0 +1,71 @@
+// The page that the ranks of a job share on a node: what each of them is doing and since when, and how one wakes
+// another. It is unlinked as soon as all of them have it open, so that nothing is left behind when they are killed.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "base/status.hpp"
+
+namespace fallow::pmpi {
+
+inline constexpr std::uint32_t kNodeSlots = 1024;
+
+enum class SleepWord : std::uint32_t { awake = 0, asleep = 1, woken = 2 };
+
+/// One rank. A line of its own for what the owner writes often, another for what wakers look at.
+struct alignas(128) NodeSlot {
+  std::atomic<std::uint32_t> sleep_word{0};   ///< SleepWord; the futex
+  std::atomic<std::int32_t> wanted{-1};       ///< world rank that the sleeper waits for, -1: any
+  std::atomic<std::uint64_t> wake_tick{0};    ///< when the waker woke it
+  std::atomic<std::int32_t> world_rank{-1};
+  std::atomic<std::int32_t> pid{0};
+  alignas(64) std::atomic<std::uint64_t> since_tick{0};
+  std::atomic<std::uint32_t> state{0};        ///< trace::RankState
+};
+
+struct NodePage {
+  std::atomic<std::uint32_t> ready{0};         ///< set by the creator when the rest is initialized
+  std::atomic<std::uint32_t> attached{0};      ///< slots in use
+  std::atomic<std::uint32_t> said{0};          ///< bits of the messages that some rank has printed
+  alignas(128) std::atomic<std::uint32_t> sleepers{0};  ///< ranks asleep or about to be
+  NodeSlot slots[kNodeSlots];
+};
+
+/// This rank's view of the page. When it cannot be had, a private page stands in for it and nobody is woken.
+class Node {
+ public:
+  ~Node();
+
+  /// Attaches to the page of the job on this node. `local_size`: ranks expected here, 0 if unknown.
+  Status attach(const std::string& run_id, std::int32_t world_rank, std::uint32_t local_size) noexcept;
+  void detach() noexcept;
+
+  NodePage& page() noexcept { return *page_; }
+  NodeSlot& own() noexcept { return *own_; }
+  bool shared() const noexcept { return shared_; }
+  std::uint32_t attached() const noexcept;
+
+  /// Slot of a world rank on this node, or null. A scan once per rank, then a table.
+  NodeSlot* slot_of(std::int32_t world_rank) noexcept;
+
+  /// Wakes the owner of a slot if it sleeps. True if a system call was made.
+  bool wake(NodeSlot& slot, std::uint64_t now) noexcept;
+
+  /// True for the first process on the node that asks for this message (0..31).
+  bool first_to_say(unsigned message) noexcept;
+
+ private:
+  void fall_back() noexcept;
+
+  NodePage* page_ = nullptr;
+  NodeSlot* own_ = nullptr;
+  bool shared_ = false;
+  std::string name_;
+};
+
+/// Identifies the job on this node: the process that launched its ranks, and the name space that the launcher gave.
+std::string job_key();
+
+}  // namespace fallow::pmpi

@@ -1,0 +1,34 @@
+#include "pmpi/pmpi_calls.hpp"
+
+#include <type_traits>
+
+namespace fallow::pmpi {
+
+bool PmpiCalls::load(const fallow_preload_api& preload) noexcept {
+  bool complete = true;
+  const auto take = [&](auto& pointer, const char* name) {
+    pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(preload.find(name));
+    complete = complete && pointer != nullptr;
+  };
+  take(initialized, "PMPI_Initialized");
+  take(finalized, "PMPI_Finalized");
+  take(query_thread, "PMPI_Query_thread");
+  take(comm_rank, "PMPI_Comm_rank");
+  take(comm_size, "PMPI_Comm_size");
+  take(comm_remote_size, "PMPI_Comm_remote_size");
+  take(comm_test_inter, "PMPI_Comm_test_inter");
+  take(comm_group, "PMPI_Comm_group");
+  take(comm_remote_group, "PMPI_Comm_remote_group");
+  take(group_translate_ranks, "PMPI_Group_translate_ranks");
+  take(group_free, "PMPI_Group_free");
+  take(win_get_group, "PMPI_Win_get_group");
+  take(type_size, "PMPI_Type_size_x");
+  take(topo_test, "PMPI_Topo_test");
+  take(dist_graph_neighbors_count, "PMPI_Dist_graph_neighbors_count");
+  take(graph_neighbors_count, "PMPI_Graph_neighbors_count");
+  take(cartdim_get, "PMPI_Cartdim_get");
+  take(get_library_version, "PMPI_Get_library_version");
+  return complete;
+}
+
+}  // namespace fallow::pmpi

@@ -1,0 +1,34 @@
+// The MPI library's own functions that the runtime itself calls, looked up by name in the library that the
+// process uses. All of them are local: the runtime never communicates.
+#pragma once
+
+#include "pmpi/mpi_header.hpp"
+#include "pmpi/preload/preload.h"
+
+namespace fallow::pmpi {
+
+struct PmpiCalls {
+  decltype(&MPI_Initialized) initialized = nullptr;
+  decltype(&MPI_Finalized) finalized = nullptr;
+  decltype(&MPI_Query_thread) query_thread = nullptr;
+  decltype(&MPI_Comm_rank) comm_rank = nullptr;
+  decltype(&MPI_Comm_size) comm_size = nullptr;
+  decltype(&MPI_Comm_remote_size) comm_remote_size = nullptr;
+  decltype(&MPI_Comm_test_inter) comm_test_inter = nullptr;
+  decltype(&MPI_Comm_group) comm_group = nullptr;
+  decltype(&MPI_Comm_remote_group) comm_remote_group = nullptr;
+  decltype(&MPI_Group_translate_ranks) group_translate_ranks = nullptr;
+  decltype(&MPI_Group_free) group_free = nullptr;
+  decltype(&MPI_Win_get_group) win_get_group = nullptr;
+  decltype(&MPI_Type_size_x) type_size = nullptr;
+  decltype(&MPI_Topo_test) topo_test = nullptr;
+  decltype(&MPI_Dist_graph_neighbors_count) dist_graph_neighbors_count = nullptr;
+  decltype(&MPI_Graph_neighbors_count) graph_neighbors_count = nullptr;
+  decltype(&MPI_Cartdim_get) cartdim_get = nullptr;
+  decltype(&MPI_Get_library_version) get_library_version = nullptr;
+
+  /// Fills every pointer. False if the library lacks one of them.
+  bool load(const fallow_preload_api& preload) noexcept;
+};
+
+}  // namespace fallow::pmpi

@@ -1,0 +1,179 @@
+/* The preloaded library: see preload.h. Plain C and libc only, for it is loaded into shells and launchers too. */
+#define _GNU_SOURCE
+#include "preload.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols.h" /* generated: FALLOW_SYMBOLS, fallow_names, fallow_first_hook, fallow_first_fortran */
+
+__thread struct fallow_tls_block fallow_tls;
+
+extern void* fallow_slots[];               /* generated: one jump target per symbol */
+extern void* const fallow_stubs[];         /* generated: the stub that resolves each symbol */
+void* fallow_resolve(unsigned index);      /* called by the stubs */
+
+static struct fallow_runtime_api runtime_api;
+static int runtime_active;
+static int all_pass;
+static void* mpi_handle;
+static pthread_once_t activate_once = PTHREAD_ONCE_INIT;
+
+struct family {
+  const char* prefix;  /* how the library's file name begins */
+  const char* runtime; /* the runtime's file name */
+};
+static const struct family families[] = {
+    {"libmpi_abi.so", "libfallow-rt-mpiabi.so"},
+    {"libmpich.so.12", "libfallow-rt-mpich.so"},
+    {"libmpi.so.12", "libfallow-rt-mpich.so"},
+    {"libmpi.so.40", "libfallow-rt-openmpi.so"},
+};
+
+static void say(const char* text, const char* detail) {
+  char line[PATH_MAX + 256];
+  const int n = snprintf(line, sizeof line, "fallow: %s%s\n", text, detail ? detail : "");
+  if (n > 0 && write(STDERR_FILENO, line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1) < 0) { /* nobody listens */
+  }
+}
+
+static const char* base_name(const char* path) {
+  const char* slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+/* ---- symbols of other objects ------------------------------------------------------------------------ */
+
+static int is_ours(void* address) {
+  Dl_info there, here;
+  return dladdr(address, &there) && dladdr((void*)&fallow_resolve, &here) && there.dli_fbase == here.dli_fbase;
+}
+
+static void* find_in(const char* path, const char* name) {
+  void* handle = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
+  if (!handle) return NULL;
+  void* address = dlsym(handle, name);
+  dlclose(handle); /* the object stays: NOLOAD only counted one more use of it */
+  return address && !is_ours(address) ? address : NULL;
+}
+
+struct search {
+  const char* name;
+  void* address;
+};
+
+static int search_object(struct dl_phdr_info* info, size_t size, void* data) {
+  (void)size;
+  struct search* s = data;
+  if (info->dlpi_name && *info->dlpi_name && !strstr(info->dlpi_name, "linux-vdso")) s->address = find_in(info->dlpi_name, s->name);
+  return s->address != NULL;
+}
+
+/* The definition that would have been used without us: the next one in the global scope, else the one of any
+ * object that is loaded (Python loads MPI into a scope of its own). */
+static void* find_anywhere(const char* name) {
+  void* address = dlsym(RTLD_NEXT, name);
+  if (address && !is_ours(address)) return address;
+  struct search s = {name, NULL};
+  dl_iterate_phdr(search_object, &s);
+  return s.address;
+}
+
+static void* find_in_mpi(const char* name) {
+  void* address = mpi_handle ? dlsym(mpi_handle, name) : NULL;
+  return address && !is_ours(address) ? address : NULL;
+}
+
+/* ---- finding the MPI and loading its runtime ---------------------------------------------------------- */
+
+struct found {
+  const struct family* family;
+  char path[PATH_MAX];
+};
+
+static int match_family(struct dl_phdr_info* info, size_t size, void* data) {
+  (void)size;
+  struct found* f = data;
+  if (!info->dlpi_name) return 0;
+  const char* name = base_name(info->dlpi_name);
+  for (size_t i = 0; i < sizeof families / sizeof families[0]; ++i) {
+    if (strncmp(name, families[i].prefix, strlen(families[i].prefix)) == 0) {
+      f->family = &families[i];
+      snprintf(f->path, sizeof f->path, "%s", info->dlpi_name);
+      return 1;
+    }
+  }
+  return 0;
+}
+
+static void set_hook(int hook, void* address) {
+  const unsigned index = FALLOW_FIRST_HOOK + (unsigned)hook;
+  __atomic_store_n(&fallow_slots[index], address ? address : fallow_stubs[index], __ATOMIC_RELEASE);
+}
+
+static void* original_hook(int hook) { return find_anywhere(fallow_names[FALLOW_FIRST_HOOK + (unsigned)hook]); }
+
+static void pass_through(void) {
+  all_pass = 1;
+  for (unsigned i = 0; i < FALLOW_SYMBOLS; ++i) __atomic_store_n(&fallow_slots[i], fallow_stubs[i], __ATOMIC_RELEASE);
+}
+
+static const struct fallow_preload_api preload_api = {FALLOW_RUNTIME_ABI, find_in_mpi, set_hook, original_hook, pass_through};
+
+static void* load_runtime(const char* file) {
+  Dl_info here;
+  char path[PATH_MAX];
+  if (!dladdr((void*)&fallow_resolve, &here) || !here.dli_fname) return NULL;
+  const int folder = (int)(base_name(here.dli_fname) - here.dli_fname);
+  snprintf(path, sizeof path, "%.*s%s", folder, here.dli_fname, file);
+  void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!handle) say("the program runs without Fallow: ", dlerror());
+  return handle;
+}
+
+static void activate(void) {
+  struct found f = {NULL, ""};
+  dl_iterate_phdr(match_family, &f);
+  if (!f.family) {
+    say("the program runs without Fallow: it uses none of the MPI libraries known here", NULL);
+    return;
+  }
+  mpi_handle = dlopen(f.path, RTLD_NOLOAD | RTLD_LAZY);
+  void* handle = load_runtime(f.family->runtime);
+  if (!handle) return;
+  fallow_runtime_attach_fn attach = (fallow_runtime_attach_fn)dlsym(handle, "fallow_runtime_attach");
+  runtime_active = attach && attach(&preload_api, &runtime_api) == 0 && runtime_api.abi == FALLOW_RUNTIME_ABI;
+}
+
+/* ---- resolving ----------------------------------------------------------------------------------------- */
+
+static void missing(const char* name) {
+  say("the program calls a function that its MPI library does not have: ", name);
+  _exit(127); /* as the dynamic linker does for an undefined symbol */
+}
+
+void* fallow_resolve(unsigned index) {
+  const char* name = fallow_names[index];
+  void* target = NULL;
+  if (index >= FALLOW_FIRST_HOOK) {
+    target = find_anywhere(name); /* hooks and Fortran names: the runtime sets hooks itself */
+  } else {
+    pthread_once(&activate_once, activate);
+    /* MPI_X may be another tool's; PMPI_X is always the library's own. */
+    void* next = name[0] == 'P' ? find_in_mpi(name) : find_anywhere(name);
+    if (!next) next = find_anywhere(name);
+    if (next) {
+      void* wrapper = runtime_active && !all_pass ? runtime_api.wrap(name, next) : NULL;
+      target = wrapper ? wrapper : next;
+    }
+  }
+  if (!target) missing(name);
+  __atomic_store_n(&fallow_slots[index], target, __ATOMIC_RELEASE);
+  return target;
+}

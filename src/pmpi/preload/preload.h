@@ -1,0 +1,50 @@
+/* What the preloaded library and a runtime share. The preloaded library is loaded into every process of the
+ * job, MPI or not; it defines the MPI functions as jumps through a table and does nothing else until the first
+ * of them is called. Then it finds out which MPI the process uses and loads the runtime built for it. */
+#ifndef FALLOW_PRELOAD_H
+#define FALLOW_PRELOAD_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FALLOW_RUNTIME_ABI 1
+
+/* Per-thread state in the initial-exec TLS block of the preloaded library: one instruction away. */
+struct fallow_tls_block {
+  void* thread;        /* the runtime's state of this thread, or null */
+  void* waiting;       /* the blocking call in progress that may sleep, or null */
+  uint32_t depth;      /* 1 while an MPI call of the program is under way */
+  uint32_t polls_left; /* idle polls until the runtime looks at the time */
+  void* caller;        /* where the Fortran wrapper of the next call was called from, or null */
+  void* frame;         /* stack frame of the call under way */
+};
+extern __thread struct fallow_tls_block fallow_tls __attribute__((tls_model("initial-exec"), visibility("default")));
+
+/* Hooks: library functions that MPI libraries call while they wait. */
+enum fallow_hook { FALLOW_HOOK_OPAL_PROGRESS = 0, FALLOW_HOOK_UCP_WORKER_PROGRESS = 1, FALLOW_HOOK_SCHED_YIELD = 2, FALLOW_HOOKS = 3 };
+
+/* Given to the runtime when it is loaded. */
+struct fallow_preload_api {
+  uint32_t abi;                              /* FALLOW_RUNTIME_ABI */
+  void* (*find)(const char* name);           /* address of a symbol of the MPI library, or null */
+  void (*set_hook)(int hook, void* address); /* makes a hook jump to `address`; null: back to the original */
+  void* (*original_hook)(int hook);          /* the library's own function, or null if it is not in the process */
+  void (*pass_through)(void);                /* sends every function straight to the MPI library from now on */
+};
+
+/* Entry point of a runtime, "fallow_runtime_attach". `next` is the function that the wrapper must call.
+ * Returns 0, or nonzero if the program is to run without Fallow. */
+struct fallow_runtime_api {
+  uint32_t abi;
+  /* Wrapper of function `name` ("MPI_Send" or "PMPI_Send"), which calls `next`; null: none, use `next`. */
+  void* (*wrap)(const char* name, void* next);
+};
+typedef int (*fallow_runtime_attach_fn)(const struct fallow_preload_api* preload, struct fallow_runtime_api* runtime);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,171 @@
+#include "pmpi/rank_writer.hpp"
+
+#include <fcntl.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace fallow::pmpi {
+namespace {
+
+using trace::RankHeader;
+
+std::uint64_t round_up(std::uint64_t n, std::uint64_t to) noexcept { return (n + to - 1) / to * to; }
+
+constexpr std::uint64_t kPage = 4096;
+
+/// Reserves the space before it is mapped: a full disk must not show up as SIGBUS in the program.
+void* map_file(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  if (const int error = posix_fallocate(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes)); error != 0) {
+    errno = error;
+    return MAP_FAILED;
+  }
+  return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, static_cast<off_t>(offset));
+}
+
+void* map_anonymous(std::uint64_t bytes) noexcept {
+  return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+}  // namespace
+
+Status RankWriter::open(const Options& options, std::int32_t world_rank, std::string& problem) noexcept try {
+  const std::uint32_t ring = std::bit_ceil(options.ring_events), sites = std::bit_ceil(options.site_slots);
+  block_bytes_ = round_up(sizeof(trace::ThreadCounters) + trace::kMaxOps * sizeof(trace::OpStats) +
+                              sites * sizeof(trace::SiteStats) + ring * sizeof(trace::Event), kPage);
+  char host[64] = "host";
+  gethostname(host, sizeof host - 1);
+  Status status = Status::ok;
+  void* memory = MAP_FAILED;
+  if (options.dir.empty()) {
+    status = Status::unsupported;
+  } else {
+    char name[160];
+    std::snprintf(name, sizeof name, "/rank-%06d-%s-%d.fallow", world_rank < 0 ? 0 : world_rank, host, getpid());
+    const std::string path = options.dir + name;
+    fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd_ >= 0) memory = map_file(fd_, 0, trace::kHeaderBytes);
+    if (memory == MAP_FAILED) {
+      problem = "no report will be written: " + path + ": " + std::strerror(errno);
+      status = Status::failed;
+      if (fd_ >= 0) {
+        unlink(path.c_str());
+        close(fd_);
+        fd_ = -1;
+      }
+    }
+  }
+  if (memory == MAP_FAILED) memory = map_anonymous(trace::kHeaderBytes);
+  if (memory == MAP_FAILED) return Status::failed;
+  header_ = static_cast<RankHeader*>(memory);
+  RankHeader& h = *header_;
+  h.version = trace::kRankVersion;
+  h.header_bytes = trace::kHeaderBytes;
+  h.block_bytes = block_bytes_;
+  h.op_slots = trace::kMaxOps;
+  h.site_slots = sites;
+  h.ring_events = ring;
+  h.bins = trace::kHistogramBins;
+  h.op_info_bytes = sizeof(trace::OpInfo);
+  h.counters_bytes = sizeof(trace::ThreadCounters);
+  h.op_stats_bytes = sizeof(trace::OpStats);
+  h.site_stats_bytes = sizeof(trace::SiteStats);
+  h.event_bytes = sizeof(trace::Event);
+  std::snprintf(h.host, sizeof h.host, "%s", host);
+  const ssize_t n = readlink("/proc/self/exe", h.program, sizeof h.program - 1);
+  if (n < 0) h.program[0] = 0;
+  std::memcpy(h.magic, trace::kRankMagic, sizeof h.magic);  // last: a reader finds a complete header
+  return status;
+} catch (...) {
+  return Status::failed;
+}
+
+void* RankWriter::map_block(std::uint32_t index) noexcept {
+  void* memory = MAP_FAILED;
+  if (fd_ >= 0) memory = map_file(fd_, trace::kHeaderBytes + index * block_bytes_, block_bytes_);
+  if (memory == MAP_FAILED && fd_ < 0) memory = map_anonymous(block_bytes_);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+bool RankWriter::attach(Thread& thread) noexcept {
+  const std::lock_guard lock(mutex_);
+  std::uint32_t index = header_->blocks_used;
+  if (free_blocks_ != 0) {
+    index = static_cast<std::uint32_t>(std::countr_zero(free_blocks_));
+    free_blocks_ &= free_blocks_ - 1;
+  } else {
+    if (index < trace::kMaxBlocks) blocks_[index] = map_block(index);
+    if (index >= trace::kMaxBlocks || blocks_[index] == nullptr) {
+      ++header_->threads_dropped;
+      return false;
+    }
+    header_->blocks_used = index + 1;
+  }
+  auto* at = static_cast<std::byte*>(blocks_[index]);
+  thread.index = index;
+  thread.counters = reinterpret_cast<trace::ThreadCounters*>(at);
+  at += sizeof(trace::ThreadCounters);
+  thread.ops = reinterpret_cast<trace::OpStats*>(at);
+  at += trace::kMaxOps * sizeof(trace::OpStats);
+  thread.sites = reinterpret_cast<trace::SiteStats*>(at);
+  at += header_->site_slots * sizeof(trace::SiteStats);
+  thread.ring = reinterpret_cast<trace::Event*>(at);
+  thread.ring_mask = header_->ring_events - 1;
+  thread.site_mask = header_->site_slots - 1;
+  thread.counters->thread_id = static_cast<std::uint64_t>(syscall(SYS_gettid));
+  return true;
+}
+
+void RankWriter::release(const Thread& thread) noexcept {
+  const std::lock_guard lock(mutex_);
+  free_blocks_ |= std::uint64_t{1} << thread.index;
+}
+
+namespace {
+struct ModuleSearch {
+  std::uint64_t address;
+  std::uint64_t base = 0, end = 0;
+  const char* path = nullptr;
+};
+
+int match_module(dl_phdr_info* info, std::size_t, void* data) noexcept {
+  auto& s = *static_cast<ModuleSearch*>(data);
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& p = info->dlpi_phdr[i];
+    const std::uint64_t begin = info->dlpi_addr + p.p_vaddr;
+    if (p.p_type != PT_LOAD || s.address < begin || s.address >= begin + p.p_memsz) continue;
+    s.base = info->dlpi_addr;
+    s.end = begin + p.p_memsz;
+    s.path = info->dlpi_name;
+    return 1;
+  }
+  return 0;
+}
+}  // namespace
+
+std::uint32_t RankWriter::module_of(const void* address) noexcept {
+  const auto value = reinterpret_cast<std::uint64_t>(address);
+  const std::lock_guard lock(mutex_);
+  RankHeader& h = *header_;
+  ModuleSearch search{value};
+  if (dl_iterate_phdr(match_module, &search) == 0) return ~0u;
+  for (std::uint32_t i = 0; i < h.modules_used; ++i) {
+    if (h.modules[i].base == search.base) return i;
+  }
+  if (h.modules_used >= trace::kMaxModules) return ~0u;
+  trace::Module& m = h.modules[h.modules_used];
+  m.base = search.base;
+  m.end = search.end;
+  const char* const path = search.path != nullptr && *search.path != 0 ? search.path : h.program;
+  std::memcpy(m.path, path, std::min(std::strlen(path), sizeof m.path - 1));  // the rest is zero
+  return h.modules_used++;
+}
+
+}  // namespace fallow::pmpi

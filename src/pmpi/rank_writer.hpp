@@ -1,0 +1,45 @@
+// The rank's profile file, mapped into the program while it runs. Where it cannot be had, plain memory takes its
+// place and the program runs on.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "base/options.hpp"
+#include "base/status.hpp"
+#include "pmpi/thread_state.hpp"
+#include "trace/rank_file.hpp"
+
+namespace fallow::pmpi {
+
+class RankWriter {
+ public:
+  /// Creates `dir`/rank-RRRRRR-HOST-PID.fallow, or anonymous memory if that fails. `problem` says why it did.
+  Status open(const Options& options, std::int32_t world_rank, std::string& problem) noexcept;
+
+  trace::RankHeader& header() noexcept { return *header_; }
+
+  /// Gives a thread its counters. False when all blocks are taken: the thread is then not recorded.
+  bool attach(Thread& thread) noexcept;
+
+  /// Takes the block of a thread that ended; the next new thread goes on in it.
+  void release(const Thread& thread) noexcept;
+
+  /// Number of the loaded object that an address lies in, registered at first sight; ~0 if unknown.
+  std::uint32_t module_of(const void* address) noexcept;
+
+  bool on_disk() const noexcept { return fd_ >= 0; }
+
+ private:
+  void* map_block(std::uint32_t index) noexcept;
+
+  trace::RankHeader* header_ = nullptr;
+  int fd_ = -1;
+  std::uint64_t block_bytes_ = 0;
+  std::mutex mutex_;
+  void* blocks_[trace::kMaxBlocks] = {};
+  std::uint64_t free_blocks_ = 0;  ///< bit per block that was released
+};
+
+}  // namespace fallow::pmpi

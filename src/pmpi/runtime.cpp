@@ -1,0 +1,220 @@
+#include "pmpi/runtime.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <new>
+
+#include "pmpi/hooks.hpp"
+#include "pmpi/launcher.hpp"
+#include "pmpi/wrapper_table.hpp"
+
+namespace fallow::pmpi {
+namespace {
+
+pthread_key_t g_thread_key;  // its destructor takes a thread's block back
+
+enum Message : unsigned { kBadOption = 0, kNoFile = 1, kNoPage = 2, kMissingCalls = 3 };
+
+constexpr unsigned long kTimerSlackNs = 1;  // the default of 50 us would be added to every sleep
+
+void release_thread(void* pointer) noexcept {
+  auto* const thread = static_cast<Thread*>(pointer);
+  if (runtime().phase.load() == Phase::running) runtime().writer.release(*thread);
+  fallow_tls.thread = nullptr;
+  fallow_tls.waiting = nullptr;
+  delete thread;
+}
+
+void after_fork_in_child() noexcept {
+  // The child shares the rank's file and page with its parent: it must not write there.
+  runtime().phase.store(Phase::ended);
+  fallow_tls.thread = nullptr;
+  fallow_tls.waiting = nullptr;
+  remove_hooks(runtime());
+  runtime().preload->pass_through();
+}
+
+std::uint32_t allowed_cpus() noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return static_cast<std::uint32_t>(CPU_COUNT(&set));
+}
+
+/// Processors that the job may use on this node: those of this rank's set, and one per local rank where ranks are
+/// bound each to their own.
+bool is_oversubscribed(const LaunchInfo& launch, std::uint32_t local) noexcept {
+  const auto online = static_cast<std::uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
+  const std::uint32_t allowed = allowed_cpus();
+  const bool bound = allowed < online && launch.local_size > 1;
+  return local > (bound ? online : allowed);
+}
+
+void read_world(Runtime& rt, const LaunchInfo& launch) noexcept {
+  int initialized = 0;
+  rt.mpi.initialized(&initialized);
+  rt.world_rank = launch.world_rank;
+  rt.world_size = launch.world_size;
+  if (initialized == 0) return;  // the sessions model: there is no world to ask
+  rt.mpi.comm_rank(MPI_COMM_WORLD, &rt.world_rank);
+  rt.mpi.comm_size(MPI_COMM_WORLD, &rt.world_size);
+  rt.world_group_known = rt.mpi.comm_group(MPI_COMM_WORLD, &rt.world_group) == MPI_SUCCESS;
+}
+
+void fill_header(Runtime& rt, const LaunchInfo& launch) noexcept {
+  trace::RankHeader& h = rt.writer.header();
+  for (const WrapperEntry& entry : wrapper_entries()) {
+    trace::OpInfo& info = h.ops[entry.op];
+    std::snprintf(info.name, sizeof info.name, "%s", entry.name);
+    info.kind = entry.kind;
+    info.blocks = entry.blocks ? 1 : 0;
+  }
+  h.family = FALLOW_FAMILY_NUMBER;
+  h.mode = static_cast<std::uint32_t>(rt.options.mode);
+  h.world_rank = rt.world_rank;
+  h.world_size = rt.world_size;
+  h.local_rank = launch.local_rank;
+  h.local_size = launch.local_size;
+  h.pid = getpid();
+  h.clock = rt.clock.uses_tsc() ? 1 : 2;
+  h.slowdown_budget = rt.options.slowdown;
+  h.oversubscribed = rt.oversubscribed ? 1 : 0;
+  int level = 0;
+  rt.mpi.query_thread(&level);
+  h.thread_level = level == MPI_THREAD_MULTIPLE ? 3 : level == MPI_THREAD_SERIALIZED ? 2 : level == MPI_THREAD_FUNNELED ? 1 : 0;
+  int length = 0;
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  rt.mpi.get_library_version(version, &length);
+  std::snprintf(h.mpi_version, sizeof h.mpi_version, "%s", version);
+  h.tick_start = rt.clock.start_ticks();
+  h.mono_start_ns = rt.clock.start_ns();
+  h.wall_start_ns = wall_ns() - (monotonic_ns() - rt.clock.start_ns());
+  h.tick_hz = rt.clock.ticks_per_ns() * 1e9;
+  rt.threads_share_a_lock = h.thread_level == 3 && FALLOW_FAMILY_NUMBER != static_cast<int>(trace::Family::openmpi);
+}
+
+void open_everything(Runtime& rt) {
+  const LaunchInfo launch = launch_info();
+  read_world(rt, launch);
+  rt.ns_per_tick = 1.0 / rt.clock.ticks_per_ns();
+  const auto local = static_cast<std::uint32_t>(launch.local_size);
+  if (rt.node.attach(rt.options.run_id, rt.world_rank, local) == Status::failed) {
+    say(kNoPage, "ranks cannot wake each other: no shared memory to be had");
+  }
+  rt.oversubscribed = is_oversubscribed(launch, local != 0 ? local : 1);
+  rt.whole_job_here = rt.options.wake && rt.node.shared() && launch.local_size > 0 && launch.local_size == rt.world_size;
+  std::string problem;
+  if (rt.writer.open(rt.options, rt.world_rank, problem) == Status::failed) say(kNoFile, problem);
+  fill_header(rt, launch);
+  rt.budget.open(rt.options.slowdown, rt.clock.ticks_per_ns() * 1e9, rt.clock.now());
+  install_hooks(rt);
+  if (rt.sleep_allowed) prctl(PR_SET_TIMERSLACK, kTimerSlackNs, 0, 0, 0);
+}
+
+bool start_once(Runtime& rt) noexcept try {
+  open_everything(rt);
+  pthread_key_create(&g_thread_key, release_thread);
+  pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  restore_environment(rt.options.preload_original);
+  return true;
+} catch (...) {
+  return false;
+}
+
+}  // namespace
+
+Runtime& runtime() noexcept {
+  // Never destroyed: the program may call MPI from its own destructors.
+  alignas(Runtime) static char storage[sizeof(Runtime)];
+  static Runtime* const instance = new (storage) Runtime;
+  return *instance;
+}
+
+void say(unsigned message, const std::string& text) noexcept {
+  Runtime& rt = runtime();
+  const bool first = rt.node.shared() ? rt.node.first_to_say(message) : rt.world_rank <= 0;
+  if (!first) return;
+  const std::string line = "fallow: " + text + "\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+}
+
+bool start_runtime() noexcept {
+  Runtime& rt = runtime();
+  if (rt.phase.load(std::memory_order_acquire) == Phase::running) return true;
+  const std::lock_guard lock(rt.start_mutex);
+  if (rt.phase.load() != Phase::idle) return rt.phase.load() == Phase::running;
+  rt.phase.store(Phase::starting);
+  const bool started = start_once(rt);
+  rt.phase.store(started ? Phase::running : Phase::ended, std::memory_order_release);
+  if (!started) rt.preload->pass_through();
+  return started;
+}
+
+Thread* attach_thread() noexcept {
+  Runtime& rt = runtime();
+  if (fallow_tls.thread != nullptr) return static_cast<Thread*>(fallow_tls.thread);
+  const Phase phase = rt.phase.load(std::memory_order_acquire);
+  if (phase == Phase::ended) return nullptr;
+  if (phase != Phase::running) {
+    // MPI was started by a way that no wrapper saw.
+    int initialized = 0, finalized = 0;
+    rt.mpi.initialized(&initialized);
+    rt.mpi.finalized(&finalized);
+    if (initialized == 0 || finalized != 0 || !start_runtime()) return nullptr;
+  }
+  auto thread = std::unique_ptr<Thread>(new (std::nothrow) Thread);
+  if (thread == nullptr || !rt.writer.attach(*thread)) return nullptr;
+  rt.threads.fetch_add(1, std::memory_order_relaxed);
+  fallow_tls.thread = thread.get();
+  pthread_setspecific(g_thread_key, thread.get());
+  return thread.release();
+}
+
+void touch_header(bool now_or_never) noexcept {
+  Runtime& rt = runtime();
+  const std::uint64_t now = rt.clock.now();
+  if (!now_or_never && static_cast<double>(now - rt.last_touch) * rt.ns_per_tick < 1e9) return;
+  rt.last_touch = now;
+  const TickClock::Instant instant = rt.clock.recalibrate();
+  trace::RankHeader& h = rt.writer.header();
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto ns = [](const timeval& t) { return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u + static_cast<std::uint64_t>(t.tv_usec) * 1000u; };
+  h.cpu_user_ns = ns(usage.ru_utime);
+  h.cpu_system_ns = ns(usage.ru_stime);
+  h.switches_voluntary = static_cast<std::uint64_t>(usage.ru_nvcsw);
+  h.switches_involuntary = static_cast<std::uint64_t>(usage.ru_nivcsw);
+  h.tick_last = instant.ticks;
+  h.mono_last_ns = instant.ns;
+  h.tick_hz = rt.clock.ticks_per_ns() * 1e9;
+}
+
+void finish_runtime(std::uint32_t how) noexcept {
+  Runtime& rt = runtime();
+  Phase running = Phase::running;
+  if (!rt.phase.compare_exchange_strong(running, Phase::ended)) return;
+  remove_hooks(rt);
+  touch_header(true);
+  rt.writer.header().finalized = how;
+  rt.writer.header().state = static_cast<std::uint32_t>(trace::RankState::ended);
+  rt.node.detach();
+  rt.preload->pass_through();
+  fallow_tls.thread = nullptr;
+  fallow_tls.waiting = nullptr;
+}
+
+void about_to_abort() noexcept {
+  Runtime& rt = runtime();
+  touch_header(true);
+  rt.writer.header().finalized = 2;
+  rt.node.detach();
+}
+
+}  // namespace fallow::pmpi
+

@@ -1,0 +1,79 @@
+// The runtime of one process: the only mutable global of this root.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "base/clock.hpp"
+#include "base/options.hpp"
+#include "pmpi/budget.hpp"
+#include "pmpi/comm_table.hpp"
+#include "pmpi/node_page.hpp"
+#include "pmpi/pmpi_calls.hpp"
+#include "pmpi/rank_writer.hpp"
+#include "pmpi/thread_state.hpp"
+#include "predict/wait_model.hpp"
+
+namespace fallow::pmpi {
+
+/// Life of the runtime. Only `running` records; everything else passes through.
+enum class Phase : std::uint32_t { idle, starting, running, ended };
+
+/// What resting costs here; starts from typical values and follows what is measured.
+struct MeasuredCosts {
+  double sleep_cpu_ns = 20e3;   ///< CPU time of a sleep: measured on virtual machines, less on bare metal
+  double overshoot_ns = 30e3;   ///< lateness of a timed sleep
+  double peer_wake_ns = 45e3;   ///< lateness of a wake by a peer
+  double idle_poll_ns = 0;      ///< one poll of the library that finds nothing
+};
+
+inline constexpr std::size_t kWaitArenaBytes = 256 * 1024;  ///< about 900 call sites
+
+struct Runtime {
+  std::atomic<Phase> phase{Phase::idle};
+  Options options;
+  const fallow_preload_api* preload = nullptr;
+  PmpiCalls mpi;
+  TickClock clock;
+  RankWriter writer;
+  Node node;
+  CommTable comms;
+  Budget budget;
+  alignas(64) std::byte wait_arena[kWaitArenaBytes];
+  predict::WaitModel waits{wait_arena};
+  MeasuredCosts costs;
+  std::mutex start_mutex;
+
+  double ns_per_tick = 1.0;
+  std::int32_t world_rank = -1, world_size = -1;
+  bool world_group_known = false;
+  MPI_Group world_group{};
+  bool whole_job_here = false;      ///< every rank of the world runs on this node under Fallow
+  bool oversubscribed = false;
+  bool threads_share_a_lock = false;///< the library holds its lock while it polls (MPICH with MPI_THREAD_MULTIPLE)
+  bool sleep_allowed = false;       ///< mode, hook and threads allow sleeping
+  bool hooked = false;
+  std::atomic<std::uint32_t> threads{0};
+  std::atomic<std::uint32_t> type_generation{1};
+  std::uint64_t last_touch = 0;     ///< tick at which the header's CPU times were written
+};
+
+Runtime& runtime() noexcept;
+
+/// Begins recording, once MPI can be used. Thread-safe; false if the process is not to be recorded.
+bool start_runtime() noexcept;
+
+/// State of the calling thread, created at its first call; null if it is not to be recorded.
+Thread* attach_thread() noexcept;
+
+/// Writes totals and leaves; later calls pass through. `how`: RankHeader::finalized.
+void finish_runtime(std::uint32_t how) noexcept;
+
+/// Writes clock, CPU time and state into the header; at most once a second unless `now_or_never`.
+void touch_header(bool now_or_never) noexcept;
+
+/// One line on stderr, from one process of the node.
+void say(unsigned message, const std::string& text) noexcept;
+
+}  // namespace fallow::pmpi

@@ -1,0 +1,224 @@
+// The hot path: what every generated wrapper does around the call of the MPI library. No system call, lock or
+// allocation, except at the first use of a thread, communicator, datatype or call site.
+#pragma once
+
+#include <cstdint>
+
+#include "pmpi/runtime.hpp"
+
+namespace fallow::pmpi {
+
+/// Idle polls of a blocking call before the time is looked at: a few microseconds.
+inline constexpr std::uint32_t kFirstPolls = 64;
+
+/// Functions that the wrappers call on: [2 * op] what MPI_X resolves to, [2 * op + 1] PMPI_X.
+extern void* g_next[2 * trace::kMaxOps];
+
+template <bool kProfiling>
+inline void* next_of(std::uint16_t op) noexcept {
+  return g_next[2 * op + (kProfiling ? 1 : 0)];
+}
+
+/// True if `root` names a rank, not MPI_ROOT or MPI_PROC_NULL, for which other arguments have no meaning.
+inline bool is_rank(int root) noexcept { return root >= 0; }
+
+template <class Integer>
+inline std::uint64_t size_as_u64(Integer n) noexcept {
+  return n > 0 ? static_cast<std::uint64_t>(n) : 0;
+}
+
+/// Decides for a call that comes in while another is under way: its own callbacks (then null), or one that never
+/// returned because the program jumped out of it (then the new call counts).
+Thread* admit_nested(const void* frame) noexcept;
+
+/// The thread's state if this call is to be recorded, else null. `frame`: the wrapper's frame address.
+inline Thread* admit(const void* frame) noexcept {
+  if (fallow_tls.depth != 0 || fallow_tls.thread == nullptr) [[unlikely]] return admit_nested(frame);
+  return static_cast<Thread*>(fallow_tls.thread);
+}
+
+// Slow paths, see scope.cpp, waking.cpp and wait.cpp.
+void finish_event(Thread& thread, bool blocks) noexcept;
+void settle_wait(Thread& thread) noexcept;
+std::uint64_t type_size_slow(Thread& thread, MPI_Datatype type, TypeSlot& slot) noexcept;
+const CommInfo* comm_info_slow(Thread& thread, MPI_Comm comm) noexcept;
+void wake_peer_slow(Thread& thread, MPI_Comm comm, int peer) noexcept;
+void wake_target_slow(Thread& thread, MPI_Win win, int peer) noexcept;
+void wake_partners_slow(Thread& thread, const CommInfo* info) noexcept;
+void wake_recent_slow(Thread& thread) noexcept;
+void wake_for_progress(Thread& thread) noexcept;
+void about_to_abort() noexcept;
+
+template <bool kBlocks>
+class Scope {
+ public:
+  Scope(Thread& thread, std::uint16_t op, const void* caller, const void* frame) noexcept : thread_(thread) {
+    Runtime& rt = runtime();
+    fallow_tls.depth = 1;
+    fallow_tls.frame = const_cast<void*>(frame);
+    thread.caller = fallow_tls.caller != nullptr ? fallow_tls.caller : caller;
+    fallow_tls.caller = nullptr;
+    thread.op = op;
+    thread.peer = -1;
+    thread.tag = -1;
+    thread.bytes = 0;
+    thread.comm_id = 0;
+    thread.comm_size = 0;
+    thread.exit = 0;
+    if constexpr (kBlocks) {
+      thread.wanted_calls = 0;
+      fallow_tls.polls_left = kFirstPolls;
+      fallow_tls.waiting = &thread;
+    }
+    thread.enter = rt.clock.now();
+    NodeSlot& own = rt.node.own();
+    own.since_tick.store(thread.enter, std::memory_order_relaxed);
+    own.state.store(static_cast<std::uint32_t>(trace::RankState::in_mpi), std::memory_order_relaxed);
+  }
+
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+  ~Scope() {
+    if (thread_.exit == 0) leave();  // an exception goes through the call
+    finish_event(thread_, kBlocks);
+    fallow_tls.depth = 0;
+    if (finishing_) [[unlikely]] finish_runtime(1);
+  }
+
+  /// The MPI library has returned.
+  void leave() noexcept {
+    Runtime& rt = runtime();
+    thread_.exit = rt.clock.now();
+    if constexpr (kBlocks) {
+      fallow_tls.waiting = nullptr;
+      if (thread_.polled) [[unlikely]] settle_wait(thread_);
+    }
+    NodeSlot& own = rt.node.own();
+    own.since_tick.store(thread_.exit, std::memory_order_relaxed);
+    own.state.store(static_cast<std::uint32_t>(trace::RankState::computing), std::memory_order_relaxed);
+  }
+
+  void record(MPI_Comm comm, int peer, int tag, std::uint64_t bytes) noexcept {
+    const CommInfo* const info = comm_info(comm);
+    if (info != nullptr) {
+      thread_.comm_id = static_cast<std::uint16_t>(info->id < 0xffff ? info->id : 0xffff);
+      thread_.comm_size = static_cast<std::uint32_t>(info->size);
+      if (peer >= 0) {
+        RecentPeer& newest = thread_.recent[(thread_.recent_next - 1) % kRecentPeers];
+        if (newest.rank != peer || newest.comm != info->handle) {
+          thread_.recent[thread_.recent_next++ % kRecentPeers] = {info->handle, peer};
+        }
+      }
+    }
+    record(peer, tag, bytes);
+  }
+
+  void record(int peer, int tag, std::uint64_t bytes) noexcept {
+    thread_.peer = peer >= 0 ? peer : -1;
+    thread_.tag = tag;
+    thread_.bytes = bytes;
+  }
+
+  template <class Count>
+  std::uint64_t bytes(Count count, MPI_Datatype type) noexcept {
+    return size_as_u64(count) * type_size(type);
+  }
+
+  template <class Count>
+  std::uint64_t sum(std::int32_t peers, const Count* counts, MPI_Datatype type) noexcept {
+    std::uint64_t total = 0;
+    for (std::int32_t i = 0; i < peers; ++i) total += size_as_u64(counts[i]);
+    return total != 0 ? total * type_size(type) : 0;
+  }
+
+  template <class Count>
+  std::uint64_t sum_typed(std::int32_t peers, const Count* counts, const MPI_Datatype* types) noexcept {
+    std::uint64_t total = 0;
+    for (std::int32_t i = 0; i < peers; ++i) {
+      if (counts[i] != 0) total += bytes(counts[i], types[i]);
+    }
+    return total;
+  }
+
+  std::int32_t peers(MPI_Comm comm) noexcept {
+    const CommInfo* const info = comm_info(comm);
+    return info != nullptr ? info->peers : 0;
+  }
+  std::int32_t neighbors(MPI_Comm comm) noexcept {
+    const CommInfo* const info = comm_info(comm);
+    return info != nullptr ? info->neighbors : 0;
+  }
+
+  void wake_peer(MPI_Comm comm, int peer) noexcept {
+    if constexpr (kBlocks) {
+      thread_.comm_handle = handle_key(comm);
+      thread_.peer = peer;
+      ++thread_.wanted_calls;
+    }
+    if (someone_sleeps()) [[unlikely]] wake_peer_slow(thread_, comm, peer);
+  }
+  void wake_target(MPI_Win win, int peer) noexcept {
+    if (someone_sleeps()) [[unlikely]] wake_target_slow(thread_, win, peer);
+  }
+  void wake_partners(MPI_Comm comm) noexcept {
+    if constexpr (kBlocks) thread_.comm_handle = handle_key(comm);
+    if (someone_sleeps()) [[unlikely]] wake_partners_slow(thread_, comm_info_slow(thread_, comm));
+  }
+  void wake_partners() noexcept {
+    if (someone_sleeps()) [[unlikely]] wake_partners_slow(thread_, nullptr);
+  }
+  void wake_recent() noexcept {
+    if (someone_sleeps()) [[unlikely]] wake_recent_slow(thread_);
+  }
+  /// After the call: it may have answered peers while it made progress.
+  void wake_after() noexcept { wake_recent(); }
+
+  void forget_comm(MPI_Comm comm) noexcept { runtime().comms.forget(comm); }
+  void forget_type(MPI_Datatype) noexcept { runtime().type_generation.fetch_add(1, std::memory_order_relaxed); }
+  void forget_win(MPI_Win) noexcept {}
+
+  /// MPI_Finalize has returned.
+  void finish_run() noexcept { finishing_ = true; }
+
+ private:
+  bool someone_sleeps() const noexcept { return runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0; }
+
+  const CommInfo* comm_info(MPI_Comm comm) noexcept {
+    if (thread_.last_comm == handle_key(comm) && thread_.comm_generation == runtime().comms.generation()) [[likely]] {
+      return thread_.last_info;
+    }
+    return comm_info_slow(thread_, comm);
+  }
+
+  std::uint64_t type_size(MPI_Datatype type) noexcept {
+    const std::uint64_t key = handle_key(type);
+    TypeSlot& slot = thread_.types[((key >> 4) ^ key) % kTypeSlots];
+    if (slot.handle == key && slot.generation == runtime().type_generation.load(std::memory_order_relaxed)) [[likely]] {
+      return slot.size;
+    }
+    return type_size_slow(thread_, type, slot);
+  }
+
+  Thread& thread_;
+  bool finishing_ = false;
+};
+
+/// Around the calls that start MPI, before which there is nothing to record in.
+class StartScope {
+ public:
+  StartScope() noexcept;
+  ~StartScope();
+  StartScope(const StartScope&) = delete;
+  StartScope& operator=(const StartScope&) = delete;
+
+  void init(int result, std::uint16_t op, const void* caller) noexcept;
+  void session(int result, std::uint16_t op, const void* caller) noexcept;
+
+ private:
+  void record(std::uint16_t op, const void* caller) noexcept;
+  std::uint64_t enter_ = 0;
+  bool outermost_ = false;
+};
+
+}  // namespace fallow::pmpi

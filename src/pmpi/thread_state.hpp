@@ -1,0 +1,82 @@
+// State of one thread that calls MPI: where its counters lie, and how its current call waits.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "pmpi/mpi_header.hpp"
+#include "trace/rank_file.hpp"
+
+namespace fallow::pmpi {
+
+struct CommInfo;
+
+/// Phase of the wait inside the blocking call under way; see wait.cpp.
+enum class WaitPhase : std::uint8_t { none, spinning, armed };
+
+/// The wait of the call under way. Reset lazily: only a call that polls long enough touches it.
+struct WaitState {
+  WaitPhase phase = WaitPhase::none;
+  std::uint64_t asleep = 0;      ///< ticks asleep in this call
+  std::uint64_t delay = 0;       ///< ticks by which sleeps outlasted the wait, upper estimate
+  std::uint64_t busy = 0;        ///< ticks of polls that moved data
+  std::uint64_t last_poll = 0;
+  std::uint64_t spin_until = 0;
+  std::uint64_t planned_end = 0; ///< tick at which the armed sleep is to end
+  std::uint64_t last_sleep = 0;  ///< length of the last sleep, ticks
+  std::uint64_t last_wake = 0;   ///< tick at which the last sleep ended
+  std::uint64_t woken_tick = 0;  ///< tick at which the peer woke us
+  std::uint64_t spin_after = 0;  ///< ticks to poll after the sleep, as planned
+  std::uint32_t polls_since = 1; ///< polls between two looks at the time
+  std::uint32_t sleeps = 0;
+  bool woken_by_peer = false;    ///< how the last sleep ended
+};
+
+/// A peer of a recent point-to-point call, to be woken when it may be waiting for us.
+struct RecentPeer {
+  std::uint64_t comm = 0;
+  std::int32_t rank = -1;
+};
+
+inline constexpr std::size_t kRecentPeers = 16;
+inline constexpr std::size_t kTypeSlots = 64;
+
+struct TypeSlot {
+  std::uint64_t handle = 0;
+  std::uint64_t size = 0;
+  std::uint32_t generation = 0;  ///< of the table of types when the size was read; 0: empty
+};
+
+struct alignas(64) Thread {
+  // --- the call under way
+  std::uint64_t enter = 0, exit = 0;
+  std::uint64_t bytes = 0;
+  const void* caller = nullptr;
+  std::uint64_t comm_handle = 0;
+  std::int32_t peer = -1, tag = -1;
+  std::uint16_t op = 0;
+  std::uint16_t comm_id = 0;
+  std::uint32_t comm_size = 0;
+  std::uint32_t wanted_calls = 0;///< peers that the call names
+  bool polled = false;           ///< the idle hook looked at the time during this call
+  WaitState wait;
+
+  // --- where things are written
+  trace::ThreadCounters* counters = nullptr;
+  trace::OpStats* ops = nullptr;
+  trace::SiteStats* sites = nullptr;
+  trace::Event* ring = nullptr;
+  std::uint32_t ring_mask = 0, site_mask = 0;
+  std::uint64_t last_exit = 0;
+  std::uint32_t index = 0;       ///< number of the thread block
+
+  // --- caches
+  std::uint64_t last_comm = 0;
+  const CommInfo* last_info = nullptr;
+  std::uint32_t comm_generation = 0;
+  std::uint32_t recent_next = 0;
+  std::array<RecentPeer, kRecentPeers> recent{};
+  std::array<TypeSlot, kTypeSlots> types{};
+};
+
+}  // namespace fallow::pmpi

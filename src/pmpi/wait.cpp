@@ -1,0 +1,230 @@
+// Waits that sleep. The MPI library polls; when a blocking call has polled long enough without finding anything,
+// slow_poll() decides whether to poll on, to yield the core, or to sleep until the time at which this call site
+// usually has what it waits for, or until a rank of this node sends something.
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "pmpi/hooks.hpp"
+#include "pmpi/pause.hpp"
+#include "pmpi/scope.hpp"
+
+namespace fallow::pmpi {
+namespace {
+
+using predict::WaitCosts;
+using predict::WaitPlan;
+
+constexpr std::uint32_t kPollsBetweenLooks = 8;     // about a microsecond of polling
+constexpr std::uint32_t kPollsWhileArmed = 8;       // between telling that we sleep and sleeping, so that no wake is lost
+constexpr double kBusyPolls = 4.0, kBusyNs = 300.0; // a poll this much longer than an idle one moved data
+constexpr double kGraceNs = 50e3;                   // polling after a wake by a peer or after data moved: more is on its way
+constexpr double kLongestSleepNs = 10e6;            // a wake may get lost with a killed peer: look at least this often
+constexpr double kFirstSliceNs = 50e3;              // first sleep of a wait in mode sleep
+constexpr double kSeenNs = 3e3;                     // an end this soon after a sleep came while we slept
+constexpr double kSmoothing = 1.0 / 8;              // of the measured costs
+
+std::uint64_t key_of(const Thread& t) noexcept {
+  return (reinterpret_cast<std::uint64_t>(t.caller) ^ (std::uint64_t{t.op} << 48)) * 0x9e3779b97f4a7c15u;
+}
+
+Nanoseconds to_nanoseconds(double ns) noexcept { return Nanoseconds(static_cast<std::int64_t>(ns)); }
+
+/// World rank that the call waits for, where there is only one.
+std::int32_t wanted_rank(const Thread& t) noexcept {
+  const CommInfo* const info = t.last_info;
+  if (t.wanted_calls != 1 || t.peer < 0 || info == nullptr || info->handle != t.comm_handle) return -1;
+  const auto peer = static_cast<std::size_t>(t.peer);
+  return peer < info->world.size() ? info->world[peer] : -1;
+}
+
+void arm(Thread& t, std::uint64_t planned_end) noexcept {
+  Runtime& rt = runtime();
+  NodeSlot& own = rt.node.own();
+  own.wanted.store(wanted_rank(t), std::memory_order_relaxed);
+  own.sleep_word.store(static_cast<std::uint32_t>(SleepWord::asleep));
+  rt.node.page().sleepers.fetch_add(1);
+  t.wait.phase = WaitPhase::armed;
+  t.wait.planned_end = planned_end;
+  fallow_tls.polls_left = kPollsWhileArmed;
+}
+
+/// Takes the sign down. True if a peer woke us, which it may have done before we slept.
+bool disarm(Thread& t) noexcept {
+  Runtime& rt = runtime();
+  const std::uint32_t word = rt.node.own().sleep_word.exchange(static_cast<std::uint32_t>(SleepWord::awake));
+  rt.node.page().sleepers.fetch_sub(1);
+  t.wait.phase = WaitPhase::spinning;
+  return word == static_cast<std::uint32_t>(SleepWord::woken);
+}
+
+/// Sleeps until the tick, a wake by a peer, or a signal.
+void sleep_until(NodeSlot& own, std::uint64_t now, std::uint64_t end) noexcept {
+  const double ns = std::min(runtime().clock.to_ns(end - now), kLongestSleepNs);
+  timespec timeout{};
+  timeout.tv_nsec = static_cast<long>(std::max(ns, 1.0));
+  syscall(SYS_futex, &own.sleep_word, FUTEX_WAIT, static_cast<std::uint32_t>(SleepWord::asleep), &timeout, nullptr, 0);
+}
+
+void smooth(double& value, double sample) noexcept { value += (sample - value) * kSmoothing; }
+
+void do_sleep(Thread& t) noexcept {
+  Runtime& rt = runtime();
+  WaitState& w = t.wait;
+  NodeSlot& own = rt.node.own();
+  const std::uint64_t before = rt.clock.now();
+  if (before >= w.planned_end) {
+    disarm(t);
+    return;
+  }
+  own.state.store(static_cast<std::uint32_t>(trace::RankState::asleep), std::memory_order_relaxed);
+  own.since_tick.store(before, std::memory_order_relaxed);
+  sleep_until(own, before, w.planned_end);
+  const std::uint64_t after = rt.clock.now();
+  own.state.store(static_cast<std::uint32_t>(trace::RankState::waiting), std::memory_order_relaxed);
+  own.since_tick.store(after, std::memory_order_relaxed);
+  w.woken_by_peer = disarm(t);
+  w.asleep += after - before;
+  w.last_sleep = after - before;
+  w.last_wake = after;
+  ++w.sleeps;
+  if (w.woken_by_peer) {
+    const std::uint64_t woken = own.wake_tick.load(std::memory_order_relaxed);
+    w.woken_tick = woken >= before && woken < after ? woken : after;
+    ++t.counters->wakes_by_peer;
+    smooth(rt.costs.peer_wake_ns, rt.clock.to_ns(after - w.woken_tick));
+  } else if (after > w.planned_end) {
+    smooth(rt.costs.overshoot_ns, rt.clock.to_ns(after - w.planned_end));
+  }
+  touch_header(false);
+}
+
+/// A plan for modes that do not ask the model: sleep at once, in slices that grow with the wait.
+WaitPlan plan_growing(double waited_ns) noexcept {
+  return {to_nanoseconds(std::clamp(waited_ns, kFirstSliceNs, kLongestSleepNs)), to_nanoseconds(0)};
+}
+
+WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept {
+  Runtime& rt = runtime();
+  const double waited_ns = rt.clock.to_ns(now - t.enter);
+  if (rt.options.mode == WaitMode::sleep || rt.oversubscribed) return plan_growing(waited_ns);
+  rt.budget.earn(now);
+  const WaitCosts costs{to_nanoseconds(rt.costs.sleep_cpu_ns), to_nanoseconds(rt.costs.overshoot_ns), rt.whole_job_here,
+                        to_nanoseconds(rt.costs.peer_wake_ns)};
+  return rt.waits.plan(key_of(t), to_nanoseconds(waited_ns), costs, rt.budget.price());
+}
+
+void follow_plan(Thread& t, std::uint64_t now) noexcept {
+  Runtime& rt = runtime();
+  const WaitPlan plan = make_plan(t, now);
+  t.wait.spin_after = rt.clock.to_ticks(static_cast<double>(plan.spin.value));
+  if (plan.sleep_for.value > 0) {
+    arm(t, now + rt.clock.to_ticks(static_cast<double>(plan.sleep_for.value)));
+  } else {
+    t.wait.phase = WaitPhase::spinning;
+    t.wait.spin_until = now + std::max<std::uint64_t>(t.wait.spin_after, 1);
+    fallow_tls.polls_left = kPollsBetweenLooks;
+  }
+}
+
+/// True if the polls since the last look took so long that they must have moved data.
+bool moved_data(WaitState& w, std::uint64_t now) noexcept {
+  Runtime& rt = runtime();
+  const double per_poll = rt.clock.to_ns(now - w.last_poll) / w.polls_since;
+  double& idle = rt.costs.idle_poll_ns;
+  if (idle == 0 || per_poll < idle) idle = per_poll;
+  idle += idle * 1e-4;  // forgets a lucky minimum slowly
+  return per_poll > kBusyPolls * idle + kBusyNs;
+}
+
+void first_look(Thread& t, std::uint64_t now) noexcept {
+  t.polled = true;
+  runtime().node.own().state.store(static_cast<std::uint32_t>(trace::RankState::waiting), std::memory_order_relaxed);
+  t.wait.last_poll = now;
+  if (runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0) wake_for_progress(t);
+}
+
+void poll_automatic(Thread& t, std::uint64_t now) noexcept {
+  Runtime& rt = runtime();
+  WaitState& w = t.wait;
+  const double grace = static_cast<double>(rt.clock.to_ticks(kGraceNs));
+  if (w.phase == WaitPhase::armed) {
+    do_sleep(t);
+    now = rt.clock.now();
+    const auto pause = std::max<std::uint64_t>(w.spin_after, w.woken_by_peer ? static_cast<std::uint64_t>(grace) : 1);
+    w.spin_until = now + pause;
+    fallow_tls.polls_left = kPollsBetweenLooks;
+  } else if (w.phase == WaitPhase::none) {
+    follow_plan(t, now);
+  } else if (moved_data(w, now)) {
+    w.busy += now - w.last_poll;
+    w.spin_until = std::max(w.spin_until, now + static_cast<std::uint64_t>(grace));
+    fallow_tls.polls_left = kPollsBetweenLooks;
+    if (rt.node.page().sleepers.load(std::memory_order_relaxed) != 0) wake_for_progress(t);
+  } else if (now >= w.spin_until) {
+    follow_plan(t, now);
+  } else {
+    rest_briefly();
+    fallow_tls.polls_left = kPollsBetweenLooks;
+  }
+  w.last_poll = rt.clock.now();
+  w.polls_since = fallow_tls.polls_left;
+}
+
+}  // namespace
+
+void wake_for_progress(Thread& t) noexcept {
+  const auto kind = static_cast<trace::OpKind>(runtime().writer.header().ops[t.op].kind);
+  if (kind == trace::OpKind::collective || kind == trace::OpKind::other || kind == trace::OpKind::io) {
+    const CommInfo* const info = t.last_info;
+    wake_partners_slow(t, info != nullptr && info->handle == t.comm_handle ? info : nullptr);
+  } else {
+    wake_recent_slow(t);
+  }
+}
+
+void slow_poll(Thread& t) noexcept {
+  Runtime& rt = runtime();
+  const std::uint64_t now = rt.clock.now();
+  if (!t.polled) first_look(t, now);
+  const bool may_sleep = rt.sleep_allowed && t.index == 0 &&
+                         !(rt.threads_share_a_lock && rt.threads.load(std::memory_order_relaxed) > 1);
+  if (rt.options.mode == WaitMode::spin) {
+    fallow_tls.polls_left = ~0u;
+  } else if (rt.options.mode == WaitMode::yield || !may_sleep) {
+    sched_yield();
+    fallow_tls.polls_left = 1;
+  } else {
+    poll_automatic(t, now);
+  }
+}
+
+void settle_wait(Thread& t) noexcept {
+  Runtime& rt = runtime();
+  WaitState& w = t.wait;
+  if (w.phase == WaitPhase::armed) disarm(t);
+  if (!rt.sleep_allowed || t.index != 0) return;
+  const std::uint64_t wait = t.exit > t.enter ? t.exit - t.enter : 0;
+  const bool unseen = w.sleeps != 0 && rt.clock.to_ns(t.exit - w.last_wake) < kSeenNs + rt.costs.idle_poll_ns * kPollsBetweenLooks;
+  std::uint64_t uncertain = 0, ended = wait;
+  if (unseen && w.woken_by_peer) {
+    w.delay = w.last_wake - w.woken_tick;
+    ended = w.woken_tick > t.enter ? w.woken_tick - t.enter : 0;
+  } else if (unseen) {
+    uncertain = w.last_sleep;
+    w.delay = uncertain / 2;
+  } else if (w.woken_by_peer && w.sleeps != 0) {
+    w.delay = w.last_wake - w.woken_tick;
+  }
+  if (rt.options.mode == WaitMode::automatic) {
+    rt.waits.observe(key_of(t), to_nanoseconds(rt.clock.to_ns(ended)), to_nanoseconds(rt.clock.to_ns(uncertain)));
+    rt.budget.pay(w.delay);
+  }
+}
+
+}  // namespace fallow::pmpi

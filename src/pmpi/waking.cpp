@@ -1,0 +1,91 @@
+// Waking ranks of this node that sleep for what this rank sends. A rank that is not woken wakes by its timer, so
+// these choices bear on delay, never on correctness.
+
+#include <algorithm>
+
+#include "pmpi/scope.hpp"
+
+namespace fallow::pmpi {
+namespace {
+
+/// Up to this many ranks on the node, every sleeper that may wait for us is woken without a closer look.
+constexpr std::uint32_t kFewRanks = 4;
+
+void wake_slot(Thread& thread, NodeSlot& slot) noexcept {
+  Runtime& rt = runtime();
+  const std::uint64_t before = rt.clock.now();
+  if (&slot == &rt.node.own() || !rt.node.wake(slot, before)) return;
+  const std::uint64_t spent = rt.clock.now() - before;
+  ++thread.counters->wakes_sent;
+  thread.counters->wake_send_ticks += spent;
+  if (rt.options.mode == WaitMode::automatic && thread.index == 0) rt.budget.pay(spent);
+}
+
+void wake_world_rank(Thread& thread, std::int32_t world_rank) noexcept {
+  NodeSlot* const slot = runtime().node.slot_of(world_rank);
+  if (slot == nullptr) return;
+  const std::int32_t wanted = slot->wanted.load(std::memory_order_relaxed);
+  if (wanted == -1 || wanted == runtime().world_rank) wake_slot(thread, *slot);
+}
+
+void wake_everybody(Thread& thread) noexcept {
+  Runtime& rt = runtime();
+  const std::uint32_t n = rt.node.attached();
+  for (std::uint32_t i = 0; i < n; ++i) {
+    NodeSlot& slot = rt.node.page().slots[i];
+    const std::int32_t wanted = slot.wanted.load(std::memory_order_relaxed);
+    if (wanted == -1 || wanted == rt.world_rank) wake_slot(thread, slot);
+  }
+}
+
+}  // namespace
+
+void wake_peer_slow(Thread& thread, MPI_Comm comm, int peer) noexcept {
+  if (!runtime().options.wake || peer == MPI_PROC_NULL) return;
+  if (peer < 0) return wake_recent_slow(thread);  // any source: whoever we talk to
+  const CommInfo* const info = comm_info_slow(thread, comm);
+  if (info == nullptr || peer >= info->peers) return;
+  if (info->world.empty()) return wake_everybody(thread);
+  wake_world_rank(thread, info->world[static_cast<std::size_t>(peer)]);
+}
+
+void wake_target_slow(Thread& thread, MPI_Win win, int peer) noexcept {
+  Runtime& rt = runtime();
+  if (!rt.options.wake || peer < 0) return;
+  MPI_Group group = MPI_GROUP_NULL;
+  if (!rt.world_group_known || rt.mpi.win_get_group(win, &group) != MPI_SUCCESS) return wake_everybody(thread);
+  int world = MPI_UNDEFINED;
+  rt.mpi.group_translate_ranks(group, 1, &peer, rt.world_group, &world);
+  rt.mpi.group_free(&group);
+  if (world != MPI_UNDEFINED) wake_world_rank(thread, world);
+}
+
+/// The ranks that algorithms of collectives exchange data with: neighbours at distances of powers of two
+/// (binomial trees, recursive doubling, Bruck, dissemination; a ring is distance one).
+void wake_partners_slow(Thread& thread, const CommInfo* info) noexcept {
+  Runtime& rt = runtime();
+  if (!rt.options.wake) return;
+  if (info == nullptr || info->world.empty() || rt.node.attached() <= kFewRanks) return wake_everybody(thread);
+  const std::int32_t n = info->peers, me = info->rank;
+  for (std::int32_t distance = 1; distance < n; distance *= 2) {
+    const std::int32_t partners[] = {(me + distance) % n, ((me - distance) % n + n) % n, me ^ distance};
+    for (const std::int32_t p : partners) {
+      if (p < n) wake_world_rank(thread, info->world[static_cast<std::size_t>(p)]);
+    }
+  }
+  if (me != 0) wake_world_rank(thread, info->world[0]);  // the usual root
+}
+
+void wake_recent_slow(Thread& thread) noexcept {
+  Runtime& rt = runtime();
+  if (!rt.options.wake) return;
+  if (rt.node.attached() <= kFewRanks) return wake_everybody(thread);
+  for (const RecentPeer& recent : thread.recent) {
+    if (recent.rank < 0) continue;
+    const CommInfo* const info = thread.last_info;
+    if (info == nullptr || info->handle != recent.comm || recent.rank >= info->peers || info->world.empty()) continue;
+    wake_world_rank(thread, info->world[static_cast<std::size_t>(recent.rank)]);
+  }
+}
+
+}  // namespace fallow::pmpi
