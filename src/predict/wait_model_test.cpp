@@ -1,0 +1,225 @@
+#include "predict/wait_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "predict/log_code.hpp"
+
+namespace fallow::predict {
+namespace {
+
+constexpr std::int64_t kUs = 1000;
+constexpr std::int64_t kMs = 1000 * kUs;
+constexpr std::uint64_t kKey = 42;
+constexpr double kPrice = 20.0;
+constexpr WaitCosts kTimer{Nanoseconds(20 * kUs), Nanoseconds(40 * kUs), false, Nanoseconds(0)};
+constexpr WaitCosts kPeer{Nanoseconds(20 * kUs), Nanoseconds(40 * kUs), true, Nanoseconds(55 * kUs)};
+
+struct Outcome {
+  double waited = 0, asleep = 0, delay = 0, sleeps = 0;  // ns, ns, ns, number
+  double asleep_share() const { return asleep / waited; }
+  double delay_share() const { return delay / waited; }
+};
+
+/// A wait mode in miniature: lives through one wait as the runtime would, time being simulated.
+void live_through(WaitModel& model, std::int64_t wait, const WaitCosts& costs, double price, Outcome& sum) {
+  std::int64_t now = 0;
+  std::int64_t hidden = 0;
+  sum.waited += static_cast<double>(wait);
+  for (;;) {
+    const WaitPlan plan = model.plan(kKey, Nanoseconds(now), costs, price);
+    if (plan.sleep_for.value > 0) {
+      std::int64_t wake = now + plan.sleep_for.value + costs.wake_delay.value;
+      if (costs.peer_can_wake) wake = std::min(wake, std::max(now, wait) + costs.peer_wake_delay.value);
+      sum.asleep += static_cast<double>(std::min(wake, wait) - now);
+      sum.sleeps += 1;
+      if (wake >= wait) {
+        sum.delay += static_cast<double>(wake - wait);
+        hidden = costs.peer_can_wake ? 0 : wake - now;
+        now = costs.peer_can_wake ? wait : wake;
+        break;
+      }
+      now = wake;
+    }
+    now += plan.spin.value;
+    if (now >= wait) {
+      now = wait;  // found by polling
+      break;
+    }
+  }
+  model.observe(kKey, Nanoseconds(now), Nanoseconds(hidden));
+}
+
+class WaitModelTest : public testing::Test {
+ protected:
+  Outcome run(int waits, const std::function<double()>& wait_ns, const WaitCosts& costs, double price = kPrice) {
+    Outcome sum;
+    for (int i = 0; i < waits; ++i)
+      live_through(model, std::max<std::int64_t>(1, std::llround(wait_ns())), costs, price, sum);
+    return sum;
+  }
+  double around(double center, double spread) {
+    return center * (1.0 + spread * std::uniform_real_distribution<double>(-1.0, 1.0)(random));
+  }
+
+  std::vector<std::byte> arena = std::vector<std::byte>(WaitModel::kBytesPerKey * 64 + 64);
+  WaitModel model{arena};
+  std::mt19937_64 random{1};
+};
+
+TEST(LogCode, KeepsRelativeResolutionAndOrder) {
+  std::uint16_t last = 0;
+  for (std::int64_t ns = kCodeMinNs; ns < kCodeMaxNs / 2; ns += 1 + ns / 3000) {
+    const std::uint16_t code = encode_ns(ns);
+    EXPECT_GE(code, last);
+    EXPECT_LE(decode_ns(code), ns);
+    EXPECT_LT(static_cast<double>(ns - decode_ns(code)), 1.0 + static_cast<double>(ns) / 2048.0);
+    EXPECT_NEAR(decode_double(code), static_cast<double>(decode_ns(code)), 1.0);
+    last = code;
+  }
+  EXPECT_EQ(encode_ns(-5), 0);
+  EXPECT_EQ(encode_ns(std::numeric_limits<std::int64_t>::max()), 65535);
+  EXPECT_EQ(encode_ns(decode_ns(40000)), 40000);
+}
+
+TEST_F(WaitModelTest, PeriodicWaitIsSleptThroughUntilJustBeforeItsEnd) {
+  const auto wait = [this] { return around(1.0 * kMs, 0.02); };
+  run(200, wait, kTimer);
+  const WaitPlan plan = model.plan(kKey, Nanoseconds(0), kTimer, kPrice);
+  const std::int64_t wake = plan.sleep_for.value + kTimer.wake_delay.value;
+  EXPECT_GT(wake, 950 * kUs);
+  EXPECT_LE(wake, 990 * kUs);
+  const Outcome settled = run(2000, wait, kTimer);
+  EXPECT_GT(settled.asleep_share(), 0.95);
+  EXPECT_LT(settled.delay_share(), 0.003);
+  EXPECT_LT(settled.sleeps / 2000, 1.5);  // an end slept over may split the sleep for a while
+}
+
+TEST_F(WaitModelTest, LearnsAPeriodicWaitWithinTwentyOfThem) {
+  const auto wait = [this] { return around(1.0 * kMs, 0.02); };
+  run(20, wait, kTimer);
+  EXPECT_GT(run(20, wait, kTimer).asleep_share(), 0.8);
+}
+
+TEST_F(WaitModelTest, UnknownWaitIsSpunThenSleptInSlicesThatGrow) {
+  EXPECT_EQ(model.plan(kKey, Nanoseconds(0), kTimer, kPrice).sleep_for.value, 0);
+  EXPECT_EQ(model.plan(kKey, Nanoseconds(100 * kUs), kTimer, kPrice).sleep_for.value, 0);
+  std::int64_t last = 0;
+  for (const std::int64_t waited : {5 * kMs, 20 * kMs, 100 * kMs}) {
+    const std::int64_t slice = model.plan(kKey, Nanoseconds(waited), kTimer, kPrice).sleep_for.value;
+    EXPECT_GT(slice, last);
+    EXPECT_LE(slice, waited / static_cast<std::int64_t>(kPrice));  // the slice bounds the delay by 1 / price
+    last = slice;
+  }
+}
+
+TEST_F(WaitModelTest, UnknownLongWaitIsSleptUntilThePeerWakes) {
+  EXPECT_EQ(model.plan(kKey, Nanoseconds(50 * kUs), kPeer, kPrice).sleep_for.value, 0);
+  EXPECT_GE(model.plan(kKey, Nanoseconds(10 * kMs), kPeer, kPrice).sleep_for.value, 10 * kMs);
+}
+
+TEST_F(WaitModelTest, ShortWaitsAreNeverSlept) {
+  const Outcome all = run(5000, [this] { return around(25.0 * kUs, 0.5); }, kTimer);
+  EXPECT_EQ(all.sleeps, 0);
+}
+
+TEST_F(WaitModelTest, IrregularWaitsStayWithinThePriceOfDelay) {
+  std::exponential_distribution<double> exponential(1.0 / (1.0 * kMs));
+  for (const WaitCosts& costs : {kTimer, kPeer}) {
+    const Outcome all = run(5000, [&] { return exponential(random); }, costs);
+    EXPECT_LE(kPrice * all.delay, all.asleep * 1.05) << "peer " << costs.peer_can_wake;
+  }
+}
+
+TEST_F(WaitModelTest, WaitOfTwoModesIsSleptToTheFirstAndAskedAgain) {
+  std::bernoulli_distribution is_long(0.3);
+  const Outcome all =
+      run(3000, [&] { return is_long(random) ? around(10.0 * kMs, 0.02) : around(0.5 * kMs, 0.02); }, kTimer);
+  EXPECT_GT(all.asleep_share(), 0.85);
+  EXPECT_LT(all.delay_share(), 0.01);
+}
+
+TEST_F(WaitModelTest, ShorterPhaseIsLearnedThoughItsEndsAreSleptOver) {
+  run(500, [this] { return around(2.0 * kMs, 0.02); }, kTimer);
+  const Outcome change = run(300, [this] { return around(0.4 * kMs, 0.02); }, kTimer);
+  EXPECT_LT(change.delay, 20 * 1.6 * kMs);  // a handful of waits are overslept by 1.6 ms
+  const Outcome settled = run(500, [this] { return around(0.4 * kMs, 0.02); }, kTimer);
+  EXPECT_GT(settled.asleep_share(), 0.8);
+  EXPECT_LT(settled.delay_share(), 0.01);
+}
+
+TEST_F(WaitModelTest, PeerWakeSleepsThroughWhateverIsLongEnough) {
+  std::lognormal_distribution<double> spread(std::log(10.0 * kMs), 0.8);
+  const Outcome all = run(3000, [&] { return spread(random); }, kPeer);
+  EXPECT_GT(all.asleep_share(), 0.9);
+  EXPECT_LT(all.delay_share(), 0.01);
+}
+
+TEST_F(WaitModelTest, HigherPriceNeverSleepsLonger) {
+  run(200, [this] { return around(1.0 * kMs, 0.2); }, kTimer);
+  std::int64_t last = std::numeric_limits<std::int64_t>::max();
+  for (const double price : {1.0, 3.0, 10.0, 30.0, 100.0, 1e6}) {
+    const std::int64_t now = model.plan(kKey, Nanoseconds(0), kTimer, price).sleep_for.value;
+    EXPECT_LE(now, last) << price;
+    last = now;
+  }
+  EXPECT_EQ(last, 0);
+}
+
+TEST_F(WaitModelTest, SummaryGivesQuantiles) {
+  EXPECT_EQ(model.summary(kKey).samples, 0U);
+  for (int i = 1; i <= 64; ++i) model.observe(kKey, Nanoseconds(i * kMs));
+  const WaitSummary s = model.summary(kKey);
+  EXPECT_EQ(s.samples, 64U);
+  EXPECT_NEAR(static_cast<double>(s.median.value), 32.0 * kMs, 0.1 * kMs);
+  EXPECT_NEAR(static_cast<double>(s.p10.value), 7.0 * kMs, 0.1 * kMs);
+  EXPECT_NEAR(static_cast<double>(s.p90.value), 57.0 * kMs, 0.1 * kMs);
+}
+
+TEST(WaitModel, LeastRecentlyUsedKeysGiveWay) {
+  std::vector<std::byte> arena(WaitModel::kBytesPerKey * 8 + 16);
+  WaitModel model(arena);
+  EXPECT_EQ(model.capacity(), 8U);
+  for (std::uint64_t key = 0; key < 10000; ++key) {
+    model.observe(key, Nanoseconds(kMs));
+    model.observe(7, Nanoseconds(kMs));  // stays in use, so stays known
+  }
+  EXPECT_EQ(model.summary(7).samples, WaitModel::kWindow);
+  EXPECT_EQ(model.summary(1).samples, 0U);
+}
+
+TEST(WaitModel, WorksWithoutMemory) {
+  WaitModel model({});
+  model.observe(1, Nanoseconds(kMs));
+  EXPECT_EQ(model.capacity(), 0U);
+  EXPECT_EQ(model.summary(1).samples, 0U);
+  EXPECT_GT(model.plan(1, Nanoseconds(100 * kMs), kTimer, kPrice).sleep_for.value, 0);
+}
+
+TEST(WaitModel, AnyInputGivesALegalPlan) {
+  std::vector<std::byte> arena(WaitModel::kBytesPerKey * 16);
+  WaitModel model(arena);
+  std::mt19937_64 random(7);
+  const auto any = [&random] {
+    const auto bits = static_cast<std::int64_t>(random());
+    return Nanoseconds(bits >> (random() % 64));
+  };
+  for (int i = 0; i < 100000; ++i) {
+    model.observe(random() % 40, any(), any());
+    const double price = random() % 50 == 0 ? std::numeric_limits<double>::quiet_NaN()
+                                            : std::exp(static_cast<double>(random() % 60) - 5.0);
+    const WaitPlan plan = model.plan(random() % 40, any(), {any(), any(), random() % 2 == 0, any()}, price);
+    ASSERT_GE(plan.sleep_for.value, 0);
+    ASSERT_GT(plan.spin.value, 0);
+    ASSERT_LE(plan.spin.value, 50 * kUs);
+  }
+}
+
+}  // namespace
+}  // namespace fallow::predict
