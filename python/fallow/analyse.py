@@ -120,6 +120,12 @@ def _unique(values: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(values))
 
 
+def _mpi_name(version: str) -> str:
+    """The first of what MPI_Get_library_version says: "Open MPI v4.1.4"; MPICH's is "MPICH Version: 4.0.2"."""
+    line = version.strip().splitlines()[0] if version.strip() else ""
+    return " ".join(line.split(",")[0].replace("Version:", "").split())
+
+
 def _run(directory: Path, info: rundir.RunInfo | None, read: list[_native.RankDict]) -> Run:
     first = min((rank["start_ns"] for rank in read), default=0)
     last = max((max([rank["last_ns"], *(t["last_ns"] for t in rank["threads"])]) for rank in read), default=first)
@@ -139,7 +145,7 @@ def _run(directory: Path, info: rundir.RunInfo | None, read: list[_native.RankDi
         cpu_system_s=info.cpu_system_s if info else None,
         other_busy_s=info.other_busy_s if info else None,
         stolen_s=info.stolen_s if info else None,
-        mpi=read[0]["mpi_version"].splitlines()[0].strip(" ,") if read and read[0]["mpi_version"] else "",
+        mpi=_mpi_name(read[0]["mpi_version"]) if read else "",
         families=_unique(rank["family"] for rank in read),
         modes=_unique(rank["mode"] for rank in read),
         hosts=_unique(rank["host"] for rank in read),

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from fallow import analyse, report_json, report_text
+from fallow import analyse, report_html, report_json, report_text
 from fallow.errors import UserError
 from fallow.model import Report
 from fallow.text import Style
@@ -30,7 +30,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    p.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="run directory (default: the newest here); up to two")
+    p.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="run directory, at most two (default: the newest)")
     form = p.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON; its schema is part of the documentation")
     form.add_argument(
@@ -53,6 +53,14 @@ def _print(reports: list[Report]) -> None:
         print(line)
 
 
+def write_page(reports: list[Report], target: Path) -> None:
+    """Writes the page; UserError where that cannot be done."""
+    try:
+        target.write_text(report_html.page(reports), encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UserError(f"{target}: {error.strerror}") from None
+
+
 def _run(arguments: argparse.Namespace) -> int:
     if len(arguments.runs) > 2:
         raise UserError("report takes at most two runs")
@@ -60,6 +68,10 @@ def _run(arguments: argparse.Namespace) -> int:
     reports = [analyse.load(path) for path in paths]
     if arguments.json:
         print(report_json.dumps(reports))
+    elif arguments.html is not None:
+        target = Path(arguments.html) if arguments.html else paths[-1] / "report.html"
+        write_page(reports, target)
+        print(target)
     else:
         _print(reports)
     return 0

@@ -13,9 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-FORWARDED = frozenset(
-    {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2}
-)
+FORWARDED = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2})
 _ENDING = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM})
 _WATCHED = FORWARDED | {signal.SIGCHLD}
 # Changed by the interpreter when it starts; the command gets them as a shell would have given them.
@@ -82,9 +80,7 @@ def held_signals() -> Iterator[set[signal.Signals]]:
             signal.signal(signal.SIGCHLD, previous)
 
 
-def _spawn(
-    argv: Sequence[str], env: Mapping[str, str], mask: set[signal.Signals], streams: Streams
-) -> int:
+def _spawn(argv: Sequence[str], env: Mapping[str, str], mask: set[signal.Signals], streams: Streams) -> int:
     def attempt(command: Sequence[str]) -> int:
         return os.posix_spawnp(
             command[0],

@@ -26,9 +26,7 @@ def _title(report: Report, style: Style) -> Iterator[str]:
     mpi = ", ".join(_FAMILY_NAMES.get(f, f) for f in run.families)
     where = run.hosts[0] if len(run.hosts) == 1 else f"{len(run.hosts)} nodes"
     yield style.paint(
-        style.safe(
-            f"{run.started}  {report.totals.ranks} ranks on {where}, {mpi}, wait mode {', '.join(run.modes)}"
-        ),
+        style.safe(f"{run.started}  {report.totals.ranks} ranks on {where}, {mpi}, wait mode {', '.join(run.modes)}"),
         "dim",
     )
 

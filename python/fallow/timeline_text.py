@@ -66,7 +66,8 @@ def lines(timeline: Timeline, style: Style) -> Iterator[str]:
     """The picture."""
     begin, end = window(timeline)
     length = text.seconds((end - begin) * 1e-9)
-    yield style.paint("Timeline", "bold") + style.paint(f"   the last {length}, from where every rank's record reaches", "dim")
+    what = f"   the last {length}, from where every rank's record reaches"
+    yield style.paint("Timeline", "bold") + style.paint(what, "dim")
     marks = _MARKS if style.unicode else _ASCII
     width = style.width - 12
     for row in timeline.rows[:MAX_ROWS]:

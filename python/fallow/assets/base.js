@@ -1,0 +1,127 @@
+// Helpers: elements, numbers with units, sortable tables. Text goes in as text, never as markup.
+const STATES = [
+  { key: "computing_s", name: "computing", colour: "--computing" },
+  { key: "transfer_s", name: "moving data", colour: "--transfer" },
+  { key: "wait_awake_s", name: "waiting awake", colour: "--awake" },
+  { key: "wait_asleep_s", name: "waiting asleep", colour: "--asleep", thin: true },
+  { key: "io_s", name: "file access", colour: "--io" },
+];
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value);
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return node;
+}
+const el = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+const svg = (tag, attributes = {}, ...children) =>
+  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+const tint = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+function seconds(value) {
+  const size = Math.abs(value);
+  if (size === 0) return "0 s";
+  if (size < 1e-6) return `${+(value * 1e9).toPrecision(3)} ns`;
+  if (size < 1e-3) return `${+(value * 1e6).toPrecision(3)} µs`;
+  if (size < 1) return `${+(value * 1e3).toPrecision(3)} ms`;
+  if (size < 100) return `${+value.toPrecision(3)} s`;
+  if (size < 600) return `${value.toFixed(0)} s`;
+  if (size < 3600) return `${(value / 60).toFixed(1)} min`;
+  return `${(value / 3600).toFixed(2)} h`;
+}
+const percent = (share, digits = 1) => `${(share * 100).toFixed(digits)} %`;
+const count = (value) => Math.round(value).toLocaleString("en").replaceAll(",", "\u2009");
+function size(value) {
+  for (const unit of ["B", "KiB", "MiB", "GiB"]) {
+    if (Math.abs(value) < 1024) return `${unit === "B" ? value : value.toFixed(1)} ${unit}`;
+    value /= 1024;
+  }
+  return `${value.toFixed(1)} TiB`;
+}
+function joules(value) {
+  if (Math.abs(value) >= 3.6e6) return `${(value / 3.6e6).toFixed(2)} kWh`;
+  return Math.abs(value) >= 1e4 ? `${(value / 1000).toFixed(2)} kJ` : `${value.toFixed(1)} J`;
+}
+const ratio = (after, before) => (before > 0 ? `× ${(after / before).toPrecision(3)}` : "");
+
+function section(title, small, ...children) {
+  return el("section", {}, el("h2", {}, title, small ? el("small", {}, small) : null), ...children);
+}
+const card = (...children) => el("div", { class: "card" }, ...children);
+
+function legend(states = STATES) {
+  return el("div", { class: "legend" }, states.map((s) =>
+    el("span", {}, el("i", { class: s.thin ? "thin" : null, style: `background:var(${s.colour})` }), s.name)));
+}
+
+function totalOf(residency) {
+  return STATES.reduce((sum, s) => sum + residency[s.key], 0);
+}
+
+/** The five residencies as one bar. */
+function stack(residency, tall = false) {
+  const total = totalOf(residency) || 1;
+  const said = STATES.map((s) => `${s.name} ${percent(residency[s.key] / total)}`).join(", ");
+  return el("div", { class: tall ? "stack tall" : "stack", role: "img", "aria-label": said, title: said.replaceAll(", ", "\n") },
+    STATES.map((s) => el("b", { style: `width:${(residency[s.key] / total) * 100}%;background:var(${s.colour})` })));
+}
+
+/** A share as a bar with its figure. */
+function shareBar(share, colour) {
+  return el("div", { class: "share" },
+    el("div", { class: "track" }, el("div", { class: "fill", style: `width:${share * 100}%;background:var(${colour})` })),
+    el("span", { class: "figure" }, percent(share)));
+}
+
+/**
+ * A table that sorts by any column. Columns: {title, text, value(row), show(row), wide}; `show` gives text or
+ * an element, `value` what to sort by. Shows `limit` rows until asked for all.
+ */
+function table(columns, rows, limit = 25) {
+  const body = el("tbody");
+  const more = el("button", { class: "plain", type: "button" });
+  const heads = columns.map((c, index) => el("th", { class: c.text ? "text" : null, scope: "col" },
+    c.value ? el("button", { type: "button", onclick: () => sortBy(index) }, c.title) : c.title));
+  let shown = rows.slice();
+  let all = rows.length <= limit;
+
+  function draw() {
+    body.replaceChildren(...(all ? shown : shown.slice(0, limit)).map((row) =>
+      el("tr", {}, columns.map((c) => el("td", { class: [c.text ? "text" : "", c.kind || ""].join(" ").trim() || null }, c.show(row))))));
+    more.textContent = all ? `show the first ${limit}` : `show all ${rows.length}`;
+  }
+  function sortBy(index) {
+    const down = heads[index].getAttribute("aria-sort") !== "descending";
+    const value = columns[index].value;
+    heads.forEach((h, i) => (i === index ? h.setAttribute("aria-sort", down ? "descending" : "ascending") : h.removeAttribute("aria-sort")));
+    shown = rows.slice().sort((a, b) => {
+      const x = value(a), y = value(b);
+      const order = typeof x === "string" ? x.localeCompare(y) : x - y;
+      return down ? -order : order;
+    });
+    draw();
+  }
+  more.addEventListener("click", () => { all = !all; draw(); });
+  draw();
+  return el("div", {}, el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, heads)), body)),
+    rows.length > limit ? more : null);
+}
+
+/** One tooltip for the whole page. */
+const tip = (() => {
+  const box = el("div", { class: "tip", role: "status", hidden: "" });
+  return {
+    box,
+    show(event, text) {
+      box.textContent = text;
+      box.hidden = false;
+      const { width, height } = box.getBoundingClientRect();
+      box.style.left = `${Math.min(event.clientX + 14, innerWidth - width - 8)}px`;
+      box.style.top = `${event.clientY + 18 + height > innerHeight ? event.clientY - height - 12 : event.clientY + 18}px`;
+    },
+    hide() { box.hidden = true; },
+  };
+})();

@@ -1,0 +1,147 @@
+// Puts the page together from one report, or from two side by side.
+const FAMILY = { openmpi: "Open MPI", mpich: "MPICH", mpiabi: "MPI 5 ABI" };
+const data = JSON.parse(document.getElementById("data").textContent);
+const reports = data.reports || [data];
+const two = reports.length === 2;
+const NAMES = ["A", "B"];
+const called = (index) => (two ? `${NAMES[index]}: ${reports[index].run.directory.split("/").pop()}` : "");
+
+function header() {
+  return el("header", {}, el("h1", {}, two ? "Fallow: two runs" : "Fallow report"), reports.map((r, i) => {
+    const where = r.run.hosts.length === 1 ? r.run.hosts[0] : `${r.run.hosts.length} nodes`;
+    const meta = [r.run.started.replace("T", " "), `${r.totals.ranks} ranks on ${where}`,
+      r.run.mpi || r.run.families.map((f) => FAMILY[f] || f).join(", "), `wait mode ${r.run.modes.join(", ")}`, `${count(r.totals.calls)} MPI calls`];
+    if (r.run.signal !== null) meta.push(`ended by signal ${r.run.signal}`);
+    else if (r.run.exit_status) meta.push(`exit status ${r.run.exit_status}`);
+    return el("div", { style: i ? "margin-top:14px" : null },
+      el("div", { class: "command" }, two ? `${NAMES[i]}  ` : "", r.run.command.join(" ") || r.run.program),
+      el("div", { class: "meta" }, meta.map((m) => el("span", {}, m))));
+  }));
+}
+
+/** One headline number; `of(report)` gives {value, show, more, mood}, or null where a run lacks it. */
+function number(label, kind, of) {
+  const found = reports.map(of);
+  if (found.every((f) => f === null)) return null;
+  const mood = two ? "" : found[0].mood;
+  const values = found.map((f, i) => el("div", { class: i ? "value second" : "value first" },
+    two ? el("span", { class: "tag" }, NAMES[i]) : null, f ? f.show : "–",
+    i === 1 && f && found[0] && f.value !== undefined ? el("span", { class: "tag", style: "margin-left:.6em" }, ratio(f.value, found[0].value)) : null));
+  return el("div", { class: `card number ${mood || ""}` }, el("div", { class: "label" }, label, kind ? " " : null,
+    kind ? el("span", { class: "kind" }, kind) : null), values, el("div", { class: "more" }, two ? "" : found[0].more || ""));
+}
+
+function numbers() {
+  const waits = (t) => t.residency.wait_awake_s + t.residency.wait_asleep_s;
+  const cards = [
+    number("run time", "", ({ totals: t }) => ({ value: t.run_time_s, show: seconds(t.run_time_s), more: `${seconds(t.core_time_s)} of core time` })),
+    number("in MPI", "", ({ totals: t }) => ({ value: t.mpi_share, show: percent(t.mpi_share), more: `${seconds(t.mpi_share * t.core_time_s)} of core time` })),
+    number("core time rested in waits", "", ({ totals: t }) => ({ value: t.residency.wait_asleep_s, show: seconds(t.residency.wait_asleep_s), mood: "good",
+      more: `${percent(t.wait_asleep_share)} of ${seconds(waits(t))} waited` })),
+    number("core time burnt in waits", "", ({ totals: t }) => ({ value: t.residency.wait_awake_s, show: seconds(t.residency.wait_awake_s),
+      more: `${percent(t.residency.wait_awake_s / (t.core_time_s || 1))} of core time` })),
+    number("wake-up delay paid", "", ({ totals: t }) => ({ value: t.wake_delay_share, show: percent(t.wake_delay_share, 2),
+      mood: t.slowdown_budget > 0 && t.wake_delay_share_worst > t.slowdown_budget ? "bad" : "",
+      more: `worst rank ${percent(t.wake_delay_share_worst, 2)}, budget ${percent(t.slowdown_budget, 2)}` })),
+    number("energy", "metered", ({ energy: { metered: m } }) => (m === null || m.energy_j === null ? null : { value: m.energy_j,
+      show: joules(m.energy_j), more: `energy-delay ${count(m.energy_delay_js)} J s` })),
+    number("energy", "modelled", ({ energy: { modelled: m } }) => (m === null ? null : { value: m.energy_j, show: joules(m.energy_j),
+      more: `${percent(1 - m.energy_j / (m.energy_spinning_j || 1))} less than spinning; energy-delay ${count(m.energy_delay_js)} J s` })),
+  ];
+  return el("div", { class: "numbers" }, cards);
+}
+
+function warnings() {
+  const lines = reports.flatMap((r, i) => {
+    const h = r.health, tag = two ? `${NAMES[i]}: ` : "", out = [];
+    if (h.ranks_read < h.ranks_expected) out.push(`${h.ranks_expected - h.ranks_read} of ${h.ranks_expected} ranks left no readable record`);
+    h.unreadable.forEach((u) => out.push(`${u.file}: ${u.reason}`));
+    r.ranks.filter((rank) => rank.end !== "finalized").slice(0, 20).forEach((rank) => out.push(rank.end === "aborted"
+      ? `rank ${rank.rank} called MPI_Abort; its record ends there`
+      : `rank ${rank.rank} did not reach MPI_Finalize (it was ${rank.last_state.replace("_", " ")}); its record ends at its last call`));
+    if (h.threads_dropped) out.push(`${h.threads_dropped} threads beyond the first 64 of a rank are not in the record`);
+    return out.concat(h.notes).map((line) => tag + line);
+  });
+  return lines.length ? el("div", { class: "warnings", role: "note" }, el("ul", {}, lines.map((l) => el("li", {}, l)))) : null;
+}
+
+const each = (make) => el("div", { class: two ? "pair" : "" }, reports.map((r, i) => make(r, called(i))));
+
+function ranksCard(report, title) {
+  const share = (s) => (r) => r.residency[s.key] / (r.core_time_s || 1);
+  const columns = [
+    { title: "rank", value: (r) => r.rank, show: (r) => r.rank },
+    { title: "where the time went", text: true, kind: "wide", show: (r) => stack(r.residency) },
+    ...STATES.map((s) => ({ title: s.name, value: share(s), show: (r) => percent(share(s)(r)) })),
+    { title: "wake-up delay", value: (r) => r.wake_delay_share, show: (r) => percent(r.wake_delay_share, 2) },
+    { title: "CPU", value: (r) => r.cpu_user_s + r.cpu_system_s, show: (r) => seconds(r.cpu_user_s + r.cpu_system_s) },
+    { title: "sleeps", value: (r) => r.sleeps, show: (r) => count(r.sleeps) },
+  ];
+  if (report.run.hosts.length > 1) columns.push({ title: "node", text: true, value: (r) => r.host, show: (r) => r.host });
+  if (report.ranks.some((r) => r.end !== "finalized")) columns.push({ title: "end", text: true, value: (r) => r.end, show: (r) => r.end });
+  return card(title ? el("h3", {}, title) : null, legend(), stack(report.totals.residency, true),
+    report.ranks.length > 24 ? rankStrip(report.ranks) : null, el("div", { style: "height:14px" }), table(columns, report.ranks, 16));
+}
+
+const waitColumns = [
+  { title: "time", value: (f) => f.time_s, show: (f) => seconds(f.time_s) },
+  { title: "waits awake", value: (f) => f.wait_awake_s, show: (f) => seconds(f.wait_awake_s) },
+  { title: "waits asleep", value: (f) => f.wait_asleep_s, show: (f) => seconds(f.wait_asleep_s) },
+  { title: "wake-up delay", value: (f) => f.wake_delay_s, show: (f) => seconds(f.wake_delay_s) },
+  { title: "data", value: (f) => f.size_bytes, show: (f) => size(f.size_bytes) },
+];
+const callColumn = { title: "calls", value: (f) => f.calls, show: (f) => count(f.calls) };
+
+function functionsCard(report, title) {
+  const all = report.functions.reduce((sum, f) => sum + f.time_s, 0) || 1;
+  return card(title ? el("h3", {}, title) : null, table([
+    { title: "function", text: true, value: (f) => f.function, show: (f) => f.function },
+    { title: "share of MPI time", text: true, kind: "wide", value: (f) => f.time_s, show: (f) => shareBar(f.time_s / all, "--computing") },
+    callColumn, ...waitColumns], report.functions, 16));
+}
+
+function sitesCard(report, title) {
+  const place = (s) => el("span", {}, s.symbol, el("small", {}, s.source || (s.module ? `${s.module} +0x${s.offset.toString(16)}` : "")));
+  return card(title ? el("h3", {}, title) : null, table([
+    { title: "called from", text: true, kind: "place", value: (s) => s.symbol, show: place },
+    { title: "function", text: true, value: (s) => s.function, show: (s) => s.function },
+    { title: "comm.", value: (s) => s.comm, show: (s) => `${s.comm} (${s.comm_size})` },
+    callColumn, ...waitColumns,
+    { title: "longest wait", value: (s) => s.wait_max_s, show: (s) => seconds(s.wait_max_s) },
+    { title: "gap before", value: (s) => s.gap_s / (s.calls || 1), show: (s) => seconds(s.gap_s / (s.calls || 1)) },
+  ], report.sites, 16), report.sites_left_out ? el("p", { class: "note" }, `${report.sites_left_out} more call sites took less time.`) : null);
+}
+
+function energyCard(report, title) {
+  const { metered, modelled } = report.energy;
+  const rows = [];
+  if (metered) {
+    metered.meters.forEach((m) => rows.push([m.name, "metered", joules(m.energy_j), `${m.mean_w.toFixed(1)} W`,
+      m.lost ? `lost: ${m.lost}` : metered.counted.includes(m.name) ? "counted" : "part of another, or not known to be apart"]));
+  }
+  if (modelled) Object.entries(modelled.parts).forEach(([name, value]) => rows.push([name, "modelled", joules(value), `${(value / (report.totals.run_time_s || 1)).toFixed(1)} W`, ""]));
+  return card(title ? el("h3", {}, title) : null,
+    rows.length ? el("table", {}, el("thead", {}, el("tr", {}, ["part", "kind", "energy", "mean power", ""].map((t, i) => el("th", { class: i < 2 || i > 3 ? "text" : null }, t)))),
+      el("tbody", {}, rows.map((row) => el("tr", {}, row.map((c, i) => el("td", { class: i < 2 || i > 3 ? "text" : null }, i === 1 ? el("span", { class: "kind" }, c) : c)))))) : null,
+    metered ? null : el("p", { class: "note" }, "No meter was read on this machine, so no energy was measured."),
+    modelled ? el("div", {}, el("h3", { style: "margin-top:16px" }, `The model: ${modelled.platform}`), el("ul", { class: "facts" }, modelled.assumptions.map((a) => el("li", {}, a)))) :
+      el("p", { class: "note" }, "No platform model was applied."));
+}
+
+function page() {
+  const options = (r) => Object.entries(r.run.options).map(([k, v]) => `${k} = ${v}`).join(", ");
+  return [header(), numbers(), warnings(),
+    section("Ranks", "core time since each thread's first MPI call", each(ranksCard)),
+    section("Timeline", "the last calls of every rank: wheel to zoom, drag to move", each(timelineCard)),
+    section("Gaps and waits", "gaps lie between MPI calls, waits inside them", each((r, title) => el("div", {},
+      title ? el("h3", {}, title) : null, el("div", { class: "pair" }, histogramCard("Gaps", r.gaps, "--computing"), histogramCard("Waits", r.waits, "--asleep"))))),
+    section("MPI functions", "", each(functionsCard)),
+    section("Call sites", "place, function and communicator", each(sitesCard)),
+    section("Energy", "metered and modelled figures are never added up", each(energyCard)),
+    el("footer", {}, reports.map((r, i) => el("div", {}, `${two ? `${NAMES[i]}: ` : ""}${r.run.directory} · Fallow ${r.run.fallow_version} · ${options(r)}`)),
+      el("div", {}, "Where counts fall in a power of two that straddles 20 or 200 µs, they are split by that bin's mean."))];
+}
+
+document.body.classList.toggle("two", two);
+document.getElementById("page").replaceChildren(...page().filter(Boolean));
+document.body.append(tip.box);

@@ -1,0 +1,42 @@
+"""A report, or two side by side, as one page that needs nothing but itself."""
+
+from __future__ import annotations
+
+import html
+import json
+import shlex
+from importlib import resources
+
+from fallow import report_json
+from fallow.model import Report
+
+_SCRIPTS = ("base.js", "charts.js", "timeline.js", "main.js")
+
+
+def _asset(name: str) -> str:
+    return resources.files("fallow").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _embed(reports: list[Report]) -> str:
+    """JSON that cannot end the script element that it stands in."""
+    data = {"reports": [report_json.as_dict(report) for report in reports]}
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def page(reports: list[Report]) -> str:
+    """The whole page."""
+    first = reports[0].run
+    title = "Fallow: " + (shlex.join(first.command) or first.program)
+    parts = {
+        "TITLE": html.escape(title),
+        "CSS": _asset("report.css"),
+        "JS": "\n".join(_asset(name) for name in _SCRIPTS),
+        "DATA": _embed(reports),
+    }
+    template = _asset("report.html")
+    out = []
+    for piece in template.split("{{"):
+        name, closed, rest = piece.partition("}}")
+        out.append(parts[name] + rest if closed and name in parts else piece)
+    return "".join(out)
