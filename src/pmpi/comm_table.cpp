@@ -9,6 +9,8 @@ namespace fallow::pmpi {
 CommTable::CommTable() : slots_(std::make_unique<Slot[]>(kSlots)) {}
 
 namespace {
+constexpr std::uint32_t kRememberedSizes = 0xffff;  // numbers that an event can hold
+
 std::size_t first_slot(std::uint64_t key, std::size_t slots) noexcept {
   return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15u) >> 40) & (slots - 1);  // golden-ratio hashing
 }
@@ -49,6 +51,10 @@ const CommInfo* CommTable::insert(std::uint64_t key, MPI_Comm comm) noexcept try
   CommInfo* const info = free_.back();
   free_.pop_back();
   fill(*info, comm);
+  if (info->id < kRememberedSizes) {
+    sizes_.resize(info->id + 1);
+    sizes_[info->id] = static_cast<std::uint32_t>(info->size);
+  }
   slots_[target].info.store(info, std::memory_order_release);
   slots_[target].key.store(key, std::memory_order_release);
   return info;
@@ -91,6 +97,11 @@ void CommTable::fill(CommInfo& info, MPI_Comm comm) noexcept {
     for (std::int32_t& r : info.world) r = r == MPI_UNDEFINED ? -1 : r;
   }
   mpi.group_free(&group);
+}
+
+std::uint32_t CommTable::size_of(std::uint32_t id) noexcept {
+  const std::lock_guard lock(mutex_);
+  return id < sizes_.size() ? sizes_[id] : 0;
 }
 
 void CommTable::forget(MPI_Comm comm) noexcept {

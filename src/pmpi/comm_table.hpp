@@ -33,6 +33,9 @@ class CommTable {
   /// The handle is being freed: its value may come back for another communicator.
   void forget(MPI_Comm comm) noexcept;
 
+  /// Size of the communicator with this number; 0 if there is none.
+  std::uint32_t size_of(std::uint32_t id) noexcept;
+
   /// Changes with every forget(): pointers taken before it may be stale.
   std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
 
@@ -51,6 +54,7 @@ class CommTable {
   std::mutex mutex_;
   std::vector<std::unique_ptr<CommInfo>> all_;
   std::vector<CommInfo*> free_;
+  std::vector<std::uint32_t> sizes_;  ///< by number, kept when the communicator is freed
   std::uint32_t next_id_ = 1;
   std::uint32_t used_ = 0;
   std::atomic<std::uint32_t> generation_{1};

@@ -100,7 +100,7 @@ Status Node::attach(const std::string& run_id, std::int32_t world_rank, std::uin
   own_->pid.store(getpid(), std::memory_order_relaxed);
   own_->wanted.store(-1, std::memory_order_relaxed);
   own_->world_rank.store(world_rank, std::memory_order_release);
-  own_->state.store(1, std::memory_order_release);
+  own_->doing(trace::RankState::computing, 0);
   shared_ = true;
   if (local_size != 0 && index + 1 >= local_size) {
     shm_unlink(name_.c_str());
@@ -114,7 +114,7 @@ Status Node::attach(const std::string& run_id, std::int32_t world_rank, std::uin
 
 void Node::detach() noexcept {
   if (!shared_) return;
-  own_->state.store(6, std::memory_order_release);  // trace::RankState::ended
+  own_->doing(trace::RankState::ended, 0);
   if (!name_.empty()) shm_unlink(name_.c_str());
   name_.clear();
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/status.hpp"
+#include "trace/rank_file.hpp"
 
 namespace fallow::pmpi {
 
@@ -21,8 +22,12 @@ struct alignas(128) NodeSlot {
   std::atomic<std::uint64_t> wake_tick{0};    ///< when the waker woke it
   std::atomic<std::int32_t> world_rank{-1};
   std::atomic<std::int32_t> pid{0};
-  alignas(64) std::atomic<std::uint64_t> since_tick{0};
-  std::atomic<std::uint32_t> state{0};        ///< trace::RankState
+  alignas(64) std::atomic<std::uint64_t> activity{0};  ///< tick since when << 3 | trace::RankState
+
+  /// Says what the rank does from `tick` on. The three highest bits of a tick are not needed for 20 years at 3 GHz.
+  void doing(trace::RankState state, std::uint64_t tick) noexcept {
+    activity.store(tick << 3 | static_cast<std::uint64_t>(state), std::memory_order_relaxed);
+  }
 };
 
 struct NodePage {

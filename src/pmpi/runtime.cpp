@@ -12,6 +12,7 @@
 
 #include "pmpi/hooks.hpp"
 #include "pmpi/launcher.hpp"
+#include "pmpi/scope.hpp"
 #include "pmpi/wrapper_table.hpp"
 
 namespace fallow::pmpi {
@@ -25,6 +26,8 @@ constexpr unsigned long kTimerSlackNs = 1;  // the default of 50 us would be add
 
 void release_thread(void* pointer) noexcept {
   auto* const thread = static_cast<Thread*>(pointer);
+  add_to_totals(*thread);
+  runtime().thread_of_block[thread->index].store(nullptr);
   if (runtime().phase.load() == Phase::running) runtime().writer.release(*thread);
   fallow_tls.thread = nullptr;
   fallow_tls.waiting = nullptr;
@@ -171,6 +174,7 @@ Thread* attach_thread() noexcept {
   auto thread = std::unique_ptr<Thread>(new (std::nothrow) Thread);
   if (thread == nullptr || !rt.writer.attach(*thread)) return nullptr;
   rt.threads.fetch_add(1, std::memory_order_relaxed);
+  rt.thread_of_block[thread->index].store(thread.get());
   fallow_tls.thread = thread.get();
   pthread_setspecific(g_thread_key, thread.get());
   return thread.release();
@@ -200,6 +204,10 @@ void finish_runtime(std::uint32_t how) noexcept {
   Phase running = Phase::running;
   if (!rt.phase.compare_exchange_strong(running, Phase::ended)) return;
   remove_hooks(rt);
+  // The other threads are outside MPI now, or the process is ending under them.
+  for (const std::atomic<Thread*>& entry : rt.thread_of_block) {
+    if (Thread* const thread = entry.load(); thread != nullptr) add_to_totals(*thread);
+  }
   touch_header(true);
   rt.writer.header().finalized = how;
   rt.writer.header().state = static_cast<std::uint32_t>(trace::RankState::ended);
@@ -209,8 +217,14 @@ void finish_runtime(std::uint32_t how) noexcept {
   fallow_tls.waiting = nullptr;
 }
 
+namespace {
+/// A program may exit without MPI_Finalize.
+__attribute__((destructor)) void at_exit() noexcept { finish_runtime(0); }
+}  // namespace
+
 void about_to_abort() noexcept {
   Runtime& rt = runtime();
+  if (fallow_tls.thread != nullptr) add_to_totals(*static_cast<Thread*>(fallow_tls.thread));
   touch_header(true);
   rt.writer.header().finalized = 2;
   rt.node.detach();

@@ -1,6 +1,7 @@
 // The runtime of one process: the only mutable global of this root.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -55,6 +56,7 @@ struct Runtime {
   bool sleep_allowed = false;       ///< mode, hook and threads allow sleeping
   bool hooked = false;
   std::atomic<std::uint32_t> threads{0};
+  std::array<std::atomic<Thread*>, trace::kMaxBlocks> thread_of_block{};
   std::atomic<std::uint32_t> type_generation{1};
   std::uint64_t last_touch = 0;     ///< tick at which the header's CPU times were written
 };
@@ -67,7 +69,7 @@ bool start_runtime() noexcept;
 /// State of the calling thread, created at its first call; null if it is not to be recorded.
 Thread* attach_thread() noexcept;
 
-/// Writes totals and leaves; later calls pass through. `how`: RankHeader::finalized.
+/// Writes totals and leaves; later calls pass through. `how`: RankHeader::finalized, 0 when the process just exits.
 void finish_runtime(std::uint32_t how) noexcept;
 
 /// Writes clock, CPU time and state into the header; at most once a second unless `now_or_never`.

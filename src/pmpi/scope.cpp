@@ -20,7 +20,7 @@ Thread* admit_nested(const void* frame) noexcept {
     auto* const thread = static_cast<Thread*>(fallow_tls.thread);
     fallow_tls.depth = 0;
     fallow_tls.waiting = nullptr;
-    if (thread != nullptr && thread->polled) settle_wait(*thread);
+    if (thread != nullptr && thread->polled) abandon_wait(*thread);
     if (thread != nullptr) return thread;
   }
   Thread* const thread = attach_thread();
@@ -59,21 +59,21 @@ void add(trace::Histogram& h, std::uint64_t ticks, double ns_per_tick) noexcept 
   h.ticks[bin] += ticks;
 }
 
-/// Slot of this call site; the overflow slot 0 when the table is crowded.
-std::uint32_t site_slot(Thread& t) noexcept {
+/// Slot of a call site; the overflow slot 0 when the table is crowded.
+std::uint32_t site_slot(Thread& t, const void* caller, const trace::Event& e) noexcept {
   constexpr unsigned kProbes = 8;
-  const auto address = reinterpret_cast<std::uint64_t>(t.caller);
-  std::uint64_t hash = (address ^ (std::uint64_t{t.op} << 48) ^ (std::uint64_t{t.comm_id} << 32)) * 0x9e3779b97f4a7c15u;
+  const auto address = reinterpret_cast<std::uint64_t>(caller);
+  const std::uint64_t hash = (address ^ (std::uint64_t{e.op} << 48) ^ (std::uint64_t{e.comm} << 32)) * 0x9e3779b97f4a7c15u;
   std::uint32_t i = static_cast<std::uint32_t>(hash >> 40) & t.site_mask;
   for (unsigned probe = 0; probe < kProbes; ++probe, i = (i + 1) & t.site_mask) {
     if (i == 0) continue;
     trace::SiteStats& s = t.sites[i];
-    if (s.address == address && s.op == t.op && s.comm == t.comm_id) [[likely]] return i;
+    if (s.address == address && s.op == e.op && s.comm == e.comm) [[likely]] return i;
     if (s.address == 0 && address != 0) {
-      s.op = t.op;
-      s.comm = t.comm_id;
-      s.comm_size = t.comm_size;
-      s.module = runtime().writer.module_of(t.caller);
+      s.op = e.op;
+      s.comm = e.comm;
+      s.comm_size = runtime().comms.size_of(e.comm);
+      s.module = runtime().writer.module_of(caller);
       s.address = address;
       return i;
     }
@@ -81,66 +81,63 @@ std::uint32_t site_slot(Thread& t) noexcept {
   return 0;
 }
 
-std::uint32_t microseconds(std::uint64_t ticks, double ns_per_tick) noexcept {
-  const double us = static_cast<double>(ticks) * ns_per_tick * 1e-3;
-  return us < 4294967295.0 ? static_cast<std::uint32_t>(us) : 4294967295u;
+void add_wait(Thread& t, const PendingWait& w, trace::OpStats& op, trace::SiteStats& site) noexcept {
+  trace::ThreadCounters& c = *t.counters;
+  c.wait_asleep += w.asleep;
+  c.wait_awake += w.wait - w.asleep;
+  c.wake_delay += w.delay;
+  c.sleeps += w.sleeps;
+  op.wait_awake += w.wait - w.asleep;
+  op.wait_asleep += w.asleep;
+  op.wake_delay += w.delay;
+  site.wait_awake += w.wait - w.asleep;
+  site.wait_asleep += w.asleep;
+  site.wake_delay += w.delay;
+  site.sleeps += w.sleeps;
+  if (w.wait > site.wait_max) site.wait_max = w.wait;
+}
+
+void add_event(Thread& t, std::uint64_t number) noexcept {
+  const double scale = runtime().ns_per_tick;
+  trace::ThreadCounters& c = *t.counters;
+  trace::Event& e = t.ring[number & t.ring_mask];
+  const trace::OpInfo& info = runtime().writer.header().ops[e.op];
+  const auto kind = static_cast<OpKind>(info.kind);
+  const std::uint64_t duration = e.exit - e.enter;
+  const std::uint64_t gap = t.last_exit != 0 && e.enter > t.last_exit ? e.enter - t.last_exit : 0;
+  e.site = site_slot(t, t.callers[number % kPendingEvents], e);
+  trace::SiteStats& site = t.sites[e.site];
+  trace::OpStats& op = t.ops[e.op];
+  std::uint64_t wait = 0;
+  if (e.awake_us != 0) {  // the mark of an event that waited
+    const PendingWait& pending = t.waits[number % kPendingEvents];
+    wait = pending.wait;
+    add_wait(t, pending, op, site);
+  }
+  c.computing += gap;
+  (kind == OpKind::io ? c.io : c.transfer) += duration - wait;
+  add(c.gaps, gap, scale);
+  if (info.blocks != 0) add(c.waits, wait, scale);
+  if (c.first_tick == 0) c.first_tick = e.enter;
+  ++op.calls;
+  op.ticks += duration;
+  op.bytes += e.bytes;
+  ++site.calls;
+  site.ticks += duration;
+  site.bytes += e.bytes;
+  site.gap_ticks += gap;
+  if (kind == OpKind::recv || kind == OpKind::send || kind == OpKind::start || kind == OpKind::collective) {
+    (kind == OpKind::recv ? c.bytes_received : c.bytes_sent) += e.bytes;
+  }
+  t.last_exit = e.exit;
+  c.last_exit_tick = e.exit;
+  ++c.events;  // last: a reader of a killed program's file sees complete totals
 }
 
 }  // namespace
 
-void finish_event(Thread& t, bool blocks) noexcept {
-  const double scale = runtime().ns_per_tick;
-  trace::ThreadCounters& c = *t.counters;
-  const std::uint64_t duration = t.exit - t.enter;
-  const std::uint64_t gap = t.last_exit != 0 && t.enter > t.last_exit ? t.enter - t.last_exit : 0;
-  std::uint64_t wait = 0, asleep = 0, delay = 0;
-  std::uint32_t sleeps = 0;
-  if (t.polled) [[unlikely]] {
-    wait = duration > t.wait.busy ? duration - t.wait.busy : 0;
-    asleep = t.wait.asleep < wait ? t.wait.asleep : wait;
-    delay = t.wait.delay;
-    sleeps = t.wait.sleeps;
-    c.wait_asleep += asleep;
-    c.wait_awake += wait - asleep;
-    c.wake_delay += delay;
-    c.sleeps += sleeps;
-    t.polled = false;
-    t.wait = WaitState{};
-  }
-  const std::uint32_t slot = site_slot(t);
-  trace::SiteStats& s = t.sites[slot];
-  trace::OpStats& op = t.ops[t.op];
-  const OpKind kind = static_cast<OpKind>(runtime().writer.header().ops[t.op].kind);
-  c.computing += gap;
-  (kind == OpKind::io ? c.io : c.transfer) += duration - wait;
-  add(c.gaps, gap, scale);
-  if (blocks) add(c.waits, wait, scale);
-  if (c.first_tick == 0) c.first_tick = t.enter;
-  ++op.calls;
-  op.ticks += duration;
-  op.bytes += t.bytes;
-  ++s.calls;
-  s.ticks += duration;
-  s.bytes += t.bytes;
-  s.gap_ticks += gap;
-  if (wait != 0) [[unlikely]] {
-    op.wait_awake += wait - asleep;
-    op.wait_asleep += asleep;
-    op.wake_delay += delay;
-    s.wait_awake += wait - asleep;
-    s.wait_asleep += asleep;
-    s.wake_delay += delay;
-    s.sleeps += sleeps;
-    if (wait > s.wait_max) s.wait_max = wait;
-  }
-  if (kind == OpKind::recv || kind == OpKind::send || kind == OpKind::start || kind == OpKind::collective) {
-    (kind == OpKind::recv ? c.bytes_received : c.bytes_sent) += t.bytes;
-  }
-  trace::Event& e = t.ring[c.events & t.ring_mask];
-  e = {t.enter, t.exit, t.bytes, t.peer, t.tag, t.op, t.comm_id, slot, microseconds(wait - asleep, scale), microseconds(asleep, scale)};
-  t.last_exit = t.exit;
-  c.last_exit_tick = t.exit;
-  ++c.events;  // last: a reader of a killed program's file sees complete events only
+void add_to_totals(Thread& t) noexcept {
+  for (; t.totalled != t.recorded; ++t.totalled) add_event(t, t.totalled);
 }
 
 StartScope::StartScope() noexcept : outermost_(fallow_tls.depth == 0) {
@@ -157,15 +154,11 @@ StartScope::~StartScope() {
 void StartScope::record(std::uint16_t op, const void* caller) noexcept {
   Thread* const thread = attach_thread();
   if (thread == nullptr) return;
-  thread->caller = fallow_tls.caller != nullptr ? fallow_tls.caller : caller;
+  trace::Event& e = thread->ring[thread->recorded & thread->ring_mask];
+  e = {enter_, runtime().clock.now(), 0, -1, -1, op, 0, 0, 0, 0};
+  thread->callers[thread->recorded % kPendingEvents] = fallow_tls.caller != nullptr ? fallow_tls.caller : caller;
   fallow_tls.caller = nullptr;
-  thread->op = op;
-  thread->peer = thread->tag = -1;
-  thread->bytes = 0;
-  thread->comm_id = 0;
-  thread->enter = enter_;
-  thread->exit = runtime().clock.now();
-  finish_event(*thread, false);
+  ++thread->recorded;
 }
 
 void StartScope::init(int result, std::uint16_t op, const void* caller) noexcept {

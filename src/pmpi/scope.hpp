@@ -38,8 +38,12 @@ inline Thread* admit(const void* frame) noexcept {
 }
 
 // Slow paths, see scope.cpp, waking.cpp and wait.cpp.
-void finish_event(Thread& thread, bool blocks) noexcept;
-void settle_wait(Thread& thread) noexcept;
+/// Adds the events that the ring holds to the totals of thread, functions and call sites.
+void add_to_totals(Thread& thread) noexcept;
+/// The wait of a call that polled is over: learns from it and notes it with the event.
+void settle_wait(Thread& thread, std::uint64_t exit, trace::Event& event) noexcept;
+/// Forgets the wait of a call that the program jumped out of.
+void abandon_wait(Thread& thread) noexcept;
 std::uint64_t type_size_slow(Thread& thread, MPI_Datatype type, TypeSlot& slot) noexcept;
 const CommInfo* comm_info_slow(Thread& thread, MPI_Comm comm) noexcept;
 void wake_peer_slow(Thread& thread, MPI_Comm comm, int peer) noexcept;
@@ -52,36 +56,31 @@ void about_to_abort() noexcept;
 template <bool kBlocks>
 class Scope {
  public:
-  Scope(Thread& thread, std::uint16_t op, const void* caller, const void* frame) noexcept : thread_(thread) {
+  Scope(Thread& thread, std::uint16_t op, const void* caller, const void* frame) noexcept
+      : thread_(thread), caller_(fallow_tls.caller != nullptr ? fallow_tls.caller : caller), op_(op) {
     Runtime& rt = runtime();
     fallow_tls.depth = 1;
     fallow_tls.frame = const_cast<void*>(frame);
-    thread.caller = fallow_tls.caller != nullptr ? fallow_tls.caller : caller;
     fallow_tls.caller = nullptr;
-    thread.op = op;
-    thread.peer = -1;
-    thread.tag = -1;
-    thread.bytes = 0;
-    thread.comm_id = 0;
-    thread.comm_size = 0;
-    thread.exit = 0;
+    enter_ = rt.clock.now();
     if constexpr (kBlocks) {
+      thread.enter = enter_;
+      thread.caller = caller_;
+      thread.op = op;
+      thread.peer = -1;
       thread.wanted_calls = 0;
       fallow_tls.polls_left = kFirstPolls;
       fallow_tls.waiting = &thread;
     }
-    thread.enter = rt.clock.now();
-    NodeSlot& own = rt.node.own();
-    own.since_tick.store(thread.enter, std::memory_order_relaxed);
-    own.state.store(static_cast<std::uint32_t>(trace::RankState::in_mpi), std::memory_order_relaxed);
+    rt.node.own().doing(trace::RankState::in_mpi, enter_);
   }
 
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
   ~Scope() {
-    if (thread_.exit == 0) leave();  // an exception goes through the call
-    finish_event(thread_, kBlocks);
+    if (exit_ == 0) leave();  // an exception goes through the call
+    push_event();
     fallow_tls.depth = 0;
     if (finishing_) [[unlikely]] finish_runtime(1);
   }
@@ -89,21 +88,15 @@ class Scope {
   /// The MPI library has returned.
   void leave() noexcept {
     Runtime& rt = runtime();
-    thread_.exit = rt.clock.now();
-    if constexpr (kBlocks) {
-      fallow_tls.waiting = nullptr;
-      if (thread_.polled) [[unlikely]] settle_wait(thread_);
-    }
-    NodeSlot& own = rt.node.own();
-    own.since_tick.store(thread_.exit, std::memory_order_relaxed);
-    own.state.store(static_cast<std::uint32_t>(trace::RankState::computing), std::memory_order_relaxed);
+    exit_ = rt.clock.now();
+    if constexpr (kBlocks) fallow_tls.waiting = nullptr;
+    rt.node.own().doing(trace::RankState::computing, exit_);
   }
 
   void record(MPI_Comm comm, int peer, int tag, std::uint64_t bytes) noexcept {
     const CommInfo* const info = comm_info(comm);
     if (info != nullptr) {
-      thread_.comm_id = static_cast<std::uint16_t>(info->id < 0xffff ? info->id : 0xffff);
-      thread_.comm_size = static_cast<std::uint32_t>(info->size);
+      comm_id_ = static_cast<std::uint16_t>(info->id < 0xffff ? info->id : 0xffff);
       if (peer >= 0) {
         RecentPeer& newest = thread_.recent[(thread_.recent_next - 1) % kRecentPeers];
         if (newest.rank != peer || newest.comm != info->handle) {
@@ -115,9 +108,9 @@ class Scope {
   }
 
   void record(int peer, int tag, std::uint64_t bytes) noexcept {
-    thread_.peer = peer >= 0 ? peer : -1;
-    thread_.tag = tag;
-    thread_.bytes = bytes;
+    peer_ = peer >= 0 ? peer : -1;
+    tag_ = tag;
+    bytes_ = bytes;
   }
 
   template <class Count>
@@ -200,7 +193,24 @@ class Scope {
     return type_size_slow(thread_, type, slot);
   }
 
+  void push_event() noexcept {
+    Thread& t = thread_;
+    trace::Event& e = t.ring[t.recorded & t.ring_mask];
+    e = {enter_, exit_, bytes_, peer_, tag_, op_, comm_id_, 0, 0, 0};
+    t.callers[t.recorded % kPendingEvents] = caller_;
+    if constexpr (kBlocks) {
+      if (t.polled) [[unlikely]] settle_wait(t, exit_, e);
+    }
+    __builtin_prefetch(&t.ring[(t.recorded + 2) & t.ring_mask], 1);  // a store that misses delays the next message
+    ++t.recorded;
+    if (t.recorded - t.totalled >= kPendingEvents) [[unlikely]] add_to_totals(t);
+  }
+
   Thread& thread_;
+  std::uint64_t enter_ = 0, exit_ = 0, bytes_ = 0;
+  const void* caller_;
+  std::int32_t peer_ = -1, tag_ = -1;
+  std::uint16_t op_, comm_id_ = 0;
   bool finishing_ = false;
 };
 

@@ -47,19 +47,32 @@ struct TypeSlot {
   std::uint32_t generation = 0;  ///< of the table of types when the size was read; 0: empty
 };
 
+/// The wait of an event that is not yet in the totals, in ticks.
+struct PendingWait {
+  std::uint64_t wait = 0, asleep = 0, delay = 0;
+  std::uint32_t sleeps = 0;
+};
+
+/// Events that may lie in the ring before they are added to the totals. The totals are brought up to date while
+/// the rank waits, so that the latency of a call does not carry their cost.
+inline constexpr std::uint32_t kPendingEvents = 128;
+
 struct alignas(64) Thread {
-  // --- the call under way
-  std::uint64_t enter = 0, exit = 0;
-  std::uint64_t bytes = 0;
+  // --- the blocking call under way
+  std::uint64_t enter = 0;
   const void* caller = nullptr;
   std::uint64_t comm_handle = 0;
-  std::int32_t peer = -1, tag = -1;
+  std::int32_t peer = -1;
+  std::uint32_t wanted_calls = 0;  ///< peers that the call names
   std::uint16_t op = 0;
-  std::uint16_t comm_id = 0;
-  std::uint32_t comm_size = 0;
-  std::uint32_t wanted_calls = 0;///< peers that the call names
-  bool polled = false;           ///< the idle hook looked at the time during this call
+  bool polled = false;             ///< the idle hook looked at the time during this call
   WaitState wait;
+
+  // --- events
+  std::uint64_t recorded = 0;      ///< events in the ring so far
+  std::uint64_t totalled = 0;      ///< of these, events in the totals
+  std::array<const void*, kPendingEvents> callers{};
+  std::array<PendingWait, kPendingEvents> waits{};
 
   // --- where things are written
   trace::ThreadCounters* counters = nullptr;

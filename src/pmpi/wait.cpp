@@ -82,12 +82,10 @@ void do_sleep(Thread& t) noexcept {
     disarm(t);
     return;
   }
-  own.state.store(static_cast<std::uint32_t>(trace::RankState::asleep), std::memory_order_relaxed);
-  own.since_tick.store(before, std::memory_order_relaxed);
+  own.doing(trace::RankState::asleep, before);
   sleep_until(own, before, w.planned_end);
   const std::uint64_t after = rt.clock.now();
-  own.state.store(static_cast<std::uint32_t>(trace::RankState::waiting), std::memory_order_relaxed);
-  own.since_tick.store(after, std::memory_order_relaxed);
+  own.doing(trace::RankState::waiting, after);
   w.woken_by_peer = disarm(t);
   w.asleep += after - before;
   w.last_sleep = after - before;
@@ -144,7 +142,8 @@ bool moved_data(WaitState& w, std::uint64_t now) noexcept {
 
 void first_look(Thread& t, std::uint64_t now) noexcept {
   t.polled = true;
-  runtime().node.own().state.store(static_cast<std::uint32_t>(trace::RankState::waiting), std::memory_order_relaxed);
+  runtime().node.own().doing(trace::RankState::waiting, now);
+  add_to_totals(t);
   t.wait.last_poll = now;
   if (runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0) wake_for_progress(t);
 }
@@ -204,27 +203,51 @@ void slow_poll(Thread& t) noexcept {
   }
 }
 
-void settle_wait(Thread& t) noexcept {
+namespace {
+
+/// How late the rank noticed the end of its wait, and what the model learns from it.
+void learn(Thread& t, std::uint64_t exit) noexcept {
   Runtime& rt = runtime();
   WaitState& w = t.wait;
-  if (w.phase == WaitPhase::armed) disarm(t);
-  if (!rt.sleep_allowed || t.index != 0) return;
-  const std::uint64_t wait = t.exit > t.enter ? t.exit - t.enter : 0;
-  const bool unseen = w.sleeps != 0 && rt.clock.to_ns(t.exit - w.last_wake) < kSeenNs + rt.costs.idle_poll_ns * kPollsBetweenLooks;
-  std::uint64_t uncertain = 0, ended = wait;
-  if (unseen && w.woken_by_peer) {
+  const bool unseen = w.sleeps != 0 && rt.clock.to_ns(exit - w.last_wake) < kSeenNs + rt.costs.idle_poll_ns * kPollsBetweenLooks;
+  std::uint64_t uncertain = 0, ended = exit - t.enter;
+  if (w.sleeps != 0 && w.woken_by_peer) {
     w.delay = w.last_wake - w.woken_tick;
-    ended = w.woken_tick > t.enter ? w.woken_tick - t.enter : 0;
+    if (unseen) ended = w.woken_tick > t.enter ? w.woken_tick - t.enter : 0;
   } else if (unseen) {
     uncertain = w.last_sleep;
     w.delay = uncertain / 2;
-  } else if (w.woken_by_peer && w.sleeps != 0) {
-    w.delay = w.last_wake - w.woken_tick;
   }
   if (rt.options.mode == WaitMode::automatic) {
     rt.waits.observe(key_of(t), to_nanoseconds(rt.clock.to_ns(ended)), to_nanoseconds(rt.clock.to_ns(uncertain)));
     rt.budget.pay(w.delay);
   }
+}
+
+std::uint32_t microseconds(std::uint64_t ticks) noexcept {
+  const double us = runtime().clock.to_ns(ticks) * 1e-3;
+  return us < 4294967295.0 ? static_cast<std::uint32_t>(us) : 4294967295u;
+}
+
+}  // namespace
+
+void settle_wait(Thread& t, std::uint64_t exit, trace::Event& event) noexcept {
+  WaitState& w = t.wait;
+  if (w.phase == WaitPhase::armed) disarm(t);
+  if (runtime().sleep_allowed && t.index == 0) learn(t, exit);
+  const std::uint64_t duration = exit - t.enter;
+  const std::uint64_t wait = duration > w.busy ? duration - w.busy : 0;
+  const std::uint64_t asleep = std::min(w.asleep, wait);
+  t.waits[t.recorded % kPendingEvents] = {wait, asleep, w.delay, w.sleeps};
+  event.awake_us = std::max(microseconds(wait - asleep), 1u);
+  event.asleep_us = microseconds(asleep);
+  abandon_wait(t);
+}
+
+void abandon_wait(Thread& t) noexcept {
+  if (t.wait.phase == WaitPhase::armed) disarm(t);
+  t.polled = false;
+  t.wait = WaitState{};
 }
 
 }  // namespace fallow::pmpi
