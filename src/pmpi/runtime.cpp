@@ -155,6 +155,7 @@ bool start_runtime() noexcept {
   rt.phase.store(Phase::starting);
   const bool started = start_once(rt);
   rt.phase.store(started ? Phase::running : Phase::ended, std::memory_order_release);
+  __atomic_store_n(&fallow_hints.active, started ? 1 : 0, __ATOMIC_RELAXED);
   if (!started) rt.preload->pass_through();
   return started;
 }
@@ -203,6 +204,7 @@ void finish_runtime(std::uint32_t how) noexcept {
   Runtime& rt = runtime();
   Phase running = Phase::running;
   if (!rt.phase.compare_exchange_strong(running, Phase::ended)) return;
+  __atomic_store_n(&fallow_hints.active, 0, __ATOMIC_RELAXED);
   remove_hooks(rt);
   // The other threads are outside MPI now, or the process is ending under them.
   for (const std::atomic<Thread*>& entry : rt.thread_of_block) {

@@ -195,6 +195,8 @@ void slow_poll(Thread& t) noexcept {
                          !(rt.threads_share_a_lock && rt.threads.load(std::memory_order_relaxed) > 1);
   if (rt.options.mode == WaitMode::spin) {
     fallow_tls.polls_left = ~0u;
+  } else if (__atomic_load_n(&fallow_hints.latency_critical, __ATOMIC_RELAXED) > 0) {
+    fallow_tls.polls_left = kPollsBetweenLooks;
   } else if (rt.options.mode == WaitMode::yield || !may_sleep) {
     sched_yield();
     fallow_tls.polls_left = 1;

@@ -14,6 +14,14 @@
 #include "symbols.h" /* generated: FALLOW_SYMBOLS, fallow_names, fallow_first_hook, fallow_first_fortran */
 
 __thread struct fallow_tls_block fallow_tls;
+struct fallow_hints fallow_hints;
+
+/* ---- hints, see fallow/fallow.h ------------------------------------------------------------------------ */
+
+#define EXPORT __attribute__((visibility("default")))
+EXPORT int fallow_active(void) { return __atomic_load_n(&fallow_hints.active, __ATOMIC_RELAXED); }
+EXPORT void fallow_latency_critical_begin(void) { __atomic_fetch_add(&fallow_hints.latency_critical, 1, __ATOMIC_RELAXED); }
+EXPORT void fallow_latency_critical_end(void) { __atomic_fetch_sub(&fallow_hints.latency_critical, 1, __ATOMIC_RELAXED); }
 
 extern void* fallow_slots[];               /* generated: one jump target per symbol */
 extern void* const fallow_stubs[];         /* generated: the stub that resolves each symbol */

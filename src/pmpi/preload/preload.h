@@ -23,6 +23,13 @@ struct fallow_tls_block {
 };
 extern __thread struct fallow_tls_block fallow_tls __attribute__((tls_model("initial-exec"), visibility("default")));
 
+/* What the application asked for through fallow/fallow.h. */
+struct fallow_hints {
+  int latency_critical; /* begins less ends; above 0: waits spin */
+  int active;           /* set by the runtime while it records */
+};
+extern struct fallow_hints fallow_hints __attribute__((visibility("default")));
+
 /* Hooks: library functions that MPI libraries call while they wait. */
 enum fallow_hook { FALLOW_HOOK_OPAL_PROGRESS = 0, FALLOW_HOOK_UCP_WORKER_PROGRESS = 1, FALLOW_HOOK_SCHED_YIELD = 2, FALLOW_HOOKS = 3 };
 

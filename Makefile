@@ -1,0 +1,56 @@
+# Every target sets up what it needs and may be repeated. See CONTRIBUTING.md.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find src gen python include platforms cmake CMakeLists.txt pyproject.toml -type f -not -name '*_test.cpp' -not -path '*/__pycache__/*' 2>/dev/null)
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: help build demo test test-long bench lint docs clean
+
+help:
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
+
+build: build/.installed  ## build everything; the command is .venv/bin/fallow
+
+build/.packages: tools/packages.txt tools/install-packages
+	@tools/install-packages build test
+	@mkdir -p build && touch $@
+
+$(VENV)/.ready: tools/requirements.txt build/.packages
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r tools/requirements.txt
+	@touch $@
+
+build/.installed: $(VENV)/.ready $(SOURCES)
+	@echo "Building Fallow for every MPI found here (about two minutes the first time)"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps .
+	@touch $@
+
+demo: build  ## a real program with and without Fallow, and a report to look at
+	@tools/install-packages demo
+	@tools/demo
+
+test: build  ## unit, conformance, integration and fault tests (under 20 minutes)
+	@cmake --preset dev >/dev/null && cmake --build --preset dev
+	@ctest --preset dev
+	@$(PYTEST) -m "not long" tests
+
+test-long: build  ## the suites that take long: sanitizers, all of mpi4py, large messages, fuzzing
+	@cmake --preset asan-ubsan >/dev/null && cmake --build --preset asan-ubsan && ctest --preset asan-ubsan
+	@$(PYTEST) tests
+
+bench: build  ## costs and savings, measured side by side
+	@$(BIN)/python bench/run.py
+
+lint: build  ## style of the Python, warnings of the C++
+	@$(BIN)/ruff check python gen tests bench tools
+	@$(BIN)/mypy
+	@cmake --preset dev >/dev/null && cmake --build --preset dev 2>&1 | (! grep -E 'warning:')
+
+docs: build  ## generated reference pages
+	@$(BIN)/python tools/make_docs.py
+
+clean:  ## remove what was built; the virtual environment stays
+	@rm -rf build
