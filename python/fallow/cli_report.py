@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from fallow import analyse, report_html, report_json, report_text
+from fallow import analyse, pair_text, report_html, report_json, report_text
 from fallow.errors import UserError
 from fallow.model import Report
 from fallow.text import Style
@@ -49,6 +49,14 @@ def newest(directory: Path) -> Path:
 
 def _print(reports: list[Report]) -> None:
     style = Style.of(sys.stdout)
+    if len(reports) == 2:
+        for line in pair_text.lines(reports[0], reports[1], style):
+            print(line)
+        for name, report in zip("AB", reports, strict=True):
+            problems = list(report_text.warnings(report, style))
+            if problems:
+                print("\n".join([f"\n{name}:", *problems]))
+        return
     for line in report_text.lines(reports[0], style):
         print(line)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from fallow import analyse, cli_config, launch, options, report_text, rundir, runner
+from fallow import analyse, cli_config, compare, compare_text, launch, options, report_text, rundir, runner
 from fallow.errors import UserError
 from fallow.text import Style
 
@@ -20,6 +22,7 @@ If anything of Fallow's fails, the command runs as without it.
 examples:
   fallow run -- mpirun -n 4 ./app input.txt
   fallow run --slowdown 2% -- srun -n 64 ./app
+  fallow run --compare 5 -- mpirun -n 4 ./app
   fallow run --out runs/first --mode sleep -- ./job.sh
   fallow run --config fallow.toml -- mpirun -n 4 ./app
 """
@@ -38,12 +41,23 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     p.add_argument("--out", type=Path, metavar="DIR", help="run directory (default: fallow-run-DATE-TIME here)")
     p.add_argument("--config", type=Path, metavar="FILE", help="options from a TOML file (fallow config --toml)")
+    p.add_argument(
+        "--compare", type=_positive, metavar="N", help="run N times without and N times with Fallow, alternating"
+    )
+    p.add_argument("--json", action="store_true", help="with --compare: print the comparison as JSON")
     p.add_argument("--quiet", "-q", action="store_true", help="no summary at the end")
     group = p.add_argument_group("options for the runtime (see fallow config)")
     for option in options.user_table():
         _add_flag(group, option)
     p.add_argument("command", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     p.set_defaults(action=_run)
+
+
+def _positive(value: str) -> int:
+    number = int(value)
+    if number < 1:
+        raise ValueError
+    return number
 
 
 def _add_flag(group: argparse._ArgumentGroup, option: options.Option) -> None:
@@ -89,6 +103,16 @@ def settings_of(arguments: argparse.Namespace) -> list[options.Setting]:
     return settings
 
 
+def _quiet(_line: str) -> None:
+    """Says nothing."""
+
+
+def _shown(directory: Path) -> str:
+    """A directory as the user would type it here."""
+    here = Path.cwd()
+    return shlex.quote(str(directory.relative_to(here) if directory.is_relative_to(here) else directory))
+
+
 def _summary(ended: runner.Ended) -> None:
     if not ended.info.with_fallow or ended.directory is None:
         return
@@ -101,14 +125,44 @@ def _summary(ended: runner.Ended) -> None:
     say(style.paint("what this run did", "bold"))
     for line in (*report_text.headline(report, style), *report_text.warnings(report, style)):
         print(line, file=sys.stderr)
-    shown = os.path.relpath(ended.directory)
+    shown = _shown(ended.directory)
     print(f"  more: fallow report {shown}   or: fallow report {shown} --html", file=sys.stderr, flush=True)
+
+
+def _compare(arguments: argparse.Namespace, settings: list[options.Setting]) -> int:
+    compare.require_fallow()
+    try:
+        directory = rundir.create(arguments.out)
+    except OSError as error:  # nothing to run for: the measurements would be lost
+        raise UserError(f"cannot make a directory for the comparison: {error.strerror or error}") from None
+    tell = _quiet if arguments.quiet else say
+    try:
+        series = compare.Series(arguments.command, settings, arguments.compare, directory, not arguments.json)
+        result, worst = compare.run(series, tell)
+    except launch.CannotStart as error:
+        say(str(error))
+        return error.status
+    except OSError as error:
+        raise UserError(f"cannot write to {directory}: {error.strerror}") from None
+    with contextlib.suppress(OSError):
+        compare.write(result)
+    if arguments.json:
+        print(json.dumps(compare.as_dict(result), indent=1))
+    else:
+        for line in compare_text.lines(result, Style.of(sys.stdout)):
+            print(line)
+        print(f"  more: {_shown(directory)}/{compare.FILE}, and fallow report on each run in {_shown(directory)}")
+    return worst.shell_status
 
 
 def _run(arguments: argparse.Namespace) -> int:
     if not arguments.command:
         raise UserError("no command to run; try: fallow run -- mpirun -n 4 ./app")
     settings = settings_of(arguments)
+    if arguments.compare is not None:
+        return _compare(arguments, settings)
+    if arguments.json:
+        raise UserError("--json goes with --compare; for one run: fallow report RUN --json")
     directory = make_directory(arguments.out, say)
     try:
         ended = runner.run(runner.Plan(arguments.command, settings), directory, say)

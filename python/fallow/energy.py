@@ -38,7 +38,9 @@ def read_meters(directory: Path, notes: list[str]) -> list[MeterEnergy]:
     return [meter for meter in read if meter is not None]
 
 
-def _metered(meters: Sequence[MeterEnergy], run_time_s: float) -> Metered | None:
+def metered(directory: Path, run_time_s: float, notes: list[str]) -> Metered | None:
+    """What the meters of a run counted; None where there were none."""
+    meters = read_meters(directory, notes)
     if not meters:
         return None
     counted = [m for m in meters if m.lost is None and _is_whole_part(m.name)]
@@ -58,4 +60,9 @@ def _modelled(run: Run, ranks: Sequence[RankReport]) -> Modelled | None:
 
 def build(directory: Path, run: Run, ranks: Sequence[RankReport], notes: list[str]) -> Energy:
     """Both kinds, as far as there are meters and a model."""
-    return Energy(_metered(read_meters(directory, notes), run.run_time_s), _modelled(run, ranks))
+    return Energy(metered(directory, run.run_time_s, notes), _modelled(run, ranks))
+
+
+def modelled_bare(run_time_s: float, cpu_s: float) -> float | None:
+    """Energy by the model of a run without Fallow, of which only run time and CPU time are known."""
+    return None

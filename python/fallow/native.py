@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from pathlib import Path
 from types import ModuleType
 
@@ -32,9 +33,10 @@ def require() -> ModuleType:
 
 
 def library_dirs() -> tuple[Path, ...]:
-    """Where the preload library and the runtimes may lie, best first."""
+    """Where the preload library and the runtimes may lie, best first; FALLOW_LIBRARY_DIR goes before all."""
     here = Path(__file__).resolve().parent
-    dirs = [here / "lib"]
+    named = os.environ.get("FALLOW_LIBRARY_DIR")
+    dirs = [*([Path(named).absolute()] if named else []), here / "lib"]
     module = load()
     if module is not None and module.__file__:
         dirs.append(Path(module.__file__).resolve().parent / "lib")

@@ -1,0 +1,254 @@
+"""Runs a command alternately with and without Fallow and compares."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import random
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fallow import __version__, analyse, energy, environment, launch, native, rundir, runner, stats
+from fallow.errors import UserError
+from fallow.options import Setting
+
+SCHEMA = "fallow-compare"
+VERSION = 1
+FILE = "compare.json"
+DISTURBED_CORES = 0.05
+"""Other load above which a run counts as disturbed."""
+_LOAD_RESOLUTION_S = 0.05  # /proc/stat counts in hundredths of a second, on each core
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run of a series."""
+
+    number: int
+    with_fallow: bool
+    directory: str
+    run_time_s: float
+    cpu_s: float
+    exit_status: int | None
+    signal: int | None
+    other_cores: float | None
+    wait_awake_s: float | None = None
+    wait_asleep_s: float | None = None
+    wake_delay_share: float | None = None
+    metered_j: float | None = None
+    modelled_j: float | None = None
+    note: str = ""
+
+    @property
+    def disturbed(self) -> bool:
+        """Other load took more of the machine than a quiet one has."""
+        return (
+            self.other_cores is not None
+            and self.other_cores > DISTURBED_CORES
+            and self.other_cores * self.run_time_s > _LOAD_RESOLUTION_S
+        )
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One quantity, without and with Fallow."""
+
+    name: str
+    unit: str
+    bare: stats.Spread | None
+    fallow: stats.Spread | None
+    ratio: stats.Ratio | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A series and what it shows."""
+
+    schema: str
+    version: int
+    fallow_version: str
+    command: list[str]
+    options: dict[str, str]
+    directory: str
+    trials: list[Trial]
+    metrics: list[Metric]
+    warnings: list[str]
+
+
+def order(pairs: int, bare_first: bool) -> list[bool]:
+    """Whether each run is with Fallow: A B, B A, A B, ... so that a drift of the machine favours neither."""
+    out = []
+    for pair in range(pairs):
+        first = (pair % 2 == 0) != bare_first
+        out += [first, not first]
+    return out
+
+
+@contextlib.contextmanager
+def _streams(directory: Path, shown: bool) -> Iterator[launch.Streams]:
+    """Streams of one run: what it prints goes to files unless it is shown, and each run reads its own input."""
+    with contextlib.ExitStack() as stack:
+
+        def opened(path: str | Path, flags: int) -> int:
+            fd = os.open(path, flags, 0o644)
+            stack.callback(os.close, fd)
+            return fd
+
+        is_file = stat.S_ISREG(os.fstat(0).st_mode)
+        stdin = opened("/proc/self/fd/0" if is_file else os.devnull, os.O_RDONLY)
+        if shown:
+            yield launch.Streams(stdin)
+            return
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        yield launch.Streams(stdin, opened(directory / "stdout.log", flags), opened(directory / "stderr.log", flags))
+
+
+def _measured(ended: runner.Ended, number: int, directory: Path) -> Trial:
+    info = ended.info
+    run_time = info.run_time_s or 0.0
+    other = None
+    if info.other_busy_s is not None and info.stolen_s is not None and run_time > 0:
+        other = (info.other_busy_s + info.stolen_s) / run_time
+    notes: list[str] = []
+    metered = energy.metered(directory, run_time, notes)
+    trial = Trial(
+        number=number,
+        with_fallow=info.with_fallow,
+        directory=directory.name,
+        run_time_s=run_time,
+        cpu_s=info.cpu_s or 0.0,
+        exit_status=info.exit_status,
+        signal=info.signal,
+        other_cores=other,
+        metered_j=metered.energy_j if metered else None,
+    )
+    if not info.with_fallow:
+        return dataclasses.replace(trial, modelled_j=energy.modelled_bare(run_time, trial.cpu_s))
+    try:
+        report = analyse.load(directory)
+    except UserError as error:
+        return dataclasses.replace(trial, note=str(error).removeprefix(f"{directory}: "))
+    residency, modelled = report.totals.residency, report.energy.modelled
+    return dataclasses.replace(
+        trial,
+        wait_awake_s=residency.wait_awake_s,
+        wait_asleep_s=residency.wait_asleep_s,
+        wake_delay_share=report.totals.wake_delay_share,
+        modelled_j=modelled.energy_j if modelled else None,
+    )
+
+
+_METRICS = (
+    ("run time", "s", "run_time_s"),
+    ("CPU time", "s", "cpu_s"),
+    ("waits awake", "s", "wait_awake_s"),
+    ("waits asleep", "s", "wait_asleep_s"),
+    ("energy, metered", "J", "metered_j"),
+    ("energy, modelled", "J", "modelled_j"),
+)
+
+
+def metrics(trials: list[Trial]) -> list[Metric]:
+    """Medians and ratios of everything that was measured."""
+    out = []
+    for name, unit, attribute in _METRICS:
+        sides: dict[bool, list[float]] = {False: [], True: []}
+        for trial in trials:
+            value = getattr(trial, attribute)
+            if value is not None:
+                sides[trial.with_fallow].append(value)
+        if sides[False] or sides[True]:
+            bare, fallow = stats.spread(sides[False]), stats.spread(sides[True])
+            out.append(Metric(name, unit, bare, fallow, stats.ratio(sides[True], sides[False])))
+    return out
+
+
+def warnings(trials: list[Trial], wanted: int) -> list[str]:
+    """What makes a comparison doubtful."""
+    out = []
+    if len(trials) < wanted:
+        out.append(f"stopped after {len(trials)} of {wanted} runs")
+    for trial in trials:
+        if trial.disturbed and trial.other_cores is not None:
+            out.append(f"run {trial.number}: other load took {trial.other_cores:.2f} cores meanwhile")
+        if trial.note:
+            out.append(f"run {trial.number}: {trial.note}")
+    ends = {(t.exit_status, t.signal) for t in trials}
+    if len(ends) > 1:
+        out.append("the runs did not all end in the same way: see exit_status and signal of each")
+    elif ends and ends != {(0, None)}:
+        out.append("every run failed; a comparison of failures says little")
+    if len({t.with_fallow for t in trials}) < 2:
+        out.append("there is nothing to compare with")
+    return out
+
+
+@dataclass(frozen=True)
+class Series:
+    """What to compare: `pairs` runs each, kept in `directory`."""
+
+    command: list[str]
+    settings: list[Setting]
+    pairs: int
+    directory: Path
+    show_first: bool = True
+
+
+def _trial(series: Series, number: int, with_fallow: bool, say: runner.Say) -> tuple[Trial, launch.Outcome]:
+    place = series.directory / f"{number:02}-{'fallow' if with_fallow else 'bare'}"
+    place.mkdir()
+    shown = series.show_first and number == 1
+    kind = "with Fallow" if with_fallow else "without"
+    say(f"run {number} of {2 * series.pairs}, {kind}" + (" (its output is shown)" if shown else ""))
+    with _streams(place, shown) as streams:
+        ended = runner.run(runner.Plan(series.command, series.settings, with_fallow, streams), place, say)
+    return _measured(ended, number, place), ended.outcome
+
+
+def require_fallow() -> None:
+    """Raises UserError where Fallow cannot be loaded, for then there is nothing to compare."""
+    problem = environment.preload_problem(native.library(environment.PRELOAD_LIBRARY))
+    if problem:
+        raise UserError(f"nothing to compare: {problem}")
+
+
+def run(series: Series, say: runner.Say) -> tuple[Comparison, launch.Outcome]:
+    """Runs the series; returns what it shows and how the first run that failed, or else the first, ended.
+
+    Raises launch.CannotStart.
+    """
+    trials: list[Trial] = []
+    outcomes: list[launch.Outcome] = []
+    bare_first = random.random() < 0.5  # noqa: S311 - a coin, not a secret
+    for number, with_fallow in enumerate(order(series.pairs, bare_first), 1):
+        trial, outcome = _trial(series, number, with_fallow, say)
+        trials.append(trial)
+        outcomes.append(outcome)
+        if outcome.interrupted:
+            break
+    comparison = Comparison(
+        schema=SCHEMA,
+        version=VERSION,
+        fallow_version=__version__,
+        command=series.command,
+        options={s.option.name: s.value for s in series.settings},
+        directory=str(series.directory),
+        trials=trials,
+        metrics=metrics(trials),
+        warnings=warnings(trials, 2 * series.pairs),
+    )
+    return comparison, next((o for o in outcomes if o.shell_status != 0), outcomes[0])
+
+
+def as_dict(comparison: Comparison) -> dict[str, Any]:
+    """As plain lists and dictionaries."""
+    return dataclasses.asdict(comparison)
+
+
+def write(comparison: Comparison) -> None:
+    """Writes compare.json."""
+    rundir.write_json(Path(comparison.directory) / FILE, as_dict(comparison))

@@ -1,0 +1,46 @@
+"""A comparison for the terminal."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from fallow import stats, text
+from fallow.compare import Comparison, Metric
+from fallow.text import Style
+
+
+def _value(value: float, unit: str) -> str:
+    return text.joules(value) if unit == "J" else text.seconds(value)
+
+
+def _spread(s: stats.Spread | None, unit: str) -> tuple[str, str]:
+    if s is None:
+        return "-", ""
+    return _value(s.median, unit), f"{_value(s.low, unit)} .. {_value(s.high, unit)}"
+
+
+def _ratio(metric: Metric) -> tuple[str, str]:
+    r = metric.ratio
+    return ("", "") if r is None else (f"{r.median:.3f}", f"{r.low:.3f} .. {r.high:.3f}")
+
+
+def lines(c: Comparison, style: Style) -> Iterator[str]:
+    """The table, its warnings, and where more is."""
+    pairs = (sum(not t.with_fallow for t in c.trials), sum(t.with_fallow for t in c.trials))
+    yield style.paint(style.safe(shlex.join(c.command)), "bold")
+    yield style.paint(f"{pairs[0]} runs without and {pairs[1]} with Fallow, alternating; medians and ranges", "dim")
+    yield ""
+    header = ["", "without", "range", "with Fallow", "range", "ratio", "its spread"]
+    rows = [[m.name, *_spread(m.bare, m.unit), *_spread(m.fallow, m.unit), *_ratio(m)] for m in c.metrics]
+    yield from (f"  {line}" for line in text.table(header, rows, style))
+    methods = {m.ratio.method for m in c.metrics if m.ratio is not None}
+    if methods:
+        how = {
+            "bootstrap 95 %": "95 % interval by bootstrap of the medians",
+            "min..max": "smallest to largest that these runs allow; more runs give an interval",
+        }
+        yield style.paint("  spread of a ratio: " + "; ".join(how[m] for m in sorted(methods)), "dim")
+    yield style.paint("  waits are known of runs with Fallow only; CPU time is the command's with all its ranks", "dim")
+    for warning in c.warnings:
+        yield style.paint(style.safe(f"  ! {warning}"), "yellow")
