@@ -1,0 +1,49 @@
+"""Fixtures of the integration and fault tests; a conftest.py takes them with `from harness.fixtures import *`.
+
+TEST_FALLOW and TEST_ABI_BIN name another `fallow` command and another folder with `mpicc_abi` than the
+checkout's .venv has.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.fallow import MODES, Fallow
+from harness.families import FAMILY_NAMES, REPOSITORY, Family, find_family
+from harness.lab import Lab
+
+__all__ = ["fallow", "family", "lab", "mode", "pytest_configure"]
+
+_VENV_BIN = REPOSITORY / ".venv/bin"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Names the marker that `make test` leaves out."""
+    config.addinivalue_line("markers", "long: takes longer than `make test` allows; part of `make test-long`")
+
+
+@pytest.fixture(scope="session", params=FAMILY_NAMES)
+def family(request: pytest.FixtureRequest) -> Family:
+    """Each MPI family in turn."""
+    return find_family(request.param, Path(os.environ.get("TEST_ABI_BIN", _VENV_BIN)))
+
+
+@pytest.fixture(scope="session")
+def fallow() -> Fallow:
+    """The `fallow` command of the checkout."""
+    return Fallow(Path(os.environ.get("TEST_FALLOW", _VENV_BIN / "fallow")))
+
+
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest) -> str:
+    """Each wait mode in turn."""
+    return request.param
+
+
+@pytest.fixture
+def lab(family: Family, fallow: Fallow, tmp_path: Path) -> Lab:
+    """Runs programs of one family, bare and under Fallow."""
+    return Lab(family, fallow, tmp_path)

@@ -1,0 +1,116 @@
+"""Runs a program bare and under Fallow and compares what a user can see of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.building import build
+from harness.fallow import BARE, MODES, Fallow, RankRecord, rank_records
+from harness.families import REPOSITORY, Family, base_environment
+from harness.running import Outcome, Running
+
+PROGRAMS = REPOSITORY / "tests/integration/programs"
+SUBJECTS = REPOSITORY / "tests/integration/subjects"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run and where its record is."""
+
+    mode: str
+    outcome: Outcome
+    record: Path
+
+    def ranks(self) -> list[RankRecord]:
+        """What each rank recorded."""
+        return rank_records(self.record)
+
+
+class Lab:
+    """A family, the command under test and a scratch folder."""
+
+    def __init__(self, family: Family, fallow: Fallow, scratch: Path) -> None:
+        self.family = family
+        self.fallow = fallow
+        self.scratch = scratch
+        self._runs = 0
+
+    def program(self, source: str, *flags: str) -> Path:
+        """The compiled form of tests/integration/programs/`source`."""
+        path = PROGRAMS / source
+        return build(self.family, path.stem, [path], ["-O1", "-g", "-pthread", *flags], PROGRAMS.glob("*.h"), libs=["-lm"])
+
+    def driver(self) -> Path:
+        """All subjects in one executable."""
+        sources = sorted(SUBJECTS.glob("*.c"))
+        return build(self.family, "driver", sources, ["-O1", "-g", "-pthread"], SUBJECTS.glob("*.h"), libs=["-lm"])
+
+    def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        """What a run of this family starts with."""
+        return {**base_environment(), **self.family.env, **(extra or {})}
+
+    def start(
+        self,
+        mode: str,
+        argv: Sequence[str | Path],
+        *,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes | None = None,
+        options: Sequence[str] = (),
+        record: Path | None = None,
+    ) -> tuple[Running, Path]:
+        """Starts a command line, for example from `family.launch`, in one mode."""
+        self._runs += 1
+        work = self.scratch / f"{self._runs:02d}-{mode}"
+        work.mkdir()
+        out = record or work / "record"
+        command = self.fallow.wrap(mode, out, [str(a) for a in argv], *options)
+        return Running(command, self.environment(env), work, stdin), out
+
+    def run(
+        self,
+        mode: str,
+        ranks: int,
+        program: Path,
+        *args: str,
+        timeout: float = 60,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes | None = None,
+        options: Sequence[str] = (),
+        record: Path | None = None,
+    ) -> Trial:
+        """Runs `program` on `ranks` ranks to its end."""
+        launch = self.family.launch(ranks, program, *args)
+        running, out = self.start(mode, launch, env=env, stdin=stdin, options=options, record=record)
+        return Trial(mode, running.finish(timeout), out)
+
+    def compare(
+        self,
+        ranks: int,
+        program: Path,
+        *args: str,
+        modes: Sequence[str] = MODES,
+        rc: int = 0,
+        timeout: float = 60,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes | None = None,
+    ) -> list[Trial]:
+        """Runs bare and in `modes`; exit code and standard output must be the same in all, `rc` in the first."""
+        bare = self.run(BARE, ranks, program, *args, timeout=timeout, env=env, stdin=stdin)
+        assert not bare.outcome.timed_out and bare.outcome.rc == rc, "bare program: " + bare.outcome.describe()
+        trials = [bare]
+        for mode in modes:
+            trial = self.run(mode, ranks, program, *args, timeout=timeout, env=env, stdin=stdin)
+            assert_same(bare.outcome, trial.outcome)
+            trials.append(trial)
+        return trials
+
+
+def assert_same(bare: Outcome, other: Outcome) -> None:
+    """What a user sees of `other` is what `bare` showed."""
+    assert not other.timed_out, other.describe()
+    assert other.rc == bare.rc, f"bare gave {bare.rc}\n" + other.describe()
+    assert sorted(other.out.splitlines()) == sorted(bare.out.splitlines()), other.describe() + f"\n--- bare stdout\n{bare.out}"
+    assert not other.left_over, f"still running: {other.left_over}\n" + other.describe()
