@@ -181,7 +181,7 @@ def warnings(trials: list[Trial], wanted: int) -> list[str]:
     if len(ends) > 1:
         out.append("the runs did not all end in the same way: see exit_status and signal of each")
     elif ends and ends != {(0, None)}:
-        out.append("every run failed; a comparison of failures says little")
+        out.append("the command failed with Fallow and without; a comparison of failures says little")
     if len({t.with_fallow for t in trials}) < 2:
         out.append("there is nothing to compare with")
     return out
@@ -228,7 +228,7 @@ def run(series: Series, say: runner.Say) -> tuple[Comparison, launch.Outcome]:
         trial, outcome = _trial(series, number, with_fallow, say)
         trials.append(trial)
         outcomes.append(outcome)
-        if outcome.interrupted:
+        if outcome.interrupted or (len(outcomes) == 2 and all(o.shell_status for o in outcomes)):
             break
     comparison = Comparison(
         schema=SCHEMA,

@@ -1,0 +1,106 @@
+"""`fallow doctor`: what was found here and what is missing."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+import textwrap
+from collections.abc import Iterator
+
+from fallow import coverage, doctor, mpis
+from fallow.doctor import Finding
+from fallow.text import Style
+
+_EPILOG = """\
+examples:
+  fallow doctor                       meters, controls, MPIs and limits found on this machine
+  fallow doctor --coverage            how each MPI function is treated, for every MPI built
+  fallow doctor --coverage openmpi    for one of openmpi, mpich, mpiabi
+
+The exit status is 0 if Fallow can do its main work here, else 1.
+"""
+_MARKS = {doctor.OK: ("✓", "+", "green"), doctor.NOTE: ("·", "-", "dim"), doctor.MISSING: ("✗", "!", "red")}
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command."""
+    p = commands.add_parser(
+        "doctor",
+        help="show what of this machine Fallow can use",
+        description="Shows meters, controls, MPIs and permissions found here, what is missing and how to get it.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument(
+        "--coverage", nargs="?", const="all", choices=("all", *coverage.FAMILIES), metavar="FAMILY",
+        help="list every MPI function and how it is treated (openmpi, mpich, mpiabi; default: all)",
+    )  # fmt: skip
+    p.add_argument("--json", action="store_true", help="as JSON")
+    p.set_defaults(action=_run)
+
+
+def _lines(findings: list[Finding], style: Style) -> Iterator[str]:
+    group = ""
+    width = max((len(f.name) for f in findings), default=0)
+    indent = " " * (width + 6)
+    for f in findings:
+        if f.group != group:
+            if group:
+                yield ""
+            group = f.group
+            yield style.paint(group, "bold")
+        wide, plain, colour = _MARKS[f.state]
+        mark = style.paint(wide if style.unicode else plain, colour)
+        first, *rest = textwrap.wrap(style.safe(f.found), style.width - len(indent)) or [""]
+        yield f"  {mark} {f.name:<{width}}  {first}"
+        yield from (indent + line for line in rest)
+        if f.remedy and f.state != doctor.OK:
+            for line in textwrap.wrap(f"> {f.remedy}", style.width - len(indent), subsequent_indent="  "):
+                yield indent + style.paint(line, "dim")
+
+
+def _coverage_lines(family: str, functions: list[coverage.Function], style: Style) -> Iterator[str]:
+    yield style.paint(mpis.NAMES[family], "bold")
+    name_width = max((len(f.name) for f in functions), default=0)
+    for kind, group in coverage.by_kind(functions):
+        yield ""
+        yield style.paint(f"  {kind.replace('_', ' ')} ({len(group)})", "bold")
+        for f in group:
+            sleeps = "sleep" in f.treatment
+            treatment = style.paint(f"{f.treatment:<26}", *(["green"] if sleeps else []))
+            yield f"    {f.name:<{name_width}}  {treatment}  {style.paint(f.why, 'dim')}".rstrip()
+    yield ""
+    for treatment, count in coverage.treatments(functions).items():
+        yield f"  {count:5} {treatment}"
+    yield f"  {len(functions):5} functions"
+
+
+def _run_coverage(arguments: argparse.Namespace) -> int:
+    lists = coverage.load(None if arguments.coverage == "all" else arguments.coverage)
+    if arguments.json:
+        print(json.dumps({f: [dataclasses.asdict(x) for x in rows] for f, rows in lists.items()}, indent=1))
+        return 0
+    style = Style.of(sys.stdout)
+    for number, (family, functions) in enumerate(lists.items()):
+        if number:
+            print()
+        for line in _coverage_lines(family, functions, style):
+            print(line)
+    return 0
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.coverage is not None:
+        return _run_coverage(arguments)
+    findings = doctor.examine()
+    works = doctor.works(findings)
+    if arguments.json:
+        print(json.dumps({"works": works, "findings": [dataclasses.asdict(f) for f in findings]}, indent=1))
+    else:
+        for line in _lines(findings, Style.of(sys.stdout)):
+            print(line)
+        if not works:
+            print("\nFallow cannot rest waiting cores here; the lines marked ✗ say why.")
+    return 0 if works else 1

@@ -1,0 +1,153 @@
+"""What of this machine Fallow can use: a list of findings, each with what it means and how to get it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from fallow import __version__, environment, mpis, native, sleeptest
+from fallow.coverage import FAMILIES
+
+OK, NOTE, MISSING = "ok", "note", "missing"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked for. `state` is "ok", "note" (fine without) or "missing" (Fallow does less without)."""
+
+    group: str
+    name: str
+    state: str
+    found: str
+    remedy: str = ""
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return None
+
+
+def _fallow() -> Iterator[Finding]:
+    group = "Fallow"
+    where = str(Path(__file__).parent)
+    yield Finding(group, "version", OK, f"{__version__}, Python {platform.python_version()}, {where}")
+    again = "install the package anew: pip install ."
+    loaded = native.load() is not None
+    yield Finding(group, "native module", OK if loaded else MISSING, "loads" if loaded else "does not load", again)
+    library = native.library(environment.PRELOAD_LIBRARY)
+    problem = environment.preload_problem(library)
+    yield Finding(group, "preload library", MISSING if problem else OK, problem or str(library), again)
+    tool = shutil.which("addr2line")
+    remedy = "install binutils (Debian: apt install binutils) to see function names in place of offsets"
+    yield Finding(group, "addr2line", OK if tool else NOTE, tool or "not installed", remedy)
+
+
+def _mpis() -> Iterator[Finding]:
+    group = "MPI"
+    here = mpis.find()
+    for family in FAMILIES:
+        found = here[family]
+        name = mpis.NAMES[family]
+        runtime = native.library(f"libfallow-rt-{family}.so")
+        places = ", ".join([*found.libraries, *found.compilers]) or "not found"
+        if runtime is not None:
+            yield Finding(group, name, OK, f"{places}; runtime built")
+        elif found.libraries:
+            remedy = f"{mpis.HEADERS[family]}, then install Fallow anew: pip install ."
+            yield Finding(group, name, MISSING, f"{places}; its runtime was not built", remedy)
+        else:
+            yield Finding(group, name, NOTE, places, mpis.HEADERS[family] + " if your programs use it")
+
+
+def _meters() -> Iterator[Finding]:
+    group = "Meters"
+    probe = native.part("probe_meters")
+    if not callable(probe):
+        yield Finding(group, "meters", MISSING, "this build reads none", "install the package anew: pip install .")
+        return
+    result = probe("/")
+    for meter in result["meters"]:
+        domains = ", ".join(domain["name"] for domain in meter["domains"])
+        yield Finding(group, meter["name"], OK, f"{domains}: {meter['measures']}")
+    for name, reason, remedy in result["missing"]:
+        yield Finding(group, name, NOTE, reason, remedy)
+    if not result["meters"]:
+        yield Finding(group, "energy", NOTE, "no meter here: reports show the platform model's figure, and say so")
+
+
+def _count(root: Path, pattern: str) -> int:
+    return sum(1 for _ in root.glob(pattern))
+
+
+def _controls(root: Path) -> Iterator[Finding]:
+    group = "Controls"
+    cpu = root / "sys/devices/system/cpu"
+    unused = "not used yet"
+    governor = _text(cpu / "cpu0/cpufreq/scaling_governor")
+    found = f"{_text(cpu / 'cpu0/cpufreq/scaling_driver')}, governor {governor}; {unused}" if governor else None
+    yield Finding(group, "cpufreq", OK if found else NOTE, found or f"no frequency control here; {unused}")
+    states = [_text(p) or "?" for p in sorted(cpu.glob("cpu0/cpuidle/state*/name"))]
+    remedy = "sleeping cores rest as deeply as the hypervisor or the kernel's default lets them"
+    yield Finding(group, "cpuidle", OK if states else NOTE, ", ".join(states) or "no idle states shown", remedy)
+    msr = _count(root, "dev/cpu/[0-9]*/msr") + _count(root, "dev/cpu/[0-9]*/msr_safe")
+    yield Finding(group, "MSR", OK if msr else NOTE, f"{msr} devices; {unused}" if msr else f"no device; {unused}")
+    flags = set((_text(root / "proc/cpuinfo") or "").split())
+    for flag, name, use in (
+        ("waitpkg", "umwait, tpause", "used while a wait spins"),
+        ("mwaitx", "mwaitx", unused),
+    ):
+        yield Finding(group, name, OK if flag in flags else NOTE, use if flag in flags else "this CPU lacks it")
+
+
+def _limits(root: Path) -> Iterator[Finding]:
+    group = "System"
+    clock = _text(root / "sys/devices/system/clocksource/clocksource0/current_clocksource") or "unknown"
+    flags = set((_text(root / "proc/cpuinfo") or "").split())
+    steady = {"constant_tsc", "nonstop_tsc"} <= flags
+    counter = (
+        "time stamp counter steady" if steady else "time stamp counter not known to be steady: clock_gettime is used"
+    )
+    yield Finding(group, "clock", OK if steady else NOTE, f"kernel uses {clock}; {counter}")
+    sleep = sleeptest.measure()
+    state = OK if sleep.median_s < 200e-6 else NOTE
+    yield Finding(
+        group,
+        "sleep",
+        state,
+        f"50 us asked take {sleep.median_s * 1e6:.0f} us (one in ten {sleep.worst_tenth_s * 1e6:.0f})",
+    )
+    shm = root / "dev/shm"
+    writable = os.access(shm, os.W_OK)
+    free = shutil.disk_usage(shm).free >> 20 if writable else 0
+    remedy = "mount a tmpfs at /dev/shm: ranks of a node wake each other through it"
+    yield Finding(
+        group, "shared memory", OK if writable else MISSING, f"{free} MiB free" if writable else "not writable", remedy
+    )
+    cores = len(os.sched_getaffinity(0))
+    yield Finding(group, "cores", OK, f"{cores} of {os.cpu_count()} for this process, kernel {platform.release()}")
+    paranoid = _text(root / "proc/sys/kernel/perf_event_paranoid")
+    open_perf = paranoid is not None and int(paranoid) <= 0
+    remedy = "sysctl kernel.perf_event_paranoid=0 opens the energy counters of perf to users; not used yet"
+    yield Finding(group, "perf", OK if open_perf else NOTE, f"perf_event_paranoid {paranoid or 'absent'}", remedy)
+    scope = _text(root / "proc/sys/kernel/yama/ptrace_scope")
+    yield Finding(group, "ptrace", OK, f"ptrace_scope {scope or 'absent'}; Fallow does not trace processes")
+    user = "root" if os.geteuid() == 0 else f"uid {os.geteuid()}"
+    yield Finding(group, "privileges", OK, f"{user}; none are needed to save core time, some meters ask for more")
+
+
+def examine(root: Path = Path("/")) -> list[Finding]:
+    """Everything, in the order in which it is read."""
+    return [*_fallow(), *_mpis(), *_meters(), *_controls(root), *_limits(root)]
+
+
+def works(findings: list[Finding]) -> bool:
+    """True if Fallow can do its main work for at least one MPI here."""
+    preload = all(f.state == OK for f in findings if f.group == "Fallow" and f.name != "addr2line")
+    return preload and any(f.state == OK for f in findings if f.group == "MPI") and sys.platform == "linux"
