@@ -40,7 +40,9 @@ extern "C" __attribute__((visibility("default"))) int fallow_runtime_attach(cons
     if (rt.options.off) return 1;
     const LaunchInfo launch = launch_info();
     if (launch.world_rank <= 0) {
-      for (const std::string& p : problems) say(kBadOption, p);
+      std::string all;
+      for (const std::string& p : problems) all += (all.empty() ? "" : "; ") + p;
+      if (!all.empty()) say(kBadOption, all);
     }
     if (!rt.mpi.load(*preload)) {
       say(kMissingCalls, "the program runs without Fallow: its MPI library lacks functions of MPI 3.0");

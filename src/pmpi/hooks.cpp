@@ -18,6 +18,7 @@ struct Originals {
   SchedYield sched_yield = nullptr;
 };
 constinit Originals g_original;
+constinit std::uint32_t g_polls_after_events = kFirstPolls;
 
 inline void idle_poll() noexcept {
   auto* const thread = static_cast<Thread*>(fallow_tls.waiting);
@@ -37,8 +38,8 @@ unsigned hook_ucp_worker_progress(void* worker) {
   const unsigned events = g_original.ucp_worker_progress(worker);
   if (events == 0) [[likely]] {
     idle_poll();
-  } else if (fallow_tls.polls_left < kFirstPolls) {
-    fallow_tls.polls_left = kFirstPolls;  // something moved: poll on before resting
+  } else if (fallow_tls.polls_left < g_polls_after_events) {
+    fallow_tls.polls_left = g_polls_after_events;  // something moved: poll on before resting
   }
   return events;
 }
@@ -62,6 +63,7 @@ bool take(Runtime& rt, int hook, Function& original, Function replacement) noexc
 void install_hooks(Runtime& rt) noexcept {
   trace::RankHeader& h = rt.writer.header();
   rt.hooked = false;
+  g_polls_after_events = rt.first_polls;
   if (rt.options.hook == HookChoice::off) return;
   if (FALLOW_FAMILY_NUMBER == static_cast<int>(trace::Family::openmpi)) {
     rt.hooked = take(rt, FALLOW_HOOK_OPAL_PROGRESS, g_original.opal_progress, &hook_opal_progress);

@@ -29,6 +29,11 @@ struct MeasuredCosts {
   double idle_poll_ns = 0;      ///< one poll of the library that finds nothing
 };
 
+/// Idle polls of a blocking call before the time is looked at: a few microseconds.
+inline constexpr std::uint32_t kFirstPolls = 64;
+/// The same where ranks outnumber processors and a polling rank keeps another from working.
+inline constexpr std::uint32_t kFirstPollsShared = 8;
+
 inline constexpr std::size_t kWaitArenaBytes = 256 * 1024;  ///< about 900 call sites
 
 struct Runtime {
@@ -52,12 +57,14 @@ struct Runtime {
   MPI_Group world_group{};
   bool whole_job_here = false;      ///< every rank of the world runs on this node under Fallow
   bool oversubscribed = false;
+  std::uint32_t first_polls = kFirstPolls;
   bool threads_share_a_lock = false;///< the library holds its lock while it polls (MPICH with MPI_THREAD_MULTIPLE)
   bool sleep_allowed = false;       ///< mode, hook and threads allow sleeping
   bool hooked = false;
   std::atomic<std::uint32_t> threads{0};
   std::array<std::atomic<Thread*>, trace::kMaxBlocks> thread_of_block{};
   std::atomic<std::uint32_t> type_generation{1};
+  std::uint64_t contended_until = 0;///< tick until which somebody else is taken to want this core
   std::uint64_t last_touch = 0;     ///< tick at which the header's CPU times were written
 };
 

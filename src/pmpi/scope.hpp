@@ -8,9 +8,6 @@
 
 namespace fallow::pmpi {
 
-/// Idle polls of a blocking call before the time is looked at: a few microseconds.
-inline constexpr std::uint32_t kFirstPolls = 64;
-
 /// Functions that the wrappers call on: [2 * op] what MPI_X resolves to, [2 * op + 1] PMPI_X.
 extern void* g_next[2 * trace::kMaxOps];
 
@@ -69,7 +66,7 @@ class Scope {
       thread.op = op;
       thread.peer = -1;
       thread.wanted_calls = 0;
-      fallow_tls.polls_left = kFirstPolls;
+      fallow_tls.polls_left = rt.first_polls;
       fallow_tls.waiting = &thread;
     }
     rt.node.own().doing(trace::RankState::in_mpi, enter_);

@@ -21,12 +21,14 @@ using predict::WaitCosts;
 using predict::WaitPlan;
 
 constexpr std::uint32_t kPollsBetweenLooks = 8;     // about a microsecond of polling
-constexpr std::uint32_t kPollsWhileArmed = 8;       // between telling that we sleep and sleeping, so that no wake is lost
+constexpr std::uint32_t kPollsWhileArmed = 4;       // between telling that we sleep and sleeping, so that no wake is lost
 constexpr double kBusyPolls = 4.0, kBusyNs = 300.0; // a poll this much longer than an idle one moved data
 constexpr double kGraceNs = 50e3;                   // polling after a wake by a peer or after data moved: more is on its way
 constexpr double kLongestSleepNs = 10e6;            // a wake may get lost with a killed peer: look at least this often
 constexpr double kFirstSliceNs = 50e3;              // first sleep of a wait in mode sleep
 constexpr double kSeenNs = 3e3;                     // an end this soon after a sleep came while we slept
+constexpr double kInterruptedNs = 1e6;              // eight polls never take a millisecond by themselves
+constexpr double kContendedNs = 500e6;              // how long that is remembered
 constexpr double kSmoothing = 1.0 / 8;              // of the measured costs
 
 std::uint64_t key_of(const Thread& t) noexcept {
@@ -110,7 +112,7 @@ WaitPlan plan_growing(double waited_ns) noexcept {
 WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept {
   Runtime& rt = runtime();
   const double waited_ns = rt.clock.to_ns(now - t.enter);
-  if (rt.options.mode == WaitMode::sleep || rt.oversubscribed) return plan_growing(waited_ns);
+  if (rt.options.mode == WaitMode::sleep || rt.oversubscribed || now < rt.contended_until) return plan_growing(waited_ns);
   rt.budget.earn(now);
   const WaitCosts costs{to_nanoseconds(rt.costs.sleep_cpu_ns), to_nanoseconds(rt.costs.overshoot_ns), rt.whole_job_here,
                         to_nanoseconds(rt.costs.peer_wake_ns)};
@@ -128,6 +130,13 @@ void follow_plan(Thread& t, std::uint64_t now) noexcept {
     t.wait.spin_until = now + std::max<std::uint64_t>(t.wait.spin_after, 1);
     fallow_tls.polls_left = kPollsBetweenLooks;
   }
+}
+
+/// Polls that took this long were interrupted: somebody else ran on our core. For a while spinning would only
+/// keep that somebody from getting out of our way.
+void note_contention(const WaitState& w, std::uint64_t now) noexcept {
+  Runtime& rt = runtime();
+  if (rt.clock.to_ns(now - w.last_poll) > kInterruptedNs) rt.contended_until = now + rt.clock.to_ticks(kContendedNs);
 }
 
 /// True if the polls since the last look took so long that they must have moved data.
@@ -152,15 +161,17 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
   Runtime& rt = runtime();
   WaitState& w = t.wait;
   const double grace = static_cast<double>(rt.clock.to_ticks(kGraceNs));
+  if (w.phase == WaitPhase::spinning) note_contention(w, now);
   if (w.phase == WaitPhase::armed) {
     do_sleep(t);
     now = rt.clock.now();
-    const auto pause = std::max<std::uint64_t>(w.spin_after, w.woken_by_peer ? static_cast<std::uint64_t>(grace) : 1);
+    const bool linger = w.woken_by_peer && !rt.oversubscribed;
+    const auto pause = std::max<std::uint64_t>(w.spin_after, linger ? static_cast<std::uint64_t>(grace) : 1);
     w.spin_until = now + pause;
     fallow_tls.polls_left = kPollsBetweenLooks;
   } else if (w.phase == WaitPhase::none) {
     follow_plan(t, now);
-  } else if (moved_data(w, now)) {
+  } else if (!rt.oversubscribed && moved_data(w, now)) {
     w.busy += now - w.last_poll;
     w.spin_until = std::max(w.spin_until, now + static_cast<std::uint64_t>(grace));
     fallow_tls.polls_left = kPollsBetweenLooks;
