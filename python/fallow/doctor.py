@@ -133,7 +133,7 @@ def _limits(root: Path) -> Iterator[Finding]:
     cores = len(os.sched_getaffinity(0))
     yield Finding(group, "cores", OK, f"{cores} of {os.cpu_count()} for this process, kernel {platform.release()}")
     paranoid = _text(root / "proc/sys/kernel/perf_event_paranoid")
-    open_perf = paranoid is not None and int(paranoid) <= 0
+    open_perf = paranoid in ("-1", "0")
     remedy = "sysctl kernel.perf_event_paranoid=0 opens the energy counters of perf to users; not used yet"
     yield Finding(group, "perf", OK if open_perf else NOTE, f"perf_event_paranoid {paranoid or 'absent'}", remedy)
     scope = _text(root / "proc/sys/kernel/yama/ptrace_scope")

@@ -33,10 +33,12 @@ def require() -> ModuleType:
 
 
 def library_dirs() -> tuple[Path, ...]:
-    """Where the preload library and the runtimes may lie, best first; FALLOW_LIBRARY_DIR goes before all."""
-    here = Path(__file__).resolve().parent
+    """Where the preload library and the runtimes may lie, best first; FALLOW_LIBRARY_DIR stands for all others."""
     named = os.environ.get("FALLOW_LIBRARY_DIR")
-    dirs = [*([Path(named).absolute()] if named else []), here / "lib"]
+    if named:
+        return (Path(named).absolute(),)
+    here = Path(__file__).resolve().parent
+    dirs = [here / "lib"]
     module = load()
     if module is not None and module.__file__:
         dirs.append(Path(module.__file__).resolve().parent / "lib")

@@ -1,0 +1,97 @@
+"""Comparisons: order of the runs, ratios and their spread, warnings."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from fallow import compare, stats
+from fallow.compare import Trial
+from test_run import fake_library  # noqa: F401 - a fixture
+
+
+def test_the_order_alternates_both_ways():
+    assert compare.order(4, bare_first=True) == [False, True, True, False, False, True, True, False]
+    assert compare.order(2, bare_first=False) == [True, False, False, True]
+
+
+def test_a_ratio_of_few_values_has_their_range():
+    r = stats.ratio([1.0, 1.2], [2.0, 2.5])
+    assert r is not None
+    assert (r.median, r.low, r.high, r.method) == pytest.approx((1.1 / 2.25, 1 / 2.5, 1.2 / 2, "min..max"))
+
+
+def test_a_ratio_of_more_values_has_an_interval_that_repeats():
+    before, after = [10.0, 10.1, 9.9, 10.05, 9.95], [9.0, 9.1, 8.9, 9.05, 8.95]
+    r = stats.ratio(after, before)
+    assert r is not None
+    assert r.low <= r.median <= r.high
+    assert r.low > 0.87
+    assert r.high < 0.93
+    assert r == stats.ratio(after, before)
+
+
+def test_no_ratio_where_none_is_defined():
+    assert stats.ratio([], [1.0]) is None
+    assert stats.ratio([1.0], [0.0]) is None
+    assert stats.spread([]) is None
+
+
+def trial(number, with_fallow, run_time, **kwargs):
+    fixed = {"directory": "", "cpu_s": run_time, "exit_status": 0, "signal": None, "other_cores": 0.0}
+    return Trial(number=number, with_fallow=with_fallow, run_time_s=run_time, **(fixed | kwargs))
+
+
+def test_metrics_keep_both_sides_apart():
+    trials = [trial(1, False, 2.0), trial(2, True, 1.0, wait_asleep_s=0.5), trial(3, True, 1.2, wait_asleep_s=0.7)]
+    found = {m.name: m for m in compare.metrics(trials)}
+    assert found["run time"].bare is not None
+    assert found["run time"].bare.median == 2.0
+    assert found["run time"].ratio is not None
+    assert found["run time"].ratio.median == pytest.approx(0.55)
+    assert found["waits asleep"].bare is None
+    assert "energy, metered" not in found
+
+
+def test_warnings_name_what_is_doubtful():
+    good = [trial(1, False, 2.0), trial(2, True, 1.0)]
+    assert compare.warnings(good, 2) == []
+    assert "stopped after 2 of 4" in compare.warnings(good, 4)[0]
+    noisy = [dataclasses.replace(good[0], other_cores=0.5), good[1]]
+    assert "run 1: other load took 0.50 cores" in compare.warnings(noisy, 2)[0]
+    differ = [good[0], dataclasses.replace(good[1], exit_status=1)]
+    assert "did not all end in the same way" in compare.warnings(differ, 2)[0]
+
+
+def test_a_series(fallow, fake_library, tmp_path, run_dir):  # noqa: F811
+    env = {"FALLOW_LIBRARY_DIR": str(fake_library)}
+    (tmp_path / "input").write_text("some input\n")
+    script = f'cat; if [ -n "$FALLOW_DIR" ]; then cp {run_dir}/rank-* "$FALLOW_DIR"; fi; echo done'
+    with (tmp_path / "input").open() as stdin:
+        out = fallow("run", "--compare", "2", "--out", "series", "--", "sh", "-c", script, env=env, stdin=stdin)
+    assert out.returncode == 0, out.stderr
+    assert out.stdout.count("done\n") == 1, "the first run's output is shown, the others' is kept"
+    assert "run 4 of 4" in out.stderr
+    data = json.loads((tmp_path / "series/compare.json").read_text())
+    assert data["schema"] == "fallow-compare"
+    assert sorted(t["with_fallow"] for t in data["trials"]) == [False, False, True, True]
+    assert {m["name"] for m in data["metrics"]} >= {"run time", "CPU time", "waits awake", "waits asleep"}
+    logs = sorted((tmp_path / "series").glob("*/stdout.log"))
+    assert [log.read_text() for log in logs] == ["some input\ndone\n"] * 3
+
+
+def test_a_series_as_json(fallow, fake_library):  # noqa: F811
+    out = fallow(
+        "run", "--compare", "1", "--json", "-q", "--", "sh", "-c", "echo noise",
+        env={"FALLOW_LIBRARY_DIR": str(fake_library)}, stdin=-3,
+    )  # fmt: skip
+    assert json.loads(out.stdout)["command"] == ["sh", "-c", "echo noise"]
+
+
+def test_a_failing_command_stops_the_series(fallow, fake_library):  # noqa: F811
+    env = {"FALLOW_LIBRARY_DIR": str(fake_library)}
+    out = fallow("run", "--compare", "5", "--", "sh", "-c", "exit 3", env=env, stdin=-3)
+    assert out.returncode == 3
+    assert "stopped after 2 of 10 runs" in out.stdout

@@ -1,0 +1,97 @@
+"""`fallow doctor` and the coverage lists."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fallow import coverage, doctor, text
+from fallow.errors import UserError
+
+ROWS = [
+    {"name": "MPI_Recv", "kind": "recv", "blocks": True, "treatment": "recorded, waits sleep", "why": ""},
+    {"name": "MPI_Iprobe", "kind": "test", "blocks": False, "treatment": "recorded, passes through", "why": "returns"},
+    {"name": "MPI_Comm_rank", "kind": "local", "blocks": False, "treatment": "not wrapped", "why": "local"},
+]
+
+
+@pytest.fixture
+def lists(tmp_path, monkeypatch):
+    monkeypatch.setenv("FALLOW_LIBRARY_DIR", str(tmp_path))
+    (tmp_path / "coverage-openmpi.json").write_text(json.dumps(ROWS))
+    return tmp_path
+
+
+def test_coverage_is_grouped_and_counted(lists, fallow):
+    functions = coverage.load("openmpi")["openmpi"]
+    assert [kind for kind, _ in coverage.by_kind(functions)] == ["recv", "local", "test"]
+    assert coverage.treatments(functions) == {
+        "recorded, waits sleep": 1, "recorded, passes through": 1, "not wrapped": 1,
+    }  # fmt: skip
+    env = {"FALLOW_LIBRARY_DIR": str(lists)}
+    out = fallow("doctor", "--coverage", "openmpi", env=env).stdout
+    assert out.splitlines()[-1].split() == ["3", "functions"]
+    data = json.loads(fallow("doctor", "--coverage", "openmpi", "--json", env=env).stdout)
+    assert data["openmpi"] == ROWS
+
+
+@pytest.mark.parametrize("content", ["", "{}", '[{"name": 1}]'])
+def test_a_broken_list_is_the_users_error(lists, content):
+    (lists / "coverage-openmpi.json").write_text(content)
+    if content == "{}":
+        assert coverage.load("openmpi") == {"openmpi": []}
+        return
+    with pytest.raises(UserError, match="coverage-openmpi"):
+        coverage.load("openmpi")
+
+
+def test_doctor_on_a_machine_with_nothing(tmp_path):
+    (tmp_path / "dev/shm").mkdir(parents=True)
+    findings = doctor.examine(tmp_path)
+    assert {f.group for f in findings} == {"Fallow", "MPI", "Meters", "Controls", "System"}
+    assert all(f.found for f in findings)
+    assert {f.state for f in findings} <= {"ok", "note", "missing"}
+
+
+def test_doctor_reads_its_root(tmp_path):
+    for path, content in (
+        ("proc/cpuinfo", "flags : constant_tsc nonstop_tsc waitpkg"),
+        ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave"),
+        ("sys/devices/system/cpu/cpu0/cpufreq/scaling_driver", "intel_pstate"),
+        ("sys/devices/system/cpu/cpu0/cpuidle/state1/name", "C1E"),
+        ("dev/cpu/0/msr", ""),
+        ("dev/shm/x", ""),
+        ("proc/sys/kernel/perf_event_paranoid", "nonsense"),
+    ):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(content)
+    found = {f.name: f for f in doctor.examine(tmp_path)}
+    assert "intel_pstate, governor powersave" in found["cpufreq"].found
+    assert found["cpuidle"].found == "C1E"
+    assert found["MSR"].found.startswith("1 device")
+    assert found["umwait, tpause"].state == "ok"
+    assert "steady" in found["clock"].found
+
+
+def test_the_command(fallow):
+    out = fallow("doctor")
+    assert out.returncode in (0, 1)
+    assert "Traceback" not in out.stderr
+    data = json.loads(fallow("doctor", "--json").stdout)
+    assert data["works"] is (out.returncode == 0)
+
+
+def test_version_and_help(fallow):
+    assert fallow("--version").stdout.startswith("fallow 0.1.0")
+    for command in ("run", "report", "doctor", "config"):
+        assert "examples:" in fallow(command, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0, "0 s"), (5e-9, "5 ns"), (1.5e-5, "15 us"), (0.25, "250 ms"), (3.14159, "3.14 s"), (42.0, "42.0 s"),
+     (250, "250 s"), (1200, "20.0 min"), (7200, "2.00 h")],
+)  # fmt: skip
+def test_durations(value, shown):
+    assert text.seconds(value) == shown

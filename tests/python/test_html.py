@@ -1,0 +1,92 @@
+"""The page stands alone: no address outside itself, no markup from data."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+from rank_writer import lively_rank, write_run
+
+
+class Page(HTMLParser):
+    """Collects what a browser would fetch or run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.references: list[str] = []
+        self.handlers: list[str] = []
+        self.data = ""
+        self.script = ""
+        self.style = ""
+        self._into = ""
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        self.references += [v for k, v in attrs if k in ("src", "href", "action", "data", "poster", "srcset") and v]
+        self.handlers += [k for k, _ in attrs if k.startswith("on")]
+        if tag == "script":
+            self._into = "data" if values.get("type") == "application/json" else "script"
+        elif tag == "style":
+            self._into = "style"
+        if tag not in ("meta", "link"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+        self._into = ""
+
+    def handle_data(self, data):
+        if self._into:
+            setattr(self, self._into, getattr(self, self._into) + data)
+
+
+def parse(text: str) -> Page:
+    page = Page()
+    page.feed(text)
+    page.close()
+    assert page.open == []
+    return page
+
+
+def test_the_page_needs_nothing_but_itself(run_dir, fallow):
+    out = fallow("report", run_dir, "--html")
+    assert out.stdout.strip() == str(run_dir / "report.html")
+    text = (run_dir / "report.html").read_text()
+    page = parse(text)
+    assert page.references == ["data:,"]
+    assert page.handlers == []
+    code = (page.script + page.style).replace("http://www.w3.org/2000/svg", "")
+    assert not re.search(r"https?:|//[a-z]+\.|@import|url\(|fetch\(|XMLHttpRequest|WebSocket|import\(", code)
+    assert "default-src 'none'" in text
+    assert "{{" not in page.style
+
+
+def test_its_data_is_the_report(run_dir, fallow):
+    fallow("report", run_dir, "--html", "page.html")
+    page = parse((run_dir.parent / "page.html").read_text())
+    report = json.loads(fallow("report", run_dir, "--json").stdout)
+    assert json.loads(page.data) == {"reports": [report]}
+
+
+def test_hostile_names_stay_data(tmp_path, fallow):
+    evil = "</script><script>alert(1)</script><!--{{JS}}"
+    directory = write_run(tmp_path / "r", [lively_rank(0, 1, 5, host=b"<img src=x>")], command=["a", evil])
+    fallow("report", directory, "--html")
+    page = parse((directory / "report.html").read_text())
+    assert json.loads(page.data)["reports"][0]["run"]["command"] == ["a", evil]
+    assert "alert(1)" not in page.script
+    assert page.references == ["data:,"]
+
+
+def test_no_markup_is_made_from_data(run_dir, fallow):
+    fallow("report", run_dir, "--html")
+    script = parse((run_dir / "report.html").read_text()).script
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b", script)
+
+
+def test_a_page_that_cannot_be_written_is_exit_2(run_dir, fallow):
+    out = fallow("report", run_dir, "--html", "/proc/none/page.html")
+    assert out.returncode == 2
+    assert out.stderr.startswith("fallow: /proc/none/page.html: ")

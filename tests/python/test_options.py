@@ -1,0 +1,80 @@
+"""Options from flags, environment and files."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+import pytest
+
+from fallow import options
+from fallow.errors import UserError
+
+
+def value(name, flags=None, environment=None, file=None):
+    settings, problems = options.resolve(flags or {}, environment or {}, file or {})
+    (setting,) = [s for s in settings if s.option.name == name]
+    return setting.value, setting.source, problems
+
+
+def test_a_flag_wins_over_a_variable_over_a_file_over_the_default():
+    flag, env, file = {"mode": "spin"}, {"FALLOW_MODE": "yield"}, {"mode": "sleep"}
+    assert value("mode", flag, env, file)[:2] == ("spin", "flag")
+    assert value("mode", None, env, file)[:2] == ("yield", "environment")
+    assert value("mode", None, None, file)[:2] == ("sleep", "file")
+    assert value("mode")[:2] == ("auto", "default")
+
+
+def test_a_broken_variable_is_told_and_ignored():
+    got, source, problems = value("mode", None, {"FALLOW_MODE": "what"}, {"mode": "sleep"})
+    assert (got, source) == ("sleep", "file")
+    assert len(problems) == 1
+    assert "FALLOW_MODE" in problems[0]
+
+
+def test_a_broken_flag_is_the_users_error():
+    with pytest.raises(UserError, match="--slowdown"):
+        options.resolve({"slowdown": "quick"}, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('mode = "auto"\nspeed = 3\n', r"f\.toml:2: unknown option 'speed'"),
+        ('# x\n\nmode = "what"\n', r"f\.toml:3: 'what'"),
+        ("mode = [1]\n", r"f\.toml:1: not a plain value"),
+        ("mode = \n", r"f\.toml: .*line 1"),
+        ('run_id = "x"\n', r"f\.toml:1: unknown option 'run_id'"),
+    ],
+)
+def test_a_broken_file_is_exit_2_with_its_line(tmp_path, fallow, text, says):
+    (tmp_path / "f.toml").write_text(text)
+    with pytest.raises(UserError, match=says):
+        options.read_file(tmp_path / "f.toml")
+    out = fallow("run", "--config", "f.toml", "--", "true")
+    assert out.returncode == 2
+
+
+def test_a_missing_file_is_exit_2(fallow):
+    out = fallow("run", "--config", "none.toml", "--", "true")
+    assert out.returncode == 2
+    assert "none.toml" in out.stderr
+
+
+def test_the_printed_file_can_be_read_back(tmp_path, fallow):
+    text = fallow("config", "--toml").stdout
+    active = "\n".join(x.removeprefix("# ") for x in text.splitlines() if " = " in x and x.startswith("# "))
+    tomllib.loads(active)
+    (tmp_path / "f.toml").write_text(active)
+    assert options.read_file(tmp_path / "f.toml").keys() == {o.name for o in options.user_table()}
+
+
+def test_the_table_in_all_forms(fallow):
+    rows = json.loads(fallow("config", "--json").stdout)
+    names = {row["name"] for row in rows}
+    assert {"mode", "slowdown"} <= names
+    assert not names & {"dir", "run_id", "preload_original"}
+    plain = fallow("config", env={"FALLOW_MODE": "spin"}).stdout
+    assert "FALLOW_MODE, default auto, now spin from the environment" in plain
+    usage = fallow("run", "--help").stdout
+    assert all(row["name"].replace("_", "-") in usage for row in rows)

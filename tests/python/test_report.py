@@ -1,0 +1,157 @@
+"""From rank files to the report: sums, shares, health, and files that are damaged or missing."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import pytest
+
+from fallow import analyse
+from fallow.errors import UserError
+from rank_writer import OPS, Call, RankFile, lively_rank, write_run
+
+
+def two_calls() -> RankFile:
+    """10 us gap, 100 us call with 30 awake and 60 asleep, 300 us gap, 10 us call without a wait."""
+    calls = [
+        Call(0, 1_000, 1),
+        Call(11_000, 111_000, 1, awake=30_000, asleep=60_000, size=100),
+        Call(411_000, 421_000, 2, size=1000, site=2),
+    ]
+    return RankFile(calls=calls, ops=OPS, sites={1: (0x401234, 0), 2: (0x401300, 0)}, wake_delay=2_000)
+
+
+def test_sums_are_exact(tmp_path):
+    report = analyse.load(write_run(tmp_path / "r", [two_calls()]))
+    r, t = report.totals.residency, report.totals
+    assert r.computing_s == pytest.approx(310e-6)
+    assert r.transfer_s == pytest.approx(21e-6)
+    assert r.wait_awake_s == pytest.approx(30e-6)
+    assert r.wait_asleep_s == pytest.approx(60e-6)
+    assert t.core_time_s == pytest.approx(421e-6)
+    assert t.mpi_share == pytest.approx(111 / 421)
+    assert t.wait_asleep_share == pytest.approx(2 / 3)
+    assert t.wake_delay_share == pytest.approx(2 / 421)
+    assert t.calls == 3
+    assert t.received_bytes == 8 + 100 + 1000
+    assert [(f.function, f.calls) for f in report.functions] == [("MPI_Recv", 2), ("MPI_Allreduce", 1)]
+    assert report.functions[0].time_s == pytest.approx(101e-6)
+    assert report.sites[0].symbol == "program+0x1234"
+    assert report.sites[0].wait_max_s == pytest.approx(90e-6)
+    assert report.run.mpi == "Open MPI v4.1.4"
+
+
+def test_papers_bins_of_gaps_and_waits(tmp_path):
+    report = analyse.load(write_run(tmp_path / "r", [two_calls()]))
+    assert [b.count for b in report.gaps.papers] == [1, 0, 1]
+    assert [b.time_s for b in report.gaps.papers] == pytest.approx([10e-6, 0, 300e-6])
+    assert [b.count for b in report.waits.papers] == [0, 1, 0]
+
+
+def test_timeline_counts_from_the_first_call_kept(tmp_path):
+    timeline = analyse.load(write_run(tmp_path / "r", [two_calls()])).timeline
+    assert timeline.functions == ["MPI_Recv", "MPI_Allreduce"]
+    assert timeline.rows[0].events == [
+        [0, 1_000, 0, 0, 0, 0, 8],
+        [11_000, 100_000, 0, 30, 60, 0, 100],
+        [411_000, 10_000, 1, 0, 0, 0, 1000],
+    ]
+
+
+def test_a_killed_rank_is_reported_up_to_its_last_call(tmp_path, fallow):
+    ranks = [lively_rank(r, 2, 50) for r in range(2)]
+    ranks[1].finalized, ranks[1].state = 0, 3
+    directory = write_run(tmp_path / "r", ranks, exit_status=None, signal=9)
+    report = analyse.load(directory)
+    assert [row.end for row in report.ranks] == ["finalized", "unfinished"]
+    assert report.health.ranks_unfinished == [1]
+    out = fallow("report", directory)
+    assert out.returncode == 0
+    assert "rank 1 did not reach MPI_Finalize (it was waiting)" in out.stdout
+    assert "ended by signal 9" in out.stdout
+
+
+def test_an_aborted_rank_says_so(tmp_path, fallow):
+    rank = lively_rank(0, 1, 5, finalized=2)
+    assert "called MPI_Abort" in fallow("report", write_run(tmp_path / "r", [rank])).stdout
+
+
+def test_damaged_files_are_named_and_the_rest_is_reported(run_dir, fallow):
+    good = (run_dir / "rank-1").read_bytes()
+    (run_dir / "rank-1").write_bytes(good[:-5])
+    (run_dir / "rank-2").write_bytes(b"X" + good[1:])
+    (run_dir / "rank-3").unlink()
+    out = fallow("report", run_dir)
+    assert out.returncode == 0, out.stderr
+    assert f"rank-1: at offset {len(good) - 5}: truncated" in out.stdout
+    assert "rank-2: at offset 0: not a Fallow rank file" in out.stdout
+    assert "3 of 4 ranks left no readable record" in out.stdout
+
+
+def test_nothing_readable_is_exit_2(tmp_path, fallow):
+    directory = write_run(tmp_path / "r", [lively_rank(0, 1, 5)])
+    (directory / "rank-0").write_bytes(b"FALLOWRK" + b"\xff" * 70000)
+    out = fallow("report", directory)
+    assert out.returncode == 2
+    assert "at offset 8: version 4294967295" in out.stderr
+    assert "Traceback" not in out.stderr
+
+
+@pytest.mark.parametrize("name", ["missing", "empty"])
+def test_no_record_is_exit_2(tmp_path, fallow, name):
+    (tmp_path / "empty").mkdir()
+    out = fallow("report", tmp_path / name)
+    assert out.returncode == 2
+    assert out.stderr.startswith("fallow: ")
+    assert "Traceback" not in out.stderr
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"schema": "fallow-run", "version": 9}', '{"schema": "fallow-run", "version": 1}']
+)
+def test_a_broken_run_json_is_noted(run_dir, text):
+    (run_dir / "run.json").write_text(text)
+    report = analyse.load(run_dir)
+    assert report.health.notes
+    assert report.run.run_time_s > 0
+
+
+def test_hostile_text_does_not_reach_the_terminal(tmp_path, fallow):
+    rank = lively_rank(0, 1, 5, host=b"no\x1b[31mde\xff")
+    out = fallow("report", write_run(tmp_path / "r", [rank], command=["a\x1b[2Jb\n"]))
+    assert out.returncode == 0
+    assert "\x1b" not in out.stdout
+
+
+def test_damaged_numbers_are_survived(tmp_path, fallow):
+    """Every eighth byte of the counters set to its largest value, one at a time."""
+    data = bytearray(lively_rank(0, 1, 20).build())
+    directory = write_run(tmp_path / "r", [])
+    for at in range(65536, 65536 + 16 * 8, 8):
+        damaged = bytearray(data)
+        struct.pack_into("<Q", damaged, at, 2**64 - 1)
+        (directory / "rank-0").write_bytes(damaged)
+        analyse.load(directory)
+    assert fallow("report", directory).returncode == 0
+    assert json.loads(fallow("report", directory, "--json").stdout)["schema"] == "fallow-report"
+
+
+def test_the_newest_run_is_the_default(tmp_path, fallow):
+    write_run(tmp_path / "fallow-run-20260101-000000", [lively_rank(0, 1, 5)], command=["older"])
+    write_run(tmp_path / "fallow-run-20260102-000000", [lively_rank(0, 1, 5)], command=["newer"])
+    assert "newer" in fallow("report").stdout
+
+
+def test_two_runs_side_by_side(tmp_path, fallow):
+    a = write_run(tmp_path / "a", [two_calls()], run_time_s=2.0)
+    b = write_run(tmp_path / "b", [two_calls()], run_time_s=1.0)
+    out = fallow("report", a, b).stdout
+    line = next(x for x in out.splitlines() if "run time" in x)
+    assert line.split() == ["run", "time", "2", "s", "1", "s", "0.500"]
+    assert fallow("report", a, b, a).returncode == 2
+
+
+def test_load_raises_the_users_error(tmp_path):
+    with pytest.raises(UserError, match="no such run directory"):
+        analyse.load(tmp_path / "nowhere")

@@ -1,0 +1,196 @@
+"""`fallow run` without MPI: what passes through, what is recorded, and every way in which ours may fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def fake_library(tmp_path):
+    """A directory with a harmless library in place of the preload library."""
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    libc = next(x.split()[-1] for x in lines if re.search(r"/libm[.-]|/libz\.so|/libc[.-]", x))
+    harmless = Path(libc).with_name("libm.so.6")
+    folder = tmp_path / "lib"
+    folder.mkdir()
+    shutil.copy(harmless if harmless.exists() else libc, folder / "libfallow.so")
+    return folder
+
+
+@pytest.fixture
+def run(fallow, fake_library):
+    def call(*args, env=None, **kwargs):
+        return fallow("run", *args, env={"FALLOW_LIBRARY_DIR": str(fake_library), **(env or {})}, **kwargs)
+
+    return call
+
+
+def record(tmp_path: Path) -> dict:
+    (path,) = tmp_path.glob("fallow-run-*/run.json")
+    return json.loads(path.read_text())
+
+
+def test_streams_and_status_pass_through(run, tmp_path):
+    out = run("-q", "--", "sh", "-c", "cat; echo err >&2; exit 37", input="hello\n")
+    assert (out.returncode, out.stdout, out.stderr) == (37, "hello\n", "err\n")
+    data = record(tmp_path)
+    assert data["exit_status"] == 37
+    assert data["signal"] is None
+    assert data["command"][0] == "sh"
+    assert data["with_fallow"] is True
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGPIPE, signal.SIGINT])
+def test_a_signal_ends_us_as_it_ended_the_command(run, tmp_path, number):
+    out = run("-q", "--", "sh", "-c", f"kill -{int(number)} $$")
+    assert out.returncode == -number
+    assert record(tmp_path)["signal"] == number
+
+
+def test_what_cannot_be_started_has_the_shells_status(run):
+    assert run("--", "no-such-command-here").returncode == 127
+    assert run("--", "/etc/passwd").returncode == 126
+
+
+def test_a_script_without_a_first_line_runs(run, tmp_path):
+    script = tmp_path / "script"
+    script.write_text("exit 9\n")
+    script.chmod(0o755)
+    assert run("-q", "--", script).returncode == 9
+
+
+def test_the_environment(run, tmp_path, fake_library):
+    out = run("-q", "--mode", "sleep", "--no-wake", "--", "env", env={"LD_PRELOAD": "", "FALLOW_SLOWDOWN": "3%"})
+    env = dict(line.split("=", 1) for line in out.stdout.splitlines() if "=" in line)
+    assert env["LD_PRELOAD"] == str(fake_library / "libfallow.so")
+    assert env["FALLOW_MODE"] == "sleep"
+    assert env["FALLOW_WAKE"] == "0"
+    assert env["FALLOW_SLOWDOWN"] == "3%"
+    assert Path(env["FALLOW_DIR"]).parent == tmp_path
+    assert env["FALLOW_RUN_ID"] == record(tmp_path)["run_id"]
+    assert "FALLOW_PRELOAD_ORIGINAL" not in env
+    assert "OMPI_MCA_mca_base_env_list" not in env
+    sources = record(tmp_path)["option_sources"]
+    assert (sources["mode"], sources["slowdown"], sources["hook"]) == ("flag", "environment", "default")
+
+
+def test_what_was_preloaded_stays(run, fake_library):
+    other = shutil.copy(fake_library / "libfallow.so", fake_library / "other.so")
+    out = run("-q", "--", "env", env={"LD_PRELOAD": str(other)}).stdout
+    assert f"LD_PRELOAD={fake_library}/libfallow.so:{other}\n" in out
+    assert f"FALLOW_PRELOAD_ORIGINAL={other}\n" in out
+
+
+def test_open_mpi_is_told_what_to_forward(run, tmp_path):
+    launcher = tmp_path / "mpirun"
+    launcher.write_text("#!/bin/sh\nenv\n")
+    launcher.chmod(0o755)
+    name = "OMPI_MCA_mca_base_env_list="
+    assert f"{name}LD_PRELOAD;FALLOW_DIR;FALLOW_RUN_ID;FALLOW_MODE" in run("-q", "--", launcher).stdout
+    assert f"{name}mine\n" in run("-q", "--", launcher, env={name[:-1]: "mine"}).stdout
+    assert name not in run("-q", "--", launcher, "-x", "HOME").stdout, "Open MPI refuses to mix both ways"
+
+
+def test_signals_are_passed_on(fake_library, tmp_path):
+    env = os.environ | {"FALLOW_LIBRARY_DIR": str(fake_library)}
+    code = "import signal,sys,time\nsignal.signal(signal.SIGUSR1, lambda *a: sys.exit(5))\nprint('up', flush=True)\ntime.sleep(30)"
+    ours = subprocess.Popen(
+        [sys.executable, "-m", "fallow", "run", "-q", "--", sys.executable, "-c", code],
+        cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert ours.stdout is not None
+    assert ours.stdout.readline() == "up\n"
+    ours.send_signal(signal.SIGUSR1)
+    assert ours.wait(20) == 5
+    ours.stdout.close()
+
+
+def test_the_command_has_the_signals_it_would_have(run):
+    code = (
+        "import signal; print(signal.pthread_sigmask(signal.SIG_BLOCK, []),"
+        "[signal.getsignal(s) for s in (signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP)])"
+    )
+    bare = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert run("-q", "--", sys.executable, "-c", code).stdout == bare
+
+
+def one_line(text: str) -> bool:
+    return len(text.splitlines()) == 1 and text.startswith("fallow: ")
+
+
+def test_without_the_library_the_command_runs(fallow, tmp_path):
+    (tmp_path / "none").mkdir()
+    out = fallow("run", "-q", "--", "sh", "-c", "echo out; exit 4", env={"FALLOW_LIBRARY_DIR": str(tmp_path / "none")})
+    assert "not installed" in out.stderr
+    assert (out.returncode, out.stdout) == (4, "out\n")
+    assert one_line(out.stderr)
+
+
+def test_without_a_directory_the_command_runs(run):
+    out = run("-q", "--out", "/proc/nowhere", "--", "sh", "-c", "echo out; env | grep -c FALLOW_DIR; exit 4")
+    assert (out.returncode, out.stdout) == (4, "out\n0\n")
+    assert one_line(out.stderr)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_with_a_full_disk_the_command_runs(run, tmp_path):
+    directory = tmp_path / "out"
+    directory.mkdir()
+    out = run("-q", "--out", directory, "--", "sh", "-c", f"rm -r {directory}; echo out; exit 4")
+    assert (out.returncode, out.stdout) == (4, "out\n")
+    assert one_line(out.stderr)
+
+
+def test_a_directory_in_use_is_refused(run, tmp_path):
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x/file").touch()
+    out = run("--out", tmp_path / "x", "--", "true")
+    assert out.returncode == 2
+    assert "not empty" in out.stderr
+
+
+def test_shared_memory_of_the_run_is_removed(run):
+    out = run("-q", "--", "sh", "-c", "echo $FALLOW_RUN_ID; touch /dev/shm/fallow-$FALLOW_RUN_ID-x")
+    assert not Path(f"/dev/shm/fallow-{out.stdout.strip()}-x").exists()
+
+
+def test_directories_of_one_second_do_not_clash(run, tmp_path):
+    for _ in range(3):
+        run("-q", "--", "true")
+    assert len(list(tmp_path.glob("fallow-run-*"))) == 3
+
+
+def test_the_summary_goes_to_stderr(run, tmp_path, run_dir):
+    out = run("--", "sh", "-c", f"cp {run_dir}/rank-* $FALLOW_DIR; echo out")
+    assert out.stdout == "out\n"
+    assert "waits asleep" in out.stderr
+    assert "fallow report fallow-run-" in out.stderr
+    assert len(out.stderr.splitlines()) <= 10
+
+
+def test_it_costs_little(run):
+    start = time.monotonic()
+    run("-q", "--", "true")
+    assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize(
+    "args",
+    [[], ["run"], ["run", "--"], ["run", "--mode", "what", "--", "true"], ["run", "--compare", "0", "--", "true"],
+     ["run", "--json", "--", "true"], ["run", "--slowdown", "-1%", "--", "true"], ["nonsense"], ["report", "--nonsense"]],
+)  # fmt: skip
+def test_bad_input_is_exit_2_without_a_traceback(fallow, args):
+    out = fallow(*args)
+    assert out.returncode == 2
+    assert out.stderr
+    assert "Traceback" not in out.stderr
