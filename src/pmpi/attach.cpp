@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/float_guard.hpp"
 #include "pmpi/launcher.hpp"
 #include "pmpi/scope.hpp"
 #include "pmpi/wrapper_table.hpp"
@@ -31,6 +32,7 @@ void* wrap(const char* name, void* next) noexcept {
 extern "C" __attribute__((visibility("default"))) int fallow_runtime_attach(const fallow_preload_api* preload, fallow_runtime_api* api) {
   using namespace fallow;
   using namespace fallow::pmpi;
+  const FloatGuard guard;
   try {
     if (preload->abi != FALLOW_RUNTIME_ABI) return 1;
     Runtime& rt = runtime();

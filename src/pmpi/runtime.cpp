@@ -10,6 +10,7 @@
 #include <memory>
 #include <new>
 
+#include "base/float_guard.hpp"
 #include "pmpi/hooks.hpp"
 #include "pmpi/launcher.hpp"
 #include "pmpi/scope.hpp"
@@ -151,6 +152,7 @@ void say(unsigned message, const std::string& text) noexcept {
 bool start_runtime() noexcept {
   Runtime& rt = runtime();
   if (rt.phase.load(std::memory_order_acquire) == Phase::running) return true;
+  const FloatGuard guard;
   const std::lock_guard lock(rt.start_mutex);
   if (rt.phase.load() != Phase::idle) return rt.phase.load() == Phase::running;
   rt.phase.store(Phase::starting);
@@ -206,6 +208,7 @@ void finish_runtime(std::uint32_t how) noexcept {
   Phase running = Phase::running;
   if (!rt.phase.compare_exchange_strong(running, Phase::ended)) return;
   __atomic_store_n(&fallow_hints.active, 0, __ATOMIC_RELAXED);
+  const FloatGuard guard;
   remove_hooks(rt);
   // The other threads are outside MPI now, or the process is ending under them.
   for (const std::atomic<Thread*>& entry : rt.thread_of_block) {
@@ -226,6 +229,7 @@ __attribute__((destructor)) void at_exit() noexcept { finish_runtime(0); }
 }  // namespace
 
 void about_to_abort() noexcept {
+  const FloatGuard guard;
   Runtime& rt = runtime();
   if (fallow_tls.thread != nullptr) add_to_totals(*static_cast<Thread*>(fallow_tls.thread));
   touch_header(true);

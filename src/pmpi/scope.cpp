@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "base/float_guard.hpp"
+
 namespace fallow::pmpi {
 
 void* g_next[2 * trace::kMaxOps] = {};
@@ -137,6 +139,7 @@ void add_event(Thread& t, std::uint64_t number) noexcept {
 }  // namespace
 
 void add_to_totals(Thread& t) noexcept {
+  const FloatGuard guard;
   for (; t.totalled != t.recorded; ++t.totalled) add_event(t, t.totalled);
 }
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "base/float_guard.hpp"
 #include "pmpi/hooks.hpp"
 #include "pmpi/pause.hpp"
 #include "pmpi/scope.hpp"
@@ -199,6 +200,7 @@ void wake_for_progress(Thread& t) noexcept {
 }
 
 void slow_poll(Thread& t) noexcept {
+  const FloatGuard guard;
   Runtime& rt = runtime();
   const std::uint64_t now = rt.clock.now();
   if (!t.polled) first_look(t, now);
@@ -245,6 +247,7 @@ std::uint32_t microseconds(std::uint64_t ticks) noexcept {
 }  // namespace
 
 void settle_wait(Thread& t, std::uint64_t exit, trace::Event& event) noexcept {
+  const FloatGuard guard;
   WaitState& w = t.wait;
   if (w.phase == WaitPhase::armed) disarm(t);
   if (runtime().sleep_allowed && t.index == 0) learn(t, exit);

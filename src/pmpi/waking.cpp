@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/float_guard.hpp"
 #include "pmpi/scope.hpp"
 
 namespace fallow::pmpi {
@@ -13,6 +14,7 @@ constexpr std::uint32_t kFewRanks = 4;
 
 void wake_slot(Thread& thread, NodeSlot& slot) noexcept {
   Runtime& rt = runtime();
+  const FloatGuard guard;
   const std::uint64_t before = rt.clock.now();
   if (&slot == &rt.node.own() || !rt.node.wake(slot, before)) return;
   const std::uint64_t spent = rt.clock.now() - before;
