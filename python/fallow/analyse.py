@@ -165,6 +165,11 @@ def _histogram(read: list[_native.RankDict], which: str) -> HistogramReport:
     return histogram.report(total)
 
 
+def _several_programs(read: list[_native.RankDict]) -> bool:
+    numbers = [rank["rank"] for rank in read]
+    return len(set(numbers)) < len(numbers)
+
+
 def _info(directory: Path, notes: list[str]) -> rundir.RunInfo | None:
     try:
         info = rundir.read_run(directory)
@@ -178,6 +183,14 @@ def _info(directory: Path, notes: list[str]) -> rundir.RunInfo | None:
     return info
 
 
+def _why_nothing(found: ranks.Ranks, info: rundir.RunInfo | None) -> str:
+    if found.unreadable:
+        return "".join(f"\n  {u.file}: {u.reason}" for u in found.unreadable)
+    if info is not None and not info.with_fallow:
+        return ": this run was made without Fallow"
+    return ": no rank recorded anything; did the command start an MPI program?"
+
+
 def load(directory: Path) -> Report:
     """The report of a run directory; UserError where nothing in it can be read."""
     if not directory.is_dir():
@@ -187,12 +200,12 @@ def load(directory: Path) -> Report:
     except OSError as error:
         raise UserError(f"{directory}: {error.strerror}") from None
     found = ranks.load(paths, timeline.events_per_thread(len(paths)))
-    if not found.read:
-        reasons = "".join(f"\n  {u.file}: {u.reason}" for u in found.unreadable)
-        hint = reasons or ": no rank recorded anything; did the command start an MPI program?"
-        raise UserError(f"{directory}: nothing to report{hint}")
     notes: list[str] = []
     info = _info(directory, notes)
+    if not found.read:
+        raise UserError(f"{directory}: nothing to report{_why_nothing(found, info)}")
+    if _several_programs(found.read):
+        notes.append("the command started several MPI programs; their ranks are shown together")
     run = _run(directory, info, found.read)
     over = info is not None and info.run_time_s is not None
     rows = [_rank(rank, over) for rank in found.read]

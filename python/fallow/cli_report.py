@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
-from fallow import analyse, pair_text, report_html, report_json, report_text
+from fallow import analyse, compare, compare_text, pair_text, report_html, report_json, report_text
 from fallow.errors import UserError
 from fallow.model import Report
 from fallow.text import Style
@@ -61,6 +62,18 @@ def _print(reports: list[Report]) -> None:
         print(line)
 
 
+def _show_comparison(arguments: argparse.Namespace, directory: Path) -> int:
+    comparison = compare.read(directory)
+    if arguments.html is not None:
+        raise UserError(f"{directory} is a comparison; a page shows one run of it, or two: {directory}/01-...")
+    if arguments.json:
+        print(json.dumps(compare.as_dict(comparison), indent=1))
+    else:
+        for line in compare_text.lines(comparison, Style.of(sys.stdout)):
+            print(line)
+    return 0
+
+
 def write_page(reports: list[Report], target: Path) -> None:
     """Writes the page; UserError where that cannot be done."""
     try:
@@ -70,9 +83,14 @@ def write_page(reports: list[Report], target: Path) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    if arguments.html and Path(arguments.html).is_dir():  # fallow report --html RUN
+        arguments.runs.append(Path(arguments.html))
+        arguments.html = ""
     if len(arguments.runs) > 2:
         raise UserError("report takes at most two runs")
     paths = arguments.runs or [newest(Path.cwd())]
+    if len(paths) == 1 and (paths[0] / compare.FILE).is_file():
+        return _show_comparison(arguments, paths[0])
     reports = [analyse.load(path) for path in paths]
     if arguments.json:
         print(report_json.dumps(reports))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import os
 import random
 import stat
@@ -252,3 +253,28 @@ def as_dict(comparison: Comparison) -> dict[str, Any]:
 def write(comparison: Comparison) -> None:
     """Writes compare.json."""
     rundir.write_json(Path(comparison.directory) / FILE, as_dict(comparison))
+
+
+def read(directory: Path) -> Comparison:
+    """Reads compare.json; UserError says what is wrong with it."""
+    path = directory / FILE
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["schema"] != SCHEMA or data["version"] != VERSION:
+            raise UserError(f"{path}: not in a form that this Fallow knows")
+        data["trials"] = [Trial(**trial) for trial in data["trials"]]
+        data["metrics"] = [
+            Metric(
+                m["name"],
+                m["unit"],
+                stats.Spread(**m["bare"]) if m["bare"] else None,
+                stats.Spread(**m["fallow"]) if m["fallow"] else None,
+                stats.Ratio(**m["ratio"]) if m["ratio"] else None,
+            )
+            for m in data["metrics"]
+        ]
+        return Comparison(**data)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path}: {type(error).__name__}: {error}") from None

@@ -44,7 +44,7 @@ def headline(report: Report, style: Style) -> Iterator[str]:
     def line(label: str, value: str, more: str) -> str:
         return f"  {label:<15}{style.paint(f'{value:>12}', 'bold')}  {more}".rstrip()
 
-    yield line("run time", text.seconds(t.run_time_s), f"{t.calls:,} MPI calls{_ended(report)}".replace(",", " ", 1))
+    yield line("run time", text.seconds(t.run_time_s), f"{text.count(t.calls)} MPI calls{_ended(report)}")
     yield line("in MPI", text.percent(t.mpi_share), style.bar(t.mpi_share, 24))
     saved = f"{text.percent(t.wait_asleep_share)} of {text.seconds(r.wait_s)} of core time spent waiting"
     yield line("waits asleep", text.seconds(r.wait_asleep_s), saved)
@@ -87,8 +87,8 @@ def warnings(report: Report, style: Style) -> Iterator[str]:
         if row.end == "aborted":
             yield warn(f"rank {row.rank} called MPI_Abort; its record ends there")
         elif row.end != "finalized":
-            state = row.last_state.replace("_", " ")
-            yield warn(f"rank {row.rank} did not reach MPI_Finalize (it was {state}); its record ends at its last call")
+            was = "" if row.last_state == "none" else f" (it was {row.last_state.replace('_', ' ')})"
+            yield warn(f"rank {row.rank} did not reach MPI_Finalize{was}; its record ends at its last call")
     if h.threads_dropped:
         yield warn(f"{h.threads_dropped} threads beyond the first 64 of a rank are not in the record")
     for note in h.notes:

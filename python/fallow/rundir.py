@@ -16,6 +16,9 @@ from fallow.errors import UserError
 
 RUN_FILE = "run.json"
 METERS_FILE = "meters.json"
+MACHINE_DIR = "machine"
+"""A copy of the few files under / that the platform model reads."""
+
 SCHEMA = "fallow-run"
 VERSION = 1
 
@@ -90,6 +93,13 @@ def write_json(path: Path, data: dict[str, Any]) -> None:
         with contextlib.suppress(OSError):
             partial.unlink()
         raise
+
+
+def keep_machine(directory: Path, root: Path = Path("/")) -> None:
+    """Keeps what the platform model reads of this machine, so that a report made elsewhere models this one."""
+    target = directory / MACHINE_DIR / "proc"
+    target.mkdir(parents=True)
+    (target / "cpuinfo").write_bytes((root / "proc/cpuinfo").read_bytes())
 
 
 def write_run(directory: Path, info: RunInfo) -> None:

@@ -83,6 +83,18 @@ def _last_info(
     )
 
 
+def _once(say: Say) -> Say:
+    """Says the first line and keeps the others to itself: one cause, one line."""
+    said: list[str] = []
+
+    def tell(line: str) -> None:
+        if not said:
+            say(line)
+        said.append(line)
+
+    return tell
+
+
 @contextlib.contextmanager
 def _or_say(say: Say, what: str) -> Iterator[None]:
     """A failure of ours becomes one line."""
@@ -135,9 +147,11 @@ def run(plan: Plan, directory: Path | None, say: Say) -> Ended:
         with_fallow = False
     info = _first_info(plan, rundir.new_run_id(), with_fallow)
     env = _environment(plan, info, directory, say)
+    write_failed = _once(say)
     if directory is not None:
-        with _or_say(say, f"cannot write to {directory}"):
+        with _or_say(write_failed, f"cannot write to {directory}"):
             rundir.write_run(directory, info)
+            rundir.keep_machine(directory)
     with launch.held_signals() as mask:
         sampler = sampling.Sampler.start(say) if directory is not None else None
         before = sysload.read()
@@ -150,7 +164,7 @@ def run(plan: Plan, directory: Path | None, say: Say) -> Ended:
     if info.with_fallow:
         remove_shared_memory(info.run_id)
     if directory is not None:
-        with _or_say(say, f"cannot write the record to {directory}"):
+        with _or_say(write_failed, f"cannot write the record to {directory}"):
             rundir.write_run(directory, info)
             if meters is not None:
                 rundir.write_json(directory / rundir.METERS_FILE, meters)

@@ -78,6 +78,9 @@ def test_a_series(fallow, fake_library, tmp_path, run_dir):  # noqa: F811
     assert data["schema"] == "fallow-compare"
     assert sorted(t["with_fallow"] for t in data["trials"]) == [False, False, True, True]
     assert {m["name"] for m in data["metrics"]} >= {"run time", "CPU time", "waits awake", "waits asleep"}
+    assert "ratio" in fallow("report", "series").stdout
+    assert json.loads(fallow("report", "series", "--json").stdout) == data
+    assert fallow("report", "series", "--html").returncode == 2
     logs = sorted((tmp_path / "series").glob("*/stdout.log"))
     assert [log.read_text() for log in logs] == ["some input\ndone\n"] * 3
 
@@ -95,3 +98,11 @@ def test_a_failing_command_stops_the_series(fallow, fake_library):  # noqa: F811
     out = fallow("run", "--compare", "5", "--", "sh", "-c", "exit 3", env=env, stdin=-3)
     assert out.returncode == 3
     assert "stopped after 2 of 10 runs" in out.stdout
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"schema": "fallow-compare", "version": 2}', "[]"])
+def test_a_broken_comparison_is_exit_2(fallow, tmp_path, text):
+    (tmp_path / "compare.json").write_text(text)
+    out = fallow("report", tmp_path)
+    assert out.returncode == 2
+    assert "Traceback" not in out.stderr

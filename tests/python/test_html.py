@@ -90,3 +90,7 @@ def test_a_page_that_cannot_be_written_is_exit_2(run_dir, fallow):
     out = fallow("report", run_dir, "--html", "/proc/none/page.html")
     assert out.returncode == 2
     assert out.stderr.startswith("fallow: /proc/none/page.html: ")
+
+
+def test_a_run_after_html_is_the_run(run_dir, fallow):
+    assert fallow("report", "--html", run_dir).stdout.strip() == str(run_dir / "report.html")

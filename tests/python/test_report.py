@@ -155,3 +155,11 @@ def test_two_runs_side_by_side(tmp_path, fallow):
 def test_load_raises_the_users_error(tmp_path):
     with pytest.raises(UserError, match="no such run directory"):
         analyse.load(tmp_path / "nowhere")
+
+
+def test_several_programs_in_one_run_are_noted(tmp_path):
+    directory = write_run(tmp_path / "r", [lively_rank(0, 1, 5)])
+    (directory / "rank-000000-node1-2.fallow").write_bytes(lively_rank(0, 1, 7, seed=2).build())
+    report = analyse.load(directory)
+    assert report.totals.calls == 12
+    assert "several MPI programs" in report.health.notes[0]

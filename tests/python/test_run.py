@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import re
 import shutil
 import signal
@@ -194,3 +196,34 @@ def test_bad_input_is_exit_2_without_a_traceback(fallow, args):
     assert out.returncode == 2
     assert out.stderr
     assert "Traceback" not in out.stderr
+
+
+def test_ctrl_c_reaches_the_command_once(fake_library, tmp_path):
+    """The terminal interrupts the whole foreground group; passing it on as well would be a second one."""
+    code = (
+        "import signal, time\n"
+        "seen = []\n"
+        "signal.signal(signal.SIGINT, lambda *a: seen.append(1))\n"
+        "print('up', flush=True)\n"
+        "end = time.monotonic() + 1\n"
+        "while time.monotonic() < end: time.sleep(0.05)\n"
+        "print('seen', len(seen), flush=True)\n"
+        "raise SystemExit(6)\n"
+    )
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        os.environ["FALLOW_LIBRARY_DIR"] = str(fake_library)
+        ours = [sys.executable, "-m", "fallow", "run", "-q", "--", sys.executable, "-c", code]
+        os.execv(sys.executable, ours)
+    text = b""
+    while b"up" not in text:
+        text += os.read(terminal, 100)
+    os.write(terminal, b"\x03")
+    with contextlib.suppress(OSError):  # how a terminal says that nobody is left
+        while chunk := os.read(terminal, 100):
+            text += chunk
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert b"seen 1" in text
+    assert os.waitstatus_to_exitcode(status) == 6

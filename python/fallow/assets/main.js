@@ -58,7 +58,7 @@ function warnings() {
     h.unreadable.forEach((u) => out.push(`${u.file}: ${u.reason}`));
     r.ranks.filter((rank) => rank.end !== "finalized").slice(0, 20).forEach((rank) => out.push(rank.end === "aborted"
       ? `rank ${rank.rank} called MPI_Abort; its record ends there`
-      : `rank ${rank.rank} did not reach MPI_Finalize (it was ${rank.last_state.replace("_", " ")}); its record ends at its last call`));
+      : `rank ${rank.rank} did not reach MPI_Finalize${rank.last_state === "none" ? "" : ` (it was ${rank.last_state.replace("_", " ")})`}; its record ends at its last call`));
     if (h.threads_dropped) out.push(`${h.threads_dropped} threads beyond the first 64 of a rank are not in the record`);
     return out.concat(h.notes).map((line) => tag + line);
   });
