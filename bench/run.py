@@ -1,0 +1,132 @@
+"""`make bench`: what Fallow costs and saves on this machine, everything measured side by side in one run.
+
+usage: run.py [--family NAME]... [--repeats N] [--json FILE] [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from families import Family, found_families  # noqa: E402
+from libraries import run_library_benchmarks  # noqa: E402
+from measure import AUTO, BARE, SPIN, Busy, Sample, Way, instructions_per_call, side_by_side  # noqa: E402
+
+WAITS_US = ((50, 4000), (1000, 600), (10000, 60))
+Results = dict[str, dict[str, dict[str, Sample]]]
+
+
+def pairs(text: str, name: int, value: int) -> dict[str, float]:
+    return {f[name]: float(f[value]) for f in (line.split() for line in text.splitlines()) if len(f) > value}
+
+
+def named(text: str) -> dict[str, float]:
+    fields = text.split()
+    return {fields[i]: float(fields[i + 1]) for i in range(0, len(fields) - 1, 2)}
+
+
+def heading(text: str) -> None:
+    print(f"\n{text}\n{'-' * len(text)}", flush=True)
+
+
+def call_costs(family: Family, repeats: int) -> Results:
+    heading(f"{family.name}: cost per call (goal: at most 60 ns more in spin, 100 ns in auto)")
+    results: Results = {}
+    for ranks in (1, 2):
+        results |= {f"calls-{ranks}": side_by_side(family, (BARE, SPIN, AUTO), ranks, [family.program("call_cost"), "31"], lambda t: pairs(t, 0, 2), repeats)}
+    print(f"  {'':16}{'bare ns':>9}{'spin':>9}{'auto':>9}   more in spin, auto (ns)   instructions bare, spin, auto")
+    counted = {"iprobe": 1, "self_message": 3, "allreduce_self": 1}
+    for found in results.values():
+        for name in found["bare"]:
+            bare, spin, auto = (found[w.label][name].median for w in (BARE, SPIN, AUTO))
+            line = f"  {name:16}{bare:9.1f}{spin:9.1f}{auto:9.1f}   {spin - bare:+8.1f} {auto - bare:+8.1f}"
+            if name in counted and shutil.which("valgrind"):
+                body = name.removesuffix("_self")
+                counts = [instructions_per_call(family, w, body) / counted[name] for w in (BARE, SPIN, AUTO)]
+                line += "          " + "".join(f"{c:9.0f}" for c in counts)
+            print(line, flush=True)
+    return results
+
+
+def pingpong(family: Family, repeats: int) -> Results:
+    heading(f"{family.name}: ping-pong, half a round trip (goal: auto within 2 % of bare)")
+    found = side_by_side(family, (BARE, SPIN, AUTO), 2, [family.program("pingpong"), "4194304", "21"], lambda t: pairs(t, 1, 3), repeats)
+    print(f"  {'bytes':>9}{'bare us':>12}{'spin':>8}{'auto':>8}   ratios; range of auto us")
+    for size in found["bare"]:
+        bare, spin, auto = (found[w.label][size] for w in (BARE, SPIN, AUTO))
+        print(f"  {size:>9}{bare.median:12.3f}{spin.median / bare.median:8.3f}{auto.median / bare.median:8.3f}   {auto.spread}", flush=True)
+    return {"pingpong": found}
+
+
+def imbalance(family: Family, repeats: int) -> Results:
+    heading(f"{family.name}: imbalanced program, 2 ranks (goal: 90 % of the waiting CPU time gone from 1 ms on, at most 1 % slower)")
+    ways = [BARE, *([Way("own yield", own_yield=True)] if family.own_yield else []), AUTO]
+    print(f"  {'wait':>8} {'pattern':10}" + "".join(f"{w.label + ' s':>14}{'waiting CPU':>13}" for w in ways) + "   time ratio  waiting CPU gone")
+    results: Results = {}
+    for wait_us, steps in WAITS_US:
+        for pattern in ("recv", "allreduce", "waitall"):
+            program = [family.program("imbalance"), pattern, str(wait_us), str(steps)]
+            found = side_by_side(family, ways, 2, program, named, repeats)
+            results[f"{pattern}-{wait_us}"] = found
+            waiting = {w.label: found[w.label]["cpu_s"].median - found["bare"]["computing_s"].median for w in ways}
+            line = f"  {wait_us:>5} us {pattern:10}"
+            line += "".join(f"{found[w.label]['seconds'].median:14.3f}{max(waiting[w.label], 0):13.3f}" for w in ways)
+            ratio = found[AUTO.label]["seconds"].median / found["bare"]["seconds"].median
+            gone = 1 - max(waiting[AUTO.label], 0) / waiting["bare"] if waiting["bare"] > 0 else 0
+            print(f"{line}{ratio:13.4f}{100 * gone:16.1f} %", flush=True)
+    return results
+
+
+def oversubscribed(family: Family, repeats: int) -> Results:
+    heading(f"{family.name}: 8 ranks on this machine's cores (goal: faster than bare)")
+    found = side_by_side(family, (BARE, AUTO), 8, [family.program("imbalance"), "allreduce", "1000", "200", "100"], named, repeats)
+    for label, figures in found.items():
+        print(f"  {label:12} run time {figures['seconds'].median:8.3f} s ({figures['seconds'].spread})   CPU {figures['cpu_s'].median:8.3f} s", flush=True)
+    ratio = found[AUTO.label]["seconds"].median / found["bare"]["seconds"].median
+    print(f"  run time ratio {ratio:.3f}")
+    return {"oversubscribed": found}
+
+
+def save(path: Path, everything: dict[str, Results]) -> None:
+    plain = {f: {b: {w: {n: list(s.values) for n, s in v.items()} for w, v in ways.items()} for b, ways in r.items()} for f, r in everything.items()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps({"version": 1, "results": plain}, indent=1) + "\n")
+    temporary.replace(path)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--family", action="append", default=[], help="only these families")
+    parser.add_argument("--repeats", type=int, default=5, help="runs of each way (default 5)")
+    parser.add_argument("--json", type=Path, default=Path("build/bench/results.json"), help="where all figures go")
+    parser.add_argument("--quick", action="store_true", help="3 runs of each, no libraries")
+    args = parser.parse_args()
+    repeats = 3 if args.quick else args.repeats
+    families = [f for f in found_families() if not args.family or f.name in args.family]
+    if not families:
+        print("bench: none of the families asked for is installed", file=sys.stderr)
+        return 2
+    everything: dict[str, Results] = {}
+    for family in families:
+        family.compile_all()
+        results = everything.setdefault(family.name, {})
+        for part in (call_costs, pingpong, imbalance, oversubscribed):
+            try:
+                results |= part(family, repeats)
+            except Busy as e:
+                print(f"  left out: {e}", flush=True)
+    save(args.json, everything)
+    if not args.quick:
+        run_library_benchmarks()
+    print(f"\nAll figures: {args.json}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
