@@ -80,6 +80,8 @@ def _flags(arguments: argparse.Namespace) -> dict[str, str]:
 
 def say(line: str) -> None:
     """One line of ours, on stderr; a closed stderr is no reason to fail."""
+    if sys.stderr is None:
+        return
     with contextlib.suppress(OSError):
         print(f"fallow: {line}", file=sys.stderr, flush=True)
 
@@ -114,7 +116,7 @@ def _shown(directory: Path) -> str:
 
 
 def _summary(ended: runner.Ended) -> None:
-    if not ended.info.with_fallow or ended.directory is None:
+    if not ended.info.with_fallow or ended.directory is None or sys.stderr is None:
         return
     style = Style.of(sys.stderr)
     try:

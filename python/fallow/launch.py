@@ -132,8 +132,10 @@ def run(
 
 def exit_like(outcome: Outcome) -> NoReturn:
     """Ends this process as the command ended, by the same signal if it was one."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.flush()
     if outcome.signal is not None:
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the command's core dump is the one that counts

@@ -227,3 +227,16 @@ def test_ctrl_c_reaches_the_command_once(fake_library, tmp_path):
     os.close(terminal)
     assert b"seen 1" in text
     assert os.waitstatus_to_exitcode(status) == 6
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_stay_closed(fake_library, tmp_path, closed):
+    env = os.environ | {"FALLOW_LIBRARY_DIR": str(fake_library)}
+    report = "for i in 0 1 2; do readlink /proc/$$/fd/$i >/dev/null && echo $i; done >>seen; exit 4"
+    seen = []
+    for command in (f"sh -c '{report}'", f"{sys.executable} -m fallow run -- sh -c '{report}'"):
+        (tmp_path / "seen").unlink(missing_ok=True)
+        out = subprocess.run(["sh", "-c", f"{command} {closed}"], cwd=tmp_path, env=env, capture_output=True, check=False)
+        assert (out.returncode, out.stdout) == (4, b"")
+        seen.append((tmp_path / "seen").read_text())
+    assert seen[0] == seen[1]

@@ -1,5 +1,6 @@
 // The timeline: one row a thread, zoomed with the wheel, moved by dragging, drawn on a canvas. A sleeping core is
 // drawn as a thin line, so that rest can be told from work without colour.
+const MAX_ROWS = 4000; // three pixels each: what a canvas can hold
 const FRAME = { left: 62, top: 6, axis: 26 };
 
 /** Flat arrays of what a row did: start, end, state, event. A wait is drawn first awake, then asleep. */
@@ -43,7 +44,7 @@ function niceStep(span, steps) {
 class TimelineView {
   constructor(timeline) {
     this.timeline = timeline;
-    this.rows = timeline.rows.filter((row) => row.events.length);
+    this.rows = timeline.rows.filter((row) => row.events.length).slice(0, MAX_ROWS);
     this.segments = this.rows.map((row) => segmentsOf(row, timeline.kinds));
     const starts = this.rows.map((row) => row.events[0][0]);
     const ends = this.rows.map((row) => row.events.at(-1)[0] + row.events.at(-1)[1]);
@@ -51,7 +52,7 @@ class TimelineView {
     const common = [Math.max(...starts), Math.max(...ends)];
     this.home = common[0] < Math.min(...ends) ? common : this.full;
     this.view = this.home.slice();
-    this.pitch = Math.max(8, Math.min(24, Math.floor(440 / this.rows.length)));
+    this.pitch = Math.max(3, Math.min(24, Math.floor(720 / this.rows.length)));
     this.height = FRAME.top + this.rows.length * this.pitch + FRAME.axis;
     this.canvas = el("canvas", { tabindex: "0", style: `height:${this.height}px`, role: "img",
       "aria-label": "Timeline of all ranks. Plus and minus zoom, the arrow keys move, 0 shows all." });
@@ -91,7 +92,7 @@ class TimelineView {
   }
 
   drawRow(g, row, s, index, colours) {
-    const top = FRAME.top + index * this.pitch, full = Math.max(4, this.pitch - 4), thin = Math.max(2, Math.round(full * 0.3));
+    const top = FRAME.top + index * this.pitch, full = this.pitch - (this.pitch > 8 ? 4 : 1), thin = Math.max(1, Math.round(full * 0.3));
     g.fillStyle = tint("--track");
     g.fillRect(FRAME.left, top, this.width - FRAME.left - 4, full);
     if (index % Math.ceil(14 / this.pitch) === 0) {
