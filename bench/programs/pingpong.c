@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   char* buffer = malloc((size_t)largest);
   double* times = malloc(sizeof(double) * (size_t)batches);
   memset(buffer, rank, (size_t)largest);
-  for (int bytes = 8; bytes <= largest; bytes *= 8) {
+  for (int bytes = 8; bytes <= largest; bytes = bytes < largest && bytes * 8 > largest ? largest : bytes * 8) {
     const int repeats = bytes <= 4096 ? 500 : bytes <= 65536 ? 100 : 10;
     for (int b = -2; b < batches; ++b) {
       MPI_Barrier(MPI_COMM_WORLD);

@@ -20,22 +20,26 @@ class Budget {
 
   void earn(std::uint64_t now) noexcept {
     if (now <= last_) return;
-    balance_ = std::min(cap_, balance_ + slowdown_ * static_cast<double>(now - last_));
+    const double earned = slowdown_ * static_cast<double>(now - last_);
+    const double before = balance_.fetch_add(earned, std::memory_order_relaxed);
+    if (before + earned > cap_) balance_.fetch_sub(before + earned - cap_, std::memory_order_relaxed);
     last_ = now;
   }
 
-  void pay(std::uint64_t ticks) noexcept { balance_ -= static_cast<double>(ticks); }
+  /// May be called by several threads.
+  void pay(std::uint64_t ticks) noexcept { balance_.fetch_sub(static_cast<double>(ticks), std::memory_order_relaxed); }
 
-  double balance() const noexcept { return balance_; }
+  double balance() const noexcept { return balance_.load(std::memory_order_relaxed); }
 
   /// What a tick of delay costs against a tick of sleep saved: 1 with a full account, without bound as it runs out.
-  double price() const noexcept { return balance_ <= cap_ * 1e-3 ? 1e3 : std::max(1.0, cap_ / balance_); }
+  double price() const noexcept { return balance() <= cap_ * 1e-3 ? 1e3 : std::max(1.0, cap_ / balance()); }
 
  private:
   static constexpr double kHorizonSeconds = 2.0;
   static constexpr double kLeastSeconds = 0.001;
 
-  double slowdown_ = 0.01, cap_ = 0, balance_ = 0;
+  double slowdown_ = 0.01, cap_ = 0;
+  std::atomic<double> balance_{0};
   std::uint64_t last_ = 0;
 };
 

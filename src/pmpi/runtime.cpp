@@ -119,7 +119,10 @@ void open_everything(Runtime& rt) {
   fill_header(rt, launch);
   rt.budget.open(rt.options.slowdown, rt.clock.ticks_per_ns() * 1e9, rt.clock.now());
   install_hooks(rt);
-  if (rt.sleep_allowed) prctl(PR_SET_TIMERSLACK, kTimerSlackNs, 0, 0, 0);
+  if (rt.sleep_allowed) {
+    rt.timer_slack_before = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+    prctl(PR_SET_TIMERSLACK, kTimerSlackNs, 0, 0, 0);
+  }
 }
 
 bool start_once(Runtime& rt) noexcept try {
@@ -219,6 +222,7 @@ void finish_runtime(std::uint32_t how) noexcept {
   rt.writer.header().state = static_cast<std::uint32_t>(trace::RankState::ended);
   rt.node.detach();
   rt.preload->pass_through();
+  if (rt.timer_slack_before > 0) prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(rt.timer_slack_before), 0, 0, 0);
   fallow_tls.thread = nullptr;
   fallow_tls.waiting = nullptr;
 }

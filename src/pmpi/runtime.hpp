@@ -64,8 +64,10 @@ struct Runtime {
   std::atomic<std::uint32_t> threads{0};
   std::array<std::atomic<Thread*>, trace::kMaxBlocks> thread_of_block{};
   std::atomic<std::uint32_t> type_generation{1};
+  std::atomic<Thread*> sleeper{nullptr};  ///< the one thread of the process that may sleep now; owns costs, model, slot
   std::uint64_t contended_until = 0;///< tick until which somebody else is taken to want this core
   std::uint64_t last_touch = 0;     ///< tick at which the header's CPU times were written
+  int timer_slack_before = -1;      ///< of the starting thread, ns
 };
 
 Runtime& runtime() noexcept;

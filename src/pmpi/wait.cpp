@@ -41,6 +41,7 @@ Nanoseconds to_nanoseconds(double ns) noexcept { return Nanoseconds(static_cast<
 /// World rank that the call waits for, where there is only one.
 std::int32_t wanted_rank(const Thread& t) noexcept {
   const CommInfo* const info = t.last_info;
+  if (runtime().threads.load(std::memory_order_relaxed) > 1) return -1;  // another thread may wait for another rank
   if (t.wanted_calls != 1 || t.peer < 0 || info == nullptr || info->handle != t.comm_handle) return -1;
   const auto peer = static_cast<std::size_t>(t.peer);
   return peer < info->world.size() ? info->world[peer] : -1;
@@ -199,13 +200,24 @@ void wake_for_progress(Thread& t) noexcept {
   }
 }
 
+namespace {
+
+/// One thread of a process sleeps at a time: it has the rank's slot in the node page, and what is learnt of waits.
+bool become_sleeper(Thread& t) noexcept {
+  std::atomic<Thread*>& sleeper = runtime().sleeper;
+  Thread* current = sleeper.load(std::memory_order_relaxed);
+  return current == &t || (current == nullptr && sleeper.compare_exchange_strong(current, &t, std::memory_order_acquire));
+}
+
+}  // namespace
+
 void slow_poll(Thread& t) noexcept {
   const FloatGuard guard;
   Runtime& rt = runtime();
   const std::uint64_t now = rt.clock.now();
   if (!t.polled) first_look(t, now);
-  const bool may_sleep = rt.sleep_allowed && t.index == 0 &&
-                         !(rt.threads_share_a_lock && rt.threads.load(std::memory_order_relaxed) > 1);
+  const bool may_sleep = rt.sleep_allowed && !(rt.threads_share_a_lock && rt.threads.load(std::memory_order_relaxed) > 1) &&
+                         become_sleeper(t);
   if (rt.options.mode == WaitMode::spin) {
     fallow_tls.polls_left = ~0u;
   } else if (__atomic_load_n(&fallow_hints.latency_critical, __ATOMIC_RELAXED) > 0) {
@@ -250,7 +262,7 @@ void settle_wait(Thread& t, std::uint64_t exit, trace::Event& event) noexcept {
   const FloatGuard guard;
   WaitState& w = t.wait;
   if (w.phase == WaitPhase::armed) disarm(t);
-  if (runtime().sleep_allowed && t.index == 0) learn(t, exit);
+  if (runtime().sleeper.load(std::memory_order_relaxed) == &t) learn(t, exit);
   const std::uint64_t duration = exit - t.enter;
   const std::uint64_t wait = duration > w.busy ? duration - w.busy : 0;
   const std::uint64_t asleep = std::min(w.asleep, wait);
@@ -262,6 +274,7 @@ void settle_wait(Thread& t, std::uint64_t exit, trace::Event& event) noexcept {
 
 void abandon_wait(Thread& t) noexcept {
   if (t.wait.phase == WaitPhase::armed) disarm(t);
+  if (Runtime& rt = runtime(); rt.sleeper.load(std::memory_order_relaxed) == &t) rt.sleeper.store(nullptr, std::memory_order_release);
   t.polled = false;
   t.wait = WaitState{};
 }

@@ -20,7 +20,7 @@ void wake_slot(Thread& thread, NodeSlot& slot) noexcept {
   const std::uint64_t spent = rt.clock.now() - before;
   ++thread.counters->wakes_sent;
   thread.counters->wake_send_ticks += spent;
-  if (rt.options.mode == WaitMode::automatic && thread.index == 0) rt.budget.pay(spent);
+  if (rt.options.mode == WaitMode::automatic) rt.budget.pay(spent);
 }
 
 void wake_world_rank(Thread& thread, std::int32_t world_rank) noexcept {
