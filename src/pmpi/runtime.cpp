@@ -125,8 +125,19 @@ void open_everything(Runtime& rt) {
   }
 }
 
+void say_what_was_found(Runtime& rt) noexcept {
+  const trace::RankHeader& h = rt.writer.header();
+  constexpr const char* kHooks[] = {"no idle hook", "opal_progress", "ucp_worker_progress", "sched_yield"};
+  constexpr const char* kModes[] = {"spin", "yield", "sleep", "auto"};
+  std::fprintf(stderr, "fallow: rank %d of %d on %s: mode %s, hook %s, %s, %s, %s, clock %s %.3f GHz\n", h.world_rank, h.world_size, h.host,
+               kModes[h.mode], kHooks[h.hook], rt.whole_job_here ? "ranks wake each other" : "sleeps end by timer",
+               rt.oversubscribed ? "more ranks than processors" : "a processor per rank",
+               rt.writer.on_disk() ? "recording" : "no record", rt.clock.uses_tsc() ? "tsc" : "monotonic", h.tick_hz * 1e-9);
+}
+
 bool start_once(Runtime& rt) noexcept try {
   open_everything(rt);
+  if (rt.options.verbose) say_what_was_found(rt);
   pthread_key_create(&g_thread_key, release_thread);
   pthread_atfork(nullptr, nullptr, after_fork_in_child);
   restore_environment(rt.options.preload_original);
