@@ -1,0 +1,136 @@
+"""Programs that need a run of their own: threads, signals, child processes, exceptions, odd ends, many ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.building import build
+from harness.fallow import BARE, MODES
+from harness.lab import PROGRAMS, Lab
+
+SHORT_MODES = ("sleep", "auto")  # `make test`; the long form runs all four
+# Spawned ranks: Debian's MPICH 4.0.2 has no working MPI_Comm_spawn, loaded with anything or not.
+SPAWNS = ("openmpi", "mpiabi")
+ENDS = {
+    "abort": 42,
+    "exit7": 7,
+    "_exit8": 8,
+    "return3": 3,
+    "never": 9,
+    "delete": 0,
+    "atexit": 0,
+    "busy": 0,
+    "exit0": None,  # what the launcher makes of it differs
+    "crash": None,
+    "fatal": None,
+}
+ALL_MODES = [pytest.param(SHORT_MODES, id="short"), pytest.param(MODES, id="all", marks=pytest.mark.long)]
+
+
+@pytest.mark.parametrize("modes", ALL_MODES)
+@pytest.mark.parametrize("source", ["threads.c", "timers.c", "throws.cpp", "sessions.c"])
+def test_program(lab: Lab, source: str, modes: tuple[str, ...]) -> None:
+    """The program's own checks hold and its output is the same."""
+    for trial in lab.compare(2, lab.program(source), modes=modes)[1:]:
+        assert [r.world_rank for r in trial.ranks()] == [0, 1] or source == "sessions.c", trial.outcome.describe()
+
+
+@pytest.mark.parametrize("modes", ALL_MODES)
+def test_calls_after_an_exception_count(lab: Lab, modes: tuple[str, ...]) -> None:
+    """A call left by an exception or a long jump counts once, and so does each one after it."""
+    for mode in modes:
+        trial = lab.run(mode, 2, lab.program("throws.cpp"))
+        for rank in trial.ranks():
+            expected = {"MPI_Send": 3, "MPI_Recv": 3, "MPI_Ssend": 3, "MPI_Sendrecv": 12, "MPI_Allreduce": 12, "MPI_Finalize": 1}
+            assert {name: rank.calls[name] for name in expected} == expected, trial.outcome.describe()
+
+
+def test_spawned_ranks(lab: Lab) -> None:
+    """MPI_Comm_spawn starts ranks that work like any other."""
+    if lab.family.name not in SPAWNS:
+        trial = lab.run(BARE, 2, lab.program("spawn.c"))
+        assert trial.outcome.rc != 0, "MPI_Comm_spawn works here now: add this family to SPAWNS"
+        return
+    lab.compare(2, lab.program("spawn.c"), modes=SHORT_MODES)
+
+
+@pytest.mark.parametrize("way", ENDS)
+def test_end(lab: Lab, way: str) -> None:
+    """Exit codes pass through, whichever way the program ends; nothing of it or of Fallow is left."""
+    program = lab.program("ends.c")
+    bare = lab.run(BARE, 2, program, way)
+    if ENDS[way] is not None:
+        assert bare.outcome.rc == ENDS[way], bare.outcome.describe()
+    trials = lab.compare(2, program, way, rc=bare.outcome.rc, modes=("auto",))
+    if way == "abort":
+        assert trials[1].ranks()[0].finalized == 2
+
+
+@pytest.mark.parametrize("way", ["0", "1", "2"])
+def test_children(lab: Lab, way: str) -> None:
+    """Children of a rank have the environment that they would have without Fallow."""
+    trials = lab.compare(2, lab.program("children.c"), way, modes=("auto",))
+    for rank in trials[1].ranks():  # a forked copy that exits leaves its parent's record alone
+        assert rank.finalized == 1 and rank.calls["MPI_Allreduce"] == 20
+
+
+def test_children_with_a_preload_of_the_users(lab: Lab) -> None:
+    """What the user preloads stays loaded, also in children, and is all that they see."""
+    library = build(None, "nothing.so", [PROGRAMS / "nothing.c"], ["-shared", "-fPIC"], compiler="cc")
+    trials = lab.compare(2, lab.program("children.c"), modes=("auto",), env={"LD_PRELOAD": str(library)})
+    assert f"LD_PRELOAD here: {library}" in trials[1].outcome.out
+
+
+@pytest.mark.parametrize("size", [0, 10, 60_000])  # MPICH's own mpiexec fails on more than a pipe holds
+def test_standard_input(lab: Lab, size: int) -> None:
+    """Standard input reaches the program as it is."""
+    text = bytes(33 + i * 7 % 90 for i in range(size))
+    trials = lab.compare(2, lab.program("stdin_sum.c"), modes=("auto",), stdin=text)
+    assert trials[0].outcome.out.startswith(f"{size} bytes"), trials[0].outcome.describe()
+
+
+def _many(lab: Lab, ranks: int, mode: str) -> None:
+    trial = lab.run(mode, ranks, lab.program("many.c"), "1", timeout=300)
+    assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
+    assert trial.outcome.out == f"{ranks} ranks done\n"
+    assert mode == BARE or len(trial.ranks()) == ranks
+
+
+def test_64_ranks(lab: Lab) -> None:
+    """Many more ranks than cores make progress."""
+    _many(lab, 64, "auto")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", [BARE, *MODES])
+@pytest.mark.parametrize("ranks", [16, 64])
+def test_many_ranks(lab: Lab, ranks: int, mode: str) -> None:
+    """Likewise in every mode."""
+    _many(lab, ranks, mode)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", [BARE, *MODES])
+def test_more_than_2_gib(lab: Lab, mode: str) -> None:
+    """A message of more than 2^31 bytes arrives whole and is counted whole."""
+    trial = lab.run(mode, 2, lab.program("large.c"), timeout=300)
+    assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
+    assert "datatype 2200 MiB" in trial.outcome.out
+    if mode == BARE:
+        return
+    messages = 2 if lab.family.mpi4 else 1
+    sender, receiver = trial.ranks()
+    assert sender.bytes_sent >= messages * (2200 << 20)
+    assert receiver.bytes_received >= messages * (2200 << 20)
+
+
+@pytest.fixture(autouse=True)
+def _room(tmp_path: Path) -> Iterator[None]:
+    """Records of many ranks are large: they go as soon as the test has read them."""
+    yield
+    for path in tmp_path.rglob("*"):
+        if path.is_file() and path.stat().st_size > 1 << 20:
+            path.unlink()
