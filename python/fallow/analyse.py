@@ -191,8 +191,11 @@ def _why_nothing(found: ranks.Ranks, info: rundir.RunInfo | None) -> str:
     return ": no rank recorded anything; did the command start an MPI program?"
 
 
-def load(directory: Path) -> Report:
-    """The report of a run directory; UserError where nothing in it can be read."""
+def load(directory: Path, platform: str | None = None) -> Report:
+    """The report of a run directory, its energy modelled on the named platform or on the one the run was made with.
+
+    UserError where nothing in it can be read, or the platform cannot.
+    """
     if not directory.is_dir():
         raise UserError(f"{directory}: no such run directory")
     try:
@@ -209,6 +212,7 @@ def load(directory: Path) -> Report:
     run = _run(directory, info, found.read)
     over = info is not None and info.run_time_s is not None
     rows = [_rank(rank, over) for rank in found.read]
+    machine = energy.platform(platform or (info.platform if info else ""), directory)
     totals = _totals(found.read, rows, run.run_time_s)
     shown, left_out = sites.build(found.read)
     return Report(
@@ -217,7 +221,7 @@ def load(directory: Path) -> Report:
         run=run,
         health=_health(found, notes),
         totals=totals,
-        energy=energy.build(directory, run, rows, notes),
+        energy=energy.build(directory, run, rows, machine, notes),
         ranks=rows,
         functions=sites.functions(found.read),
         sites=shown,

@@ -32,6 +32,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     p.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="run directory, at most two (default: the newest)")
+    p.add_argument(
+        "--platform", metavar="NAME", help="machine to model energy on: a name or a TOML file (fallow doctor)"
+    )
     form = p.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON; its schema is part of the documentation")
     form.add_argument(
@@ -91,7 +94,7 @@ def _run(arguments: argparse.Namespace) -> int:
     paths = arguments.runs or [newest(Path.cwd())]
     if len(paths) == 1 and (paths[0] / compare.FILE).is_file():
         return _show_comparison(arguments, paths[0])
-    reports = [analyse.load(path) for path in paths]
+    reports = [analyse.load(path, arguments.platform) for path in paths]
     if arguments.json:
         print(report_json.dumps(reports))
     elif arguments.html is not None:

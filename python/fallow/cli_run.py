@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from fallow import analyse, cli_config, compare, compare_text, launch, options, report_text, rundir, runner
+from fallow import analyse, cli_config, compare, compare_text, energy, launch, options, report_text, rundir, runner
 from fallow.errors import UserError
 from fallow.text import Style
 
@@ -41,6 +41,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     p.add_argument("--out", type=Path, metavar="DIR", help="run directory (default: fallow-run-DATE-TIME here)")
     p.add_argument("--config", type=Path, metavar="FILE", help="options from a TOML file (fallow config --toml)")
+    p.add_argument("--platform", default="", metavar="NAME", help="machine to model energy on: a name or a TOML file")
     p.add_argument(
         "--compare", type=_positive, metavar="N", help="run N times without and N times with Fallow, alternating"
     )
@@ -139,7 +140,9 @@ def _compare(arguments: argparse.Namespace, settings: list[options.Setting]) -> 
         raise UserError(f"cannot make a directory for the comparison: {error.strerror or error}") from None
     tell = _quiet if arguments.quiet else say
     try:
-        series = compare.Series(arguments.command, settings, arguments.compare, directory, not arguments.json)
+        series = compare.Series(
+            arguments.command, settings, arguments.compare, directory, not arguments.json, arguments.platform
+        )
         result, worst = compare.run(series, tell)
     except launch.CannotStart as error:
         say(str(error))
@@ -161,13 +164,17 @@ def _run(arguments: argparse.Namespace) -> int:
     if not arguments.command:
         raise UserError("no command to run; try: fallow run -- mpirun -n 4 ./app")
     settings = settings_of(arguments)
+    if arguments.platform:
+        energy.platform(arguments.platform, None)  # a name that cannot be used is told now, not after the run
+        if Path(arguments.platform).exists():
+            arguments.platform = str(Path(arguments.platform).absolute())
     if arguments.compare is not None:
         return _compare(arguments, settings)
     if arguments.json:
         raise UserError("--json goes with --compare; for one run: fallow report RUN --json")
     directory = make_directory(arguments.out, say)
     try:
-        ended = runner.run(runner.Plan(arguments.command, settings), directory, say)
+        ended = runner.run(runner.Plan(arguments.command, settings, platform=arguments.platform), directory, say)
     except launch.CannotStart as error:
         say(str(error))
         return error.status

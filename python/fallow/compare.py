@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from fallow import __version__, analyse, energy, environment, launch, native, rundir, runner, stats
@@ -42,7 +43,18 @@ class Trial:
     wake_delay_share: float | None = None
     metered_j: float | None = None
     modelled_j: float | None = None
+    spinning_w: float | None = None
     note: str = ""
+
+    @property
+    def metered_js(self) -> float | None:
+        """Energy times delay."""
+        return None if self.metered_j is None else self.metered_j * self.run_time_s
+
+    @property
+    def modelled_js(self) -> float | None:
+        """Energy times delay."""
+        return None if self.modelled_j is None else self.modelled_j * self.run_time_s
 
     @property
     def disturbed(self) -> bool:
@@ -128,7 +140,7 @@ def _measured(ended: runner.Ended, number: int, directory: Path) -> Trial:
         metered_j=metered.energy_j if metered else None,
     )
     if not info.with_fallow:
-        return dataclasses.replace(trial, modelled_j=energy.modelled_bare(run_time, trial.cpu_s))
+        return trial
     try:
         report = analyse.load(directory)
     except UserError as error:
@@ -140,6 +152,7 @@ def _measured(ended: runner.Ended, number: int, directory: Path) -> Trial:
         wait_asleep_s=residency.wait_asleep_s,
         wake_delay_share=report.totals.wake_delay_share,
         modelled_j=modelled.energy_j if modelled else None,
+        spinning_w=modelled.energy_spinning_j / run_time if modelled and run_time > 0 else None,
     )
 
 
@@ -149,8 +162,23 @@ _METRICS = (
     ("waits awake", "s", "wait_awake_s"),
     ("waits asleep", "s", "wait_asleep_s"),
     ("energy, metered", "J", "metered_j"),
+    ("energy-delay, metered", "J s", "metered_js"),
     ("energy, modelled", "J", "modelled_j"),
+    ("energy-delay, modelled", "J s", "modelled_js"),
 )
+
+
+def model_bare(trials: list[Trial]) -> list[Trial]:
+    """Gives the runs without Fallow their modelled energy.
+
+    Nothing is recorded of what their ranks did; they are taken to do what the runs with Fallow did, with every
+    wait awake: that power, for the time they took.
+    """
+    watts = [t.spinning_w for t in trials if t.spinning_w is not None]
+    if not watts:
+        return trials
+    power = median(watts)
+    return [t if t.with_fallow else dataclasses.replace(t, modelled_j=power * t.run_time_s) for t in trials]
 
 
 def metrics(trials: list[Trial]) -> list[Metric]:
@@ -197,6 +225,7 @@ class Series:
     pairs: int
     directory: Path
     show_first: bool = True
+    platform: str = ""
 
 
 def _trial(series: Series, number: int, with_fallow: bool, say: runner.Say) -> tuple[Trial, launch.Outcome]:
@@ -206,7 +235,9 @@ def _trial(series: Series, number: int, with_fallow: bool, say: runner.Say) -> t
     kind = "with Fallow" if with_fallow else "without"
     say(f"run {number} of {2 * series.pairs}, {kind}" + (" (its output is shown)" if shown else ""))
     with _streams(place, shown) as streams:
-        ended = runner.run(runner.Plan(series.command, series.settings, with_fallow, streams), place, say)
+        ended = runner.run(
+            runner.Plan(series.command, series.settings, with_fallow, streams, series.platform), place, say
+        )
     return _measured(ended, number, place), ended.outcome
 
 
@@ -231,6 +262,7 @@ def run(series: Series, say: runner.Say) -> tuple[Comparison, launch.Outcome]:
         outcomes.append(outcome)
         if outcome.interrupted or (len(outcomes) == 2 and all(o.shell_status for o in outcomes)):
             break
+    trials = model_bare(trials)
     comparison = Comparison(
         schema=SCHEMA,
         version=VERSION,

@@ -11,7 +11,9 @@ from fallow.text import Style
 
 
 def _value(value: float, unit: str) -> str:
-    return text.joules(value) if unit == "J" else text.seconds(value)
+    if unit == "J":
+        return text.joules(value)
+    return f"{value:,.1f} J s" if unit == "J s" else text.seconds(value)
 
 
 def _spread(s: stats.Spread | None, unit: str) -> tuple[str, str]:
@@ -42,5 +44,8 @@ def lines(c: Comparison, style: Style) -> Iterator[str]:
         }
         yield style.paint("  spread of a ratio: " + "; ".join(how[m] for m in sorted(methods)), "dim")
     yield style.paint("  waits are known of runs with Fallow only; CPU time is the command's with all its ranks", "dim")
+    if any(t.spinning_w is not None for t in c.trials):
+        note = "modelled without Fallow: the power of the runs with it, had every wait been awake, times run time"
+        yield style.paint(f"  {note}", "dim")
     for warning in c.warnings:
         yield style.paint(style.safe(f"  ! {warning}"), "yellow")

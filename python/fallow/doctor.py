@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fallow import __version__, environment, mpis, native, sleeptest
+from fallow import __version__, energy, environment, mpis, native, sleeptest
 from fallow.coverage import FAMILIES
 
 OK, NOTE, MISSING = "ok", "note", "missing"
@@ -66,20 +66,23 @@ def _mpis() -> Iterator[Finding]:
             yield Finding(group, name, NOTE, places, mpis.HEADERS[family] + " if your programs use it")
 
 
-def _meters() -> Iterator[Finding]:
-    group = "Meters"
-    probe = native.part("probe_meters")
-    if not callable(probe):
+def _meters(root: Path) -> Iterator[Finding]:
+    group = "Energy"
+    search = native.part("find_meters")
+    if not callable(search):
         yield Finding(group, "meters", MISSING, "this build reads none", "install the package anew: pip install .")
         return
-    result = probe("/")
-    for meter in result["meters"]:
-        domains = ", ".join(domain["name"] for domain in meter["domains"])
-        yield Finding(group, meter["name"], OK, f"{domains}: {meter['measures']}")
-    for name, reason, remedy in result["missing"]:
-        yield Finding(group, name, NOTE, reason, remedy)
-    if not result["meters"]:
-        yield Finding(group, "energy", NOTE, "no meter here: reports show the platform model's figure, and say so")
+    found = search(str(root))
+    for meter in found:
+        domains = ", ".join(domain.name for domain in meter.domains)
+        yield Finding(group, meter.name, OK, f"{domains}: {meter.measures}")
+    for missing in found.missing:
+        yield Finding(group, missing.name, NOTE, missing.reason, missing.remedy)
+    machine = energy.platform("", None)
+    if machine is not None:
+        names = ", ".join(energy.platform_names()) or "none"
+        what = f"{machine.name}: {machine.cpu_model}, {machine.cores} cores; --platform takes {names} or a TOML file"
+        yield Finding(group, "model", OK, what)
 
 
 def _count(root: Path, pattern: str) -> int:
@@ -144,7 +147,7 @@ def _limits(root: Path) -> Iterator[Finding]:
 
 def examine(root: Path = Path("/")) -> list[Finding]:
     """Everything, in the order in which it is read."""
-    return [*_fallow(), *_mpis(), *_meters(), *_controls(root), *_limits(root)]
+    return [*_fallow(), *_mpis(), *_meters(root), *_controls(root), *_limits(root)]
 
 
 def works(findings: list[Finding]) -> bool:

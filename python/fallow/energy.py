@@ -5,64 +5,145 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fallow import rundir, sampling
+from fallow import native, rundir, sampling
+from fallow.errors import UserError
 from fallow.model import Energy, Metered, MeterEnergy, Modelled, RankReport, Run
 
+if TYPE_CHECKING:
+    from fallow import _native
 
-def _meter(data: dict[str, Any]) -> MeterEnergy | None:
-    samples = data["samples"]
-    if len(samples) < 2:
-        return None
-    (start_ns, start_j), (end_ns, end_j) = samples[0], samples[-1]
-    time_s = (end_ns - start_ns) * 1e-9
-    energy_j = float(end_j - start_j)
-    return MeterEnergy(data["name"], energy_j, energy_j / time_s if time_s > 0 else 0.0, time_s, data["lost"])
+_CORE_PARTS = ("computing", "transfer", "wait_awake", "wait_asleep", "io", "unaccounted", "unused_cores")
+_NODE_PARTS = ("memory", "nic", "base", "switch_share")
 
 
-def read_meters(directory: Path, notes: list[str]) -> list[MeterEnergy]:
-    """What is in meters.json; what is wrong with it goes to the notes."""
+def _domains(meter: dict[str, Any], additive: set[tuple[str, str]], notes: list[str]) -> list[MeterEnergy]:
+    samples = meter["samples"]
+    out = []
+    for domain in meter["domains"]:
+        name = domain["name"]
+        seen = [(when, float(energy[name])) for when, energy in samples if name in energy]
+        if len(seen) < 2:
+            continue
+        time_s = (seen[-1][0] - seen[0][0]) * 1e-9
+        energy_j = seen[-1][1] - seen[0][1]
+        counted = (meter["name"], name) in additive
+        lost = meter["off"].get(name)
+        if meter["lost_intervals"].get(name):
+            notes.append(
+                f"{meter['name']} {name}: {meter['lost_intervals'][name]} intervals are missing, so its energy too"
+            )
+        out.append(
+            MeterEnergy(
+                meter["name"],
+                name,
+                domain["kind"],
+                energy_j,
+                energy_j / time_s if time_s > 0 else 0.0,
+                time_s,
+                counted,
+                lost,
+            )
+        )
+    return out
+
+
+def metered(directory: Path, run_time_s: float, notes: list[str]) -> Metered | None:
+    """What the meters of a run counted, from meters.json; None where there were none."""
     path = directory / rundir.METERS_FILE
     if not path.exists():
-        return []
+        return None
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["schema"] != sampling.SCHEMA or data["version"] != sampling.VERSION:
             notes.append(f"{path.name}: not in a form that this Fallow knows")
-            return []
-        read = [_meter(meter) for meter in data["meters"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+            return None
+        additive = {(meter, domain) for meter, domain in data["additive"]}
+        domains = [d for meter in data["meters"] for d in _domains(meter, additive, notes)]
+        measures = [f"{meter['name']}: {meter['measures']}" for meter in data["meters"]]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         notes.append(f"{path.name}: {type(error).__name__}: {error}")
-        return []
-    return [meter for meter in read if meter is not None]
-
-
-def metered(directory: Path, run_time_s: float, notes: list[str]) -> Metered | None:
-    """What the meters of a run counted; None where there were none."""
-    meters = read_meters(directory, notes)
-    if not meters:
         return None
-    counted = [m for m in meters if m.lost is None and _is_whole_part(m.name)]
-    total = sum(m.energy_j for m in counted) if counted else None
+    if not domains:
+        return None
+    counted = [d for d in domains if d.counted]
+    total = sum(d.energy_j for d in counted) if counted and all(d.lost is None for d in counted) else None
     delay = None if total is None else total * run_time_s
-    return Metered(list(meters), total, delay, [m.name for m in counted])
+    return Metered(total, delay, domains, measures)
 
 
-def _is_whole_part(name: str) -> bool:
-    """True for meters that do not overlap each other: packages and memory, not their sub-domains."""
-    return any(word in name for word in ("package", "dram"))
+def platform_directories() -> list[Path]:
+    """Where platform files are installed."""
+    here = Path(__file__).resolve().parent
+    module = native.load()
+    places = [here / "platforms", here.parents[1] / "platforms"]
+    if module is not None and module.__file__:
+        places.insert(1, Path(module.__file__).resolve().parent / "platforms")
+    places += [parent / "share" / "fallow" / "platforms" for parent in here.parents[:5]]
+    return [p for p in places if p.is_dir()]
 
 
-def _modelled(run: Run, ranks: Sequence[RankReport]) -> Modelled | None:
-    return None
+def platform_names() -> list[str]:
+    """Platforms that can be named."""
+    return sorted({p.stem for d in platform_directories() for p in d.glob("*.toml")})
 
 
-def build(directory: Path, run: Run, ranks: Sequence[RankReport], notes: list[str]) -> Energy:
+def platform(name: str, directory: Path | None) -> _native.Platform | None:
+    """The platform of that name or file; without a name, a generic one of the machine that made the run.
+
+    None where this build has no model; UserError where the name or the file cannot be used.
+    """
+    load, generic = native.part("load_platform"), native.part("generic_platform")
+    if not callable(load) or not callable(generic):
+        return None
+    kept = directory / rundir.MACHINE_DIR if directory is not None else None
+    try:
+        if name:
+            loaded: _native.Platform = load(name, platform_directories())
+            return loaded
+        made: _native.Platform = generic(kept if kept is not None and kept.is_dir() else "/")
+    except (ValueError, RuntimeError) as error:
+        raise UserError(str(error)) from None
+    return made
+
+
+def _parts(energy: _native.EnergyParts, names: Sequence[str]) -> dict[str, float]:
+    values: dict[str, Any] = dict(energy)
+    return {name: float(values[f"{name}_j"]) for name in names}
+
+
+def _modelled(machine: _native.Platform, run: Run, ranks: Sequence[RankReport]) -> Modelled:
+    compute = native.require().platform_energy
+    energy: _native.PlatformEnergy = compute(
+        machine,
+        [rank.residency for rank in ranks],
+        nodes=max(1, len(run.hosts)),
+        run_time_s=run.run_time_s,
+        waits_yield=run.modes == ["yield"],
+    )
+    awake = energy["all_awake"]
+    cores, cores_awake = _parts(energy, _CORE_PARTS), _parts(awake, _CORE_PARTS)
+    return Modelled(
+        platform=f"{machine.name} ({machine.cpu_model}, {machine.cores} cores a node)",
+        energy_j=energy["total_j"],
+        energy_spinning_j=awake["total_j"],
+        energy_delay_js=energy["total_j"] * run.run_time_s,
+        cores_j=sum(cores.values()),
+        cores_spinning_j=sum(cores_awake.values()),
+        parts=cores | _parts(energy, _NODE_PARTS),
+        assumptions=machine.assumptions(),
+    )
+
+
+def build(
+    directory: Path, run: Run, ranks: Sequence[RankReport], machine: _native.Platform | None, notes: list[str]
+) -> Energy:
     """Both kinds, as far as there are meters and a model."""
-    return Energy(metered(directory, run.run_time_s, notes), _modelled(run, ranks))
-
-
-def modelled_bare(run_time_s: float, cpu_s: float) -> float | None:
-    """Energy by the model of a run without Fallow, of which only run time and CPU time are known."""
-    return None
+    modelled = None
+    if machine is not None:
+        try:
+            modelled = _modelled(machine, run, ranks)
+        except ValueError as error:
+            notes.append(f"no energy is modelled on {machine.name}: {error}")
+    return Energy(metered(directory, run.run_time_s, notes), modelled)

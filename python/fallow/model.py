@@ -110,33 +110,38 @@ class Totals:
 
 @dataclass(frozen=True)
 class MeterEnergy:
-    """What one meter counted from before the command to after it."""
+    """What one domain of one meter counted from before the command to after it."""
 
-    name: str
+    meter: str
+    domain: str
+    kind: str
     energy_j: float
     mean_w: float
     time_s: float
+    counted: bool
     lost: str | None
 
 
 @dataclass(frozen=True)
 class Metered:
-    """Energy from meters. `energy_j` adds up the meters that do not overlap, and is null where none is known to."""
+    """Energy from meters."""
 
-    meters: list[MeterEnergy]
     energy_j: float | None
     energy_delay_js: float | None
-    counted: list[str]
+    domains: list[MeterEnergy]
+    measures: list[str]
 
 
 @dataclass(frozen=True)
 class Modelled:
-    """Energy from the platform model and the measured residencies; `spinning` is the same run had it never slept."""
+    """Energy from the platform model and the measured residencies; "spinning" is the same run had it never slept."""
 
     platform: str
     energy_j: float
     energy_spinning_j: float
     energy_delay_js: float
+    cores_j: float
+    cores_spinning_j: float
     parts: dict[str, float]
     assumptions: list[str]
 

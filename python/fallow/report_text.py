@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -60,16 +61,53 @@ def _energy_lines(report: Report, line: Callable[[str, str, str], str]) -> Itera
     if metered is None:
         yield line("energy metered", "-", "no meter was read here (fallow doctor says what would be needed)")
     elif metered.energy_j is None or metered.energy_delay_js is None:
-        yield line("energy metered", "-", f"{len(metered.meters)} meters, none of a whole part of the machine")
+        yield line("energy metered", "-", f"{len(metered.domains)} domains were read, none that adds up")
     else:
-        more = f"energy-delay {metered.energy_delay_js:,.0f} J s; {', '.join(metered.counted)}"
+        names = ", ".join(d.domain for d in metered.domains if d.counted)
+        more = f"energy-delay {metered.energy_delay_js:,.0f} J s; {names}"
         yield line("energy metered", text.joules(metered.energy_j), more)
     if modelled is None:
         yield line("energy modelled", "-", "no platform model")
     else:
-        less = 1 - modelled.energy_j / modelled.energy_spinning_j if modelled.energy_spinning_j > 0 else 0.0
-        more = f"energy-delay {modelled.energy_delay_js:,.0f} J s; {text.percent(less)} less than spinning"
-        yield line("energy modelled", text.joules(modelled.energy_j), more)
+        node = _less(modelled.energy_j, modelled.energy_spinning_j)
+        more = f"{node} than spinning, cores alone {_less(modelled.cores_j, modelled.cores_spinning_j)}"
+        delay = f"energy-delay {modelled.energy_delay_js:,.0f} J s"
+        yield line("energy modelled", text.joules(modelled.energy_j), f"{more}; {delay}")
+
+
+def _less(energy_j: float, spinning_j: float) -> str:
+    share = 1 - energy_j / spinning_j if spinning_j > 0 else 0.0
+    return f"{text.percent(share)} less"
+
+
+def _energy(report: Report, style: Style) -> Iterator[str]:
+    """Tables of both kinds, and what the model takes for granted."""
+    metered, modelled = report.energy.metered, report.energy.modelled
+    if metered is not None:
+        yield _heading("Energy, metered", style)
+        header = ["meter", "energy", "mean power", "in the sum"]
+        rows = [
+            [
+                f"{d.meter} {d.domain}",
+                text.joules(d.energy_j),
+                f"{d.mean_w:.1f} W",
+                f"lost: {d.lost}" if d.lost else "yes" if d.counted else "no",
+            ]
+            for d in metered.domains
+        ]
+        yield from (f"  {line}" for line in text.table(header, rows, style))
+        yield from (style.paint(f"  {m}", "dim") for m in metered.measures)
+    if modelled is not None:
+        yield _heading(f"Energy, modelled on {style.safe(modelled.platform)}", style)
+        rows = [
+            [name.replace("_", " "), text.joules(value), text.percent(value / (modelled.energy_j or 1.0))]
+            for name, value in modelled.parts.items()
+            if value
+        ]
+        yield from (f"  {line}" for line in text.table(["part", "energy", "share"], rows, style))
+        for assumption in modelled.assumptions:
+            lines_of = textwrap.wrap(style.safe(assumption), style.width - 4)
+            yield from (style.paint(f"  {'- ' if i == 0 else '  '}{x}", "dim") for i, x in enumerate(lines_of))
 
 
 def warnings(report: Report, style: Style) -> Iterator[str]:
@@ -216,10 +254,7 @@ def lines(report: Report, style: Style) -> Iterator[str]:
         _histogram("Gaps between calls", report.gaps, style),
         _histogram("Waits", report.waits, style),
         timeline_text.lines(report.timeline, style),
+        _energy(report, style),
     ):
         yield ""
         yield from section
-    if report.energy.modelled is not None:
-        yield ""
-        yield _heading(f"Energy model: {report.energy.modelled.platform}", style)
-        yield from (f"  {style.safe(a)}" for a in report.energy.modelled.assumptions)

@@ -47,6 +47,7 @@ class RunInfo:
     switches_involuntary: int | None = None
     other_busy_s: float | None = None
     stolen_s: float | None = None
+    platform: str = ""
     options: dict[str, str] = field(default_factory=dict)
     option_sources: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)

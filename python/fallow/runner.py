@@ -25,6 +25,7 @@ class Plan:
     settings: list[Setting]
     with_fallow: bool = True
     streams: launch.Streams = field(default_factory=launch.Streams)
+    platform: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ def _first_info(plan: Plan, run_id: str, with_fallow: bool) -> rundir.RunInfo:
         python_version=platform.python_version(),
         started=time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(now / 1e9)),
         start_ns=now,
+        platform=plan.platform,
         options={s.option.name: s.value for s in plan.settings} if with_fallow else {},
         option_sources={s.option.name: s.source for s in plan.settings} if with_fallow else {},
     )

@@ -49,7 +49,7 @@ def test_a_broken_list_is_the_users_error(lists, content):
 def test_doctor_on_a_machine_with_nothing(tmp_path):
     (tmp_path / "dev/shm").mkdir(parents=True)
     findings = doctor.examine(tmp_path)
-    assert {f.group for f in findings} == {"Fallow", "MPI", "Meters", "Controls", "System"}
+    assert {f.group for f in findings} == {"Fallow", "MPI", "Energy", "Controls", "System"}
     assert all(f.found for f in findings)
     assert {f.state for f in findings} <= {"ok", "note", "missing"}
 

@@ -236,7 +236,9 @@ def test_closed_streams_stay_closed(fake_library, tmp_path, closed):
     seen = []
     for command in (f"sh -c '{report}'", f"{sys.executable} -m fallow run -- sh -c '{report}'"):
         (tmp_path / "seen").unlink(missing_ok=True)
-        out = subprocess.run(["sh", "-c", f"{command} {closed}"], cwd=tmp_path, env=env, capture_output=True, check=False)
+        out = subprocess.run(
+            ["sh", "-c", f"{command} {closed}"], cwd=tmp_path, env=env, capture_output=True, check=False
+        )
         assert (out.returncode, out.stdout) == (4, b"")
         seen.append((tmp_path / "seen").read_text())
     assert seen[0] == seen[1]

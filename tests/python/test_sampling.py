@@ -1,56 +1,182 @@
-"""Sampling meters, and what the report makes of it."""
+"""Sampling meters, and what the report makes of metered and modelled energy."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
-from fallow import analyse, sampling
-from rank_writer import lively_rank, write_run
+import pytest
+
+from fallow import analyse, energy, sampling
+from fallow.errors import UserError
+from rank_writer import Call, RankFile, lively_rank, write_run
+
+
+@dataclass
+class FakeDomain:
+    name: str
+    kind: str
+    inside: str | None = None
 
 
 class FakeMeter:
-    """Gains 5 J a reading; fails after `lasts` readings."""
+    """Two packages and a core domain in one of them; gains 5 J a reading, and loses package-1 when told."""
 
-    def __init__(self, name, lasts=100):
-        self.name, self.min_period_s, self.lasts, self.reads = name, 0.01, lasts, 0
+    name, measures, min_period_s, max_period_s = "fake", "made up", 0.01, 30.0
 
-    def energy_j(self):
+    def __init__(self, lasts=100):
+        self.domains = [FakeDomain("package-0", "package"), FakeDomain("core", "core", "package-0"),
+                        FakeDomain("package-1", "package")]  # fmt: skip
+        self.lasts, self.reads, self.off, self.lost_intervals = lasts, 0, {}, {}
+
+    def read(self):
         self.reads += 1
+        values = {"package-0": 5.0 * self.reads, "core": 2.0 * self.reads, "package-1": 3.0 * self.reads}
         if self.reads > self.lasts:
-            raise OSError("gone")
-        return 5.0 * self.reads
+            self.off = {"package-1": "gone"}
+            del values["package-1"]
+        return values
 
 
-def sampled(*meters, times=3):
-    clock = iter(range(10**9, 10**12, 10**9))
-    sampler = sampling.Sampler(meters, clock=lambda: next(clock))
+def sampled(meter, times=3):
+    clock = iter(range(10**9, 10**14, 10**9))
+    found = sampling.Found([meter], [("fake", "package-0"), ("fake", "package-1")])
+    sampler = sampling.Sampler(found, clock=lambda: next(clock))
     for _ in range(times):
         sampler.sample()
     return sampler.stop()
 
 
-def test_meters_are_read_to_the_end():
-    data = sampled(FakeMeter("powercap:package-0"), FakeMeter("hwmon:fan", lasts=2))
-    first, second = data["meters"]
-    assert len(first["samples"]) == 4
-    assert second["lost"] == "gone"
-    assert len(second["samples"]) == 2
+def report_with(tmp_path, meters, **info):
+    directory = write_run(tmp_path / "r", [lively_rank(0, 1, 5)], **info)
+    (directory / "meters.json").write_text(json.dumps(meters))
+    return analyse.load(directory)
 
 
 def test_the_report_counts_what_does_not_overlap(tmp_path):
-    directory = write_run(tmp_path / "r", [lively_rank(0, 1, 5)], run_time_s=2.0)
-    data = sampled(FakeMeter("powercap:package-0"), FakeMeter("powercap:package-0/core"))
-    (directory / "meters.json").write_text(json.dumps(data))
-    metered = analyse.load(directory).energy.metered
+    metered = report_with(tmp_path, sampled(FakeMeter()), run_time_s=2.0).energy.metered
     assert metered is not None
-    assert metered.energy_j is not None
-    assert metered.energy_delay_js == metered.energy_j * 2.0
+    assert metered.energy_j == pytest.approx(15 + 9)
+    assert metered.energy_delay_js == pytest.approx(48)
+    assert [(d.domain, d.counted) for d in metered.domains] == [
+        ("package-0", True), ("core", False), ("package-1", True),
+    ]  # fmt: skip
+    assert metered.domains[0].mean_w == pytest.approx(5.0)
 
 
-def test_broken_meter_files_are_noted(tmp_path):
-    for content in ("", "{}", '{"schema": "fallow-meters", "version": 1, "meters": [1]}', "[]"):
-        directory = write_run(tmp_path / "r", [lively_rank(0, 1, 5)])
-        (directory / "meters.json").write_text(content)
-        report = analyse.load(directory)
-        assert report.energy.metered is None
-        assert report.health.notes
+def test_a_lost_domain_takes_the_sum_with_it(tmp_path, fallow):
+    metered = report_with(tmp_path, sampled(FakeMeter(lasts=2))).energy.metered
+    assert metered is not None
+    assert metered.energy_j is None
+    assert metered.domains[2].lost == "gone"
+    assert "lost: gone" in fallow("report", tmp_path / "r").stdout
+
+
+def test_long_runs_keep_their_ends():
+    data = sampled(FakeMeter(lasts=10**6), times=10_000)["meters"][0]["samples"]
+    assert len(data) <= 4_100
+    assert data[0][1]["package-0"] == 5.0
+    assert data[-1][1]["package-0"] == 5.0 * 10_001
+
+
+def test_the_period_suits_every_meter():
+    slow, quick = FakeMeter(), FakeMeter()
+    slow.min_period_s, quick.max_period_s = 0.1, 0.5
+    assert sampling.period_s([slow, quick]) == 0.5
+    assert sampling.period_s([slow]) == 1.0
+    slow.min_period_s = 10.0
+    assert sampling.period_s([slow]) == 10.0
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", '{"schema": "fallow-meters", "version": 1, "additive": [], "meters": [1]}']
+)
+def test_broken_meter_files_are_noted(tmp_path, text):
+    directory = write_run(tmp_path / "r", [lively_rank(0, 1, 5)])
+    (directory / "meters.json").write_text(text)
+    report = analyse.load(directory)
+    assert report.energy.metered is None
+    assert any("meters.json" in note for note in report.health.notes)
+
+
+needs_model = pytest.mark.skipif(energy.platform("", None) is None, reason="built without the platform model")
+
+PLATFORM = """
+name = "tiny"
+description = "for tests"
+[cpu]
+model = "one"
+sockets = 1
+cores_per_socket = 1
+source = "made up"
+[core]
+nominal_ghz = 1.0
+compute_w = 10.0
+spin_w = 8.0
+yield_w = 6.0
+sleep_w = 1.0
+source = "made up"
+[memory]
+idle_w = 0
+active_w = 0
+source = "made up"
+[nic]
+idle_w = 0
+active_w = 0
+source = "made up"
+[base]
+node_w = 0
+source = "made up"
+[switch]
+share_w = 0
+source = "made up"
+[link]
+gbit_s = 10
+lanes = 1
+low_power_fraction = 1.0
+react_us = 10
+port_w = 0
+source = "made up"
+"""
+
+
+@needs_model
+def test_the_model_follows_the_residencies(tmp_path, fallow):
+    """One second of computing and one of sleep: 10 W s + 1 W s; awake it would have been 10 + 8."""
+    second = 10**9
+    rank = RankFile(calls=[Call(0, 0), Call(second, 2 * second, asleep=second)])
+    directory = write_run(tmp_path / "r", [rank], run_time_s=2.0)
+    (tmp_path / "tiny.toml").write_text(PLATFORM)
+    try:
+        modelled = analyse.load(directory, str(tmp_path / "tiny.toml")).energy.modelled
+    except UserError as error:
+        pytest.fail(str(error))
+    assert modelled is not None
+    assert modelled.energy_j == pytest.approx(11.0, rel=1e-3)
+    assert modelled.energy_spinning_j == pytest.approx(18.0, rel=1e-3)
+    assert modelled.energy_delay_js == pytest.approx(22.0, rel=1e-3)
+    assert modelled.cores_j == pytest.approx(sum(modelled.parts.values()))
+    out = fallow("report", directory, "--platform", "tiny.toml").stdout
+    assert "Energy, modelled on tiny" in out
+    assert "energy is power of each state times time in it" in out
+
+
+@needs_model
+def test_the_machine_of_the_run_is_modelled(tmp_path):
+    directory = write_run(tmp_path / "r", [lively_rank(0, 1, 5)])
+    kept = directory / "machine/proc"
+    kept.mkdir(parents=True)
+    cpu = "processor\t: {}\nmodel name\t: Far Away CPU\nphysical id\t: 0\ncore id\t: {}\ncpu cores\t: 6\n\n"
+    (kept / "cpuinfo").write_text("".join(cpu.format(i, i) for i in range(6)))
+    modelled = analyse.load(directory).energy.modelled
+    assert modelled is not None
+    assert "Far Away CPU, 6 cores" in modelled.platform
+
+
+@needs_model
+@pytest.mark.parametrize("name", ["no-such-platform", "broken.toml"])
+def test_a_platform_that_cannot_be_used_is_exit_2(run_dir, fallow, name):
+    (run_dir.parent / "broken.toml").write_text("name = ")
+    for out in (fallow("report", run_dir, "--platform", name), fallow("run", "--platform", name, "--", "true")):
+        assert out.returncode == 2
+        assert "Traceback" not in out.stderr

@@ -46,7 +46,7 @@ function numbers() {
     number("energy", "metered", ({ energy: { metered: m } }) => (m === null || m.energy_j === null ? null : { value: m.energy_j,
       show: joules(m.energy_j), more: `energy-delay ${count(m.energy_delay_js)} J s` })),
     number("energy", "modelled", ({ energy: { modelled: m } }) => (m === null ? null : { value: m.energy_j, show: joules(m.energy_j),
-      more: `${percent(1 - m.energy_j / (m.energy_spinning_j || 1))} less than spinning; energy-delay ${count(m.energy_delay_js)} J s` })),
+      more: `${percent(1 - m.energy_j / (m.energy_spinning_j || 1))} less than spinning, cores alone ${percent(1 - m.cores_j / (m.cores_spinning_j || 1))}; energy-delay ${count(m.energy_delay_js)} J s` })),
   ];
   return el("div", { class: "numbers" }, cards);
 }
@@ -112,20 +112,31 @@ function sitesCard(report, title) {
   ], report.sites, 16), report.sites_left_out ? el("p", { class: "note" }, `${report.sites_left_out} more call sites took less time.`) : null);
 }
 
+const PARTS = { computing: "computing", transfer: "moving data", wait_awake: "waiting awake", wait_asleep: "waiting asleep", io: "file access",
+  unaccounted: "start and end", unused_cores: "unused cores", memory: "memory", nic: "network card", base: "rest of the node", switch_share: "switches" };
+
+function energyTable(head, rows) {
+  return el("table", {}, el("thead", {}, el("tr", {}, head.map((t, i) => el("th", { class: i === 0 ? "text" : null }, t)))),
+    el("tbody", {}, rows.map((row) => el("tr", {}, row.map((c, i) => el("td", { class: i === 0 ? "text" : null }, c))))));
+}
+
 function energyCard(report, title) {
   const { metered, modelled } = report.energy;
-  const rows = [];
+  const watts = (j) => `${(j / (report.totals.run_time_s || 1)).toFixed(1)} W`;
+  const out = [title ? el("h3", {}, title) : null];
+  out.push(el("h3", {}, el("span", { class: "kind" }, "metered")));
   if (metered) {
-    metered.meters.forEach((m) => rows.push([m.name, "metered", joules(m.energy_j), `${m.mean_w.toFixed(1)} W`,
-      m.lost ? `lost: ${m.lost}` : metered.counted.includes(m.name) ? "counted" : "part of another, or not known to be apart"]));
-  }
-  if (modelled) Object.entries(modelled.parts).forEach(([name, value]) => rows.push([name, "modelled", joules(value), `${(value / (report.totals.run_time_s || 1)).toFixed(1)} W`, ""]));
-  return card(title ? el("h3", {}, title) : null,
-    rows.length ? el("table", {}, el("thead", {}, el("tr", {}, ["part", "kind", "energy", "mean power", ""].map((t, i) => el("th", { class: i < 2 || i > 3 ? "text" : null }, t)))),
-      el("tbody", {}, rows.map((row) => el("tr", {}, row.map((c, i) => el("td", { class: i < 2 || i > 3 ? "text" : null }, i === 1 ? el("span", { class: "kind" }, c) : c)))))) : null,
-    metered ? null : el("p", { class: "note" }, "No meter was read on this machine, so no energy was measured."),
-    modelled ? el("div", {}, el("h3", { style: "margin-top:16px" }, `The model: ${modelled.platform}`), el("ul", { class: "facts" }, modelled.assumptions.map((a) => el("li", {}, a)))) :
-      el("p", { class: "note" }, "No platform model was applied."));
+    out.push(energyTable(["domain", "energy", "mean power", "in the sum"], metered.domains.map((d) =>
+      [`${d.meter} ${d.domain}`, joules(d.energy_j), `${d.mean_w.toFixed(1)} W`, d.lost ? `lost: ${d.lost}` : d.counted ? "yes" : "no"])),
+    el("ul", { class: "facts" }, metered.measures.map((m) => el("li", {}, m))));
+  } else out.push(el("p", { class: "note" }, "No meter was read on this machine, so no energy was measured."));
+  out.push(el("h3", { style: "margin-top:20px" }, el("span", { class: "kind" }, "modelled"), modelled ? ` on ${modelled.platform}` : ""));
+  if (modelled) {
+    out.push(energyTable(["part", "energy", "mean power", "share"], Object.entries(modelled.parts).filter(([, j]) => j > 0).map(([name, j]) =>
+      [PARTS[name] || name, joules(j), watts(j), shareBar(j / (modelled.energy_j || 1), "--soft")])),
+    el("h3", { style: "margin-top:16px" }, "What the model takes for granted"), el("ul", { class: "facts" }, modelled.assumptions.map((a) => el("li", {}, a))));
+  } else out.push(el("p", { class: "note" }, "No platform model was applied."));
+  return card(...out);
 }
 
 function page() {
