@@ -16,10 +16,17 @@ def _value(value: float, unit: str) -> str:
     return f"{value:,.1f} J s" if unit == "J s" else text.seconds(value)
 
 
+def _range(low: str, high: str) -> str:
+    """Two figures, with the unit once where they share it."""
+    low_number, _, low_unit = low.partition(" ")
+    _, _, high_unit = high.partition(" ")
+    return f"{low_number if low_unit == high_unit else low} .. {high}"
+
+
 def _spread(s: stats.Spread | None, unit: str) -> tuple[str, str]:
     if s is None:
         return "-", ""
-    return _value(s.median, unit), f"{_value(s.low, unit)} .. {_value(s.high, unit)}"
+    return _value(s.median, unit), _range(_value(s.low, unit), _value(s.high, unit))
 
 
 def _ratio(metric: Metric) -> tuple[str, str]:

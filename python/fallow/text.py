@@ -26,7 +26,7 @@ class Style:
         tty = stream.isatty()
         wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         encoding = (getattr(stream, "encoding", None) or "").lower()
-        width = shutil.get_terminal_size((100, 24)).columns if tty else 100
+        width = shutil.get_terminal_size((100, 24)).columns if tty else 112
         return cls(tty and wanted, "utf" in encoding, max(60, min(width, 160)))
 
     def paint(self, text: str, *names: str) -> str:
