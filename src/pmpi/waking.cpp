@@ -23,6 +23,12 @@ void wake_slot(Thread& thread, NodeSlot& slot) noexcept {
   if (rt.options.mode == WaitMode::automatic) rt.budget.pay(spent);
 }
 
+/// Wakes the rank that a call is addressed to, whatever it waits for: it may have to answer this call on the way.
+void wake_addressee(Thread& thread, std::int32_t world_rank) noexcept {
+  if (NodeSlot* const slot = runtime().node.slot_of(world_rank); slot != nullptr) wake_slot(thread, *slot);
+}
+
+/// Wakes a rank only if it may be waiting for us.
 void wake_world_rank(Thread& thread, std::int32_t world_rank) noexcept {
   NodeSlot* const slot = runtime().node.slot_of(world_rank);
   if (slot == nullptr) return;
@@ -48,7 +54,7 @@ void wake_peer_slow(Thread& thread, MPI_Comm comm, int peer) noexcept {
   const CommInfo* const info = comm_info_slow(thread, comm);
   if (info == nullptr || peer >= info->peers) return;
   if (info->world.empty()) return wake_everybody(thread);
-  wake_world_rank(thread, info->world[static_cast<std::size_t>(peer)]);
+  wake_addressee(thread, info->world[static_cast<std::size_t>(peer)]);
 }
 
 void wake_target_slow(Thread& thread, MPI_Win win, int peer) noexcept {
@@ -59,7 +65,7 @@ void wake_target_slow(Thread& thread, MPI_Win win, int peer) noexcept {
   int world = MPI_UNDEFINED;
   rt.mpi.group_translate_ranks(group, 1, &peer, rt.world_group, &world);
   rt.mpi.group_free(&group);
-  if (world != MPI_UNDEFINED) wake_world_rank(thread, world);
+  if (world != MPI_UNDEFINED) wake_addressee(thread, world);
 }
 
 /// The ranks that algorithms of collectives exchange data with: neighbours at distances of powers of two
