@@ -7,6 +7,7 @@ import subprocess
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.building import build
 from harness.families import REPOSITORY
@@ -28,6 +29,13 @@ class Fallow:
         if not self.exe.exists():
             raise FileNotFoundError(f"{self.exe} is not there: run `make build` first")
         return [str(self.exe), "run", "--quiet", "--mode", mode, "--out", str(out), *options, "--", *argv]
+
+
+    def report(self, record: Path) -> dict[str, Any]:
+        """What `fallow report --json` says of a run."""
+        result = subprocess.run([self.exe, "report", record, "--json"], capture_output=True, text=True, check=False)
+        assert result.returncode == 0, f"fallow report: {result.returncode}\n{result.stderr}"
+        return json.loads(result.stdout)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,62 @@
+"""Each binding's calls are seen, each exactly once, on every rank."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.building import build
+from harness.fallow import MODES, Fallow
+from harness.families import FORTRAN_NAMES, Family
+from harness.lab import PROGRAMS, Lab
+
+BINDINGS = {"c": "calls.c", "mpif.h": "calls_mpif.F", "use mpi": "calls_usempi.F90", "use mpi_f08": "calls_f08.F90"}
+RANKS = 2
+# What calls.c and calls_body.h make on each rank.
+CALLS = {
+    "MPI_Init": 1, "MPI_Finalize": 1,
+    "MPI_Send": 5, "MPI_Ssend": 1, "MPI_Recv": 8, "MPI_Sendrecv": 6, "MPI_Sendrecv_replace": 2,
+    "MPI_Isend": 10, "MPI_Irecv": 7, "MPI_Wait": 10, "MPI_Waitall": 5, "MPI_Waitany": 2, "MPI_Waitsome": 1,
+    "MPI_Test": 4, "MPI_Testall": 2, "MPI_Testany": 1, "MPI_Testsome": 1,
+    "MPI_Probe": 2, "MPI_Iprobe": 3, "MPI_Mprobe": 1, "MPI_Mrecv": 1,
+    "MPI_Bcast": 7, "MPI_Barrier": 9, "MPI_Allreduce": 8, "MPI_Reduce": 2, "MPI_Gather": 1, "MPI_Scatter": 1,
+    "MPI_Allgather": 2, "MPI_Alltoall": 2, "MPI_Scan": 1, "MPI_Allgatherv": 1, "MPI_Alltoallv": 1,
+    "MPI_Reduce_scatter_block": 1, "MPI_Ibcast": 1, "MPI_Iallreduce": 1, "MPI_Ibarrier": 1,
+    "MPI_Send_init": 1, "MPI_Recv_init": 1, "MPI_Startall": 1, "MPI_Start": 2, "MPI_Request_free": 2,
+    "MPI_Comm_split": 2, "MPI_Comm_dup": 1, "MPI_Comm_create": 1, "MPI_Cart_create": 1, "MPI_Comm_free": 5,
+    "MPI_Win_create": 1, "MPI_Win_fence": 4, "MPI_Put": 3, "MPI_Get": 1, "MPI_Accumulate": 1,
+    "MPI_Win_lock": 1, "MPI_Win_unlock": 1, "MPI_Win_free": 1,
+    "MPI_File_open": 1, "MPI_File_write_at_all": 2, "MPI_File_sync": 1, "MPI_File_read_at": 1, "MPI_File_close": 1,
+}  # fmt: skip
+_FORTRAN = ["-cpp", "-fallow-argument-mismatch", "-ffixed-line-length-none", "-ffree-line-length-none", f"-I{PROGRAMS}"]
+
+
+def calls_program(family: Family, source: str) -> Path:
+    """The compiled form of one of BINDINGS."""
+    path = PROGRAMS / source
+    flags = [] if path.suffix == ".c" else _FORTRAN
+    return build(family, path.stem, [path], ["-O1", "-w", *flags], PROGRAMS.glob("*.h"))
+
+
+@pytest.mark.parametrize("modes", [pytest.param(("auto",), id="short"), pytest.param(MODES, id="all", marks=pytest.mark.long)])
+@pytest.mark.parametrize("binding", BINDINGS)
+def test_every_call_once(lab: Lab, binding: str, modes: tuple[str, ...]) -> None:
+    """The counts of every function are the program's, and no other function appears."""
+    if binding != "c" and lab.family.name not in FORTRAN_NAMES:
+        assert not lab.family.fc  # this MPI has no Fortran binding here
+        return
+    trials = lab.compare(RANKS, calls_program(lab.family, BINDINGS[binding]), modes=modes)
+    for trial in trials[1:]:
+        ranks = trial.ranks()
+        assert [r.world_rank for r in ranks] == list(range(RANKS)), trial.outcome.describe()
+        for rank in ranks:
+            assert dict(rank.calls) == CALLS, f"rank {rank.world_rank}, {trial.mode}"
+            assert rank.finalized == 1
+
+
+def test_report_counts_the_same(lab: Lab, fallow: Fallow) -> None:
+    """`fallow report --json` tells the program's counts too."""
+    trial = lab.run("auto", RANKS, calls_program(lab.family, BINDINGS["c"]))
+    functions = fallow.report(trial.record)["functions"]
+    assert {f["function"]: f["calls"] for f in functions} == {name: RANKS * n for name, n in CALLS.items()}
