@@ -8,7 +8,7 @@ import json
 import os
 import sys
 
-from fallow import options
+from fallow import native, options
 from fallow.options import Option
 from fallow.text import Style
 
@@ -69,6 +69,7 @@ def _print_table(rows: tuple[Option, ...], style: Style) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    native.require()
     rows = options.user_table()
     if arguments.json:
         print(json.dumps([dataclasses.asdict(o) | {"variable": o.variable} for o in rows], indent=1))
