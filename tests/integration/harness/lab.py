@@ -86,6 +86,11 @@ class Lab:
         running, out = self.start(mode, launch, env=env, stdin=stdin, options=options, record=record)
         return Trial(mode, running.finish(timeout), out)
 
+    @staticmethod
+    def records(record: Path) -> list[RankRecord]:
+        """What each rank of a run recorded."""
+        return rank_records(record)
+
     def compare(
         self,
         ranks: int,
