@@ -8,8 +8,6 @@ from dataclasses import dataclass
 SCHEMA = "fallow-report"
 VERSION = 1
 
-Number = float | int
-
 
 @dataclass(frozen=True)
 class Residency:

@@ -50,7 +50,6 @@ class RunInfo:
     platform: str = ""
     options: dict[str, str] = field(default_factory=dict)
     option_sources: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
 
     @property
     def cpu_s(self) -> float | None:

@@ -234,7 +234,7 @@ def write_run(directory: Path, ranks: list[RankFile], **info) -> Path:
         "run_id": "test", "with_fallow": True, "cwd": "/tmp", "host": "node1", "kernel": "6.1",
         "fallow_version": "0.1.0", "python_version": "3.11", "started": "2026-01-02T03:04:05+0000",
         "start_ns": 1_700_000_000_000_000_000, "run_time_s": last * 1e-9 + 0.3, "exit_status": 0, "signal": None,
-        "cpu_user_s": 3.0, "cpu_system_s": 0.2, "options": {"mode": "auto"}, "notes": [],
+        "cpu_user_s": 3.0, "cpu_system_s": 0.2, "options": {"mode": "auto"},
     } | info  # fmt: skip
     (directory / "run.json").write_text(json.dumps(data))
     return directory

@@ -180,3 +180,20 @@ def test_a_platform_that_cannot_be_used_is_exit_2(run_dir, fallow, name):
     for out in (fallow("report", run_dir, "--platform", name), fallow("run", "--platform", name, "--", "true")):
         assert out.returncode == 2
         assert "Traceback" not in out.stderr
+
+
+def test_a_powercap_tree_is_sampled(tmp_path):
+    zone = tmp_path / "sys/class/powercap/intel-rapl:0"
+    zone.mkdir(parents=True)
+    for name, value in (("name", "package-0"), ("max_energy_range_uj", 262143328850), ("energy_uj", 5_000_000)):
+        (zone / name).write_text(f"{value}\n")
+    found = sampling.find(str(tmp_path))
+    if found is None:
+        pytest.skip("built without meters")
+    assert found.additive == [("powercap", "package-0")]
+    sampler = sampling.Sampler(found)
+    sampler.sample()
+    (zone / "energy_uj").write_text("17000000\n")
+    metered = report_with(tmp_path, sampler.stop(), run_time_s=2.0).energy.metered
+    assert metered is not None
+    assert metered.energy_j == pytest.approx(12.0)
