@@ -28,6 +28,9 @@ const CommInfo* CommTable::find(MPI_Comm comm) noexcept {
 }
 
 const CommInfo* CommTable::insert(std::uint64_t key, MPI_Comm comm) noexcept try {
+  // The library is asked before the lock is taken: it may wait for a lock of its own, whose holder may want ours.
+  auto filled = std::make_unique<CommInfo>();
+  fill(*filled, comm);
   const std::lock_guard lock(mutex_);
   std::size_t target = kSlots;
   std::size_t i = first_slot(key, kSlots);
@@ -44,13 +47,16 @@ const CommInfo* CommTable::insert(std::uint64_t key, MPI_Comm comm) noexcept try
     }
   }
   if (target == kSlots) return nullptr;
+  CommInfo* info = nullptr;
   if (free_.empty()) {
-    all_.push_back(std::make_unique<CommInfo>());
-    free_.push_back(all_.back().get());
+    all_.push_back(std::move(filled));
+    info = all_.back().get();
+  } else {
+    info = free_.back();
+    free_.pop_back();
+    *info = std::move(*filled);
   }
-  CommInfo* const info = free_.back();
-  free_.pop_back();
-  fill(*info, comm);
+  info->id = next_id_++;
   if (info->id < kRememberedSizes) {
     sizes_.resize(info->id + 1);
     sizes_[info->id] = static_cast<std::uint32_t>(info->size);
@@ -66,7 +72,6 @@ void CommTable::fill(CommInfo& info, MPI_Comm comm) noexcept {
   const PmpiCalls& mpi = runtime().mpi;
   info = CommInfo{};
   info.handle = handle_key(comm);
-  info.id = next_id_++;
   int inter = 0;
   mpi.comm_test_inter(comm, &inter);
   mpi.comm_rank(comm, &info.rank);

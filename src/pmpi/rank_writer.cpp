@@ -152,10 +152,10 @@ int match_module(dl_phdr_info* info, std::size_t, void* data) noexcept {
 
 std::uint32_t RankWriter::module_of(const void* address) noexcept {
   const auto value = reinterpret_cast<std::uint64_t>(address);
+  ModuleSearch search{value};
+  if (dl_iterate_phdr(match_module, &search) == 0) return ~0u;  // takes the linker's lock: not under ours
   const std::lock_guard lock(mutex_);
   RankHeader& h = *header_;
-  ModuleSearch search{value};
-  if (dl_iterate_phdr(match_module, &search) == 0) return ~0u;
   for (std::uint32_t i = 0; i < h.modules_used; ++i) {
     if (h.modules[i].base == search.base) return i;
   }

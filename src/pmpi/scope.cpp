@@ -10,20 +10,38 @@ void* g_next[2 * trace::kMaxOps] = {};
 
 using trace::OpKind;
 
+namespace {
+
+/// The program left the call under way by an exception or longjmp. It counts, as ended now.
+void leave_unreturned(Thread& t) noexcept {
+  fallow_tls.waiting = nullptr;
+  trace::Event& e = t.ring[t.recorded & t.ring_mask];
+  e = {t.enter, runtime().clock.now(), 0, -1, -1, t.op, 0, 0, 0, 0};
+  t.callers[t.recorded % kPendingEvents] = t.caller;
+  if (t.polled) settle_wait(t, e.exit, e);
+  ++t.recorded;
+  if (t.recorded - t.totalled >= kPendingEvents) add_to_totals(t);
+  runtime().node.own().doing(trace::RankState::computing, e.exit);
+  fallow_tls.depth = 0;
+}
+
+}  // namespace
+
 Thread* admit_nested(const void* frame) noexcept {
   if (fallow_tls.depth != 0) {
-    // The stack grows down: a call whose frame is not below the recorded one was made after that one was left
-    // by longjmp. The return address above a live frame is still in place.
-    const bool above = frame >= fallow_tls.frame;
-    if (!above) {
+    // The stack grows down: a call whose frame is not below the recorded one was made after that one was left by
+    // longjmp or an exception. If it is below, the return address above a live frame is still in place.
+    const bool live = frame < fallow_tls.frame && static_cast<void**>(fallow_tls.frame)[1] == fallow_tls.return_address;
+    if (live) {
       fallow_tls.caller = nullptr;
       return nullptr;
     }
     auto* const thread = static_cast<Thread*>(fallow_tls.thread);
+    if (thread != nullptr) {
+      leave_unreturned(*thread);
+      return thread;
+    }
     fallow_tls.depth = 0;
-    fallow_tls.waiting = nullptr;
-    if (thread != nullptr && thread->polled) abandon_wait(*thread);
-    if (thread != nullptr) return thread;
   }
   Thread* const thread = attach_thread();
   if (thread == nullptr) fallow_tls.caller = nullptr;
@@ -143,10 +161,22 @@ void add_to_totals(Thread& t) noexcept {
   for (; t.totalled != t.recorded; ++t.totalled) add_event(t, t.totalled);
 }
 
+/// Personality routine of the wrappers' frames (Itanium C++ ABI, exception handling, 1.6.1): it has nothing to catch
+/// and cleans up on the way. No function of an unwinder is called, so it does not matter whose unwinder this is.
+extern "C" __attribute__((visibility("hidden"), used)) int fallow_unwound(int, int actions, std::uint64_t, void*, void*) {
+  constexpr int kCleanupPhase = 2, kContinueUnwind = 8;
+  if ((actions & kCleanupPhase) != 0 && fallow_tls.depth != 0) {
+    auto* const thread = static_cast<Thread*>(fallow_tls.thread);
+    if (thread != nullptr) leave_unreturned(*thread);
+  }
+  return kContinueUnwind;
+}
+
 StartScope::StartScope() noexcept : outermost_(fallow_tls.depth == 0) {
   if (!outermost_) return;
   fallow_tls.depth = 1;
   fallow_tls.frame = __builtin_frame_address(0);
+  fallow_tls.return_address = __builtin_return_address(0);
   enter_ = runtime().clock.now();
 }
 

@@ -50,6 +50,12 @@ void wake_recent_slow(Thread& thread) noexcept;
 void wake_for_progress(Thread& thread) noexcept;
 void about_to_abort() noexcept;
 
+/// Makes the unwinder call fallow_unwound() when an exception or a thread's cancellation goes through the wrapper.
+/// Not a destructor: its code would be run by the C++ library inside this runtime, which cannot deal with the
+/// unwinder of the program's. Wrappers and hooks are compiled without exceptions; 0x1b: a relative 32-bit address.
+#define FALLOW_NOTICE_UNWINDING asm volatile(".cfi_personality 0x1b, fallow_unwound")
+
+/// Everything around one call. A call that the program leaves by longjmp is noticed by admit_nested() at the next one.
 template <bool kBlocks>
 class Scope {
  public:
@@ -58,12 +64,13 @@ class Scope {
     Runtime& rt = runtime();
     fallow_tls.depth = 1;
     fallow_tls.frame = const_cast<void*>(frame);
+    fallow_tls.return_address = const_cast<void*>(caller);
     fallow_tls.caller = nullptr;
     enter_ = rt.clock.now();
+    thread.enter = enter_;
+    thread.caller = caller_;
+    thread.op = op;
     if constexpr (kBlocks) {
-      thread.enter = enter_;
-      thread.caller = caller_;
-      thread.op = op;
       thread.peer = -1;
       thread.wanted_calls = 0;
       fallow_tls.polls_left = rt.first_polls;
@@ -76,7 +83,6 @@ class Scope {
   Scope& operator=(const Scope&) = delete;
 
   ~Scope() {
-    if (exit_ == 0) leave();  // an exception goes through the call
     push_event();
     fallow_tls.depth = 0;
     if (finishing_) [[unlikely]] finish_runtime(1);

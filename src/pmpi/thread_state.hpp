@@ -58,7 +58,7 @@ struct PendingWait {
 inline constexpr std::uint32_t kPendingEvents = 128;
 
 struct alignas(64) Thread {
-  // --- the blocking call under way
+  // --- the call under way
   std::uint64_t enter = 0;
   const void* caller = nullptr;
   std::uint64_t comm_handle = 0;

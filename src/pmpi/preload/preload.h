@@ -20,6 +20,7 @@ struct fallow_tls_block {
   uint32_t polls_left; /* idle polls until the runtime looks at the time */
   void* caller;        /* where the Fortran wrapper of the next call was called from, or null */
   void* frame;         /* stack frame of the call under way */
+  void* return_address;/* where that call returns to, as its frame says */
 };
 extern __thread struct fallow_tls_block fallow_tls __attribute__((tls_model("initial-exec"), visibility("default")));
 
