@@ -48,7 +48,7 @@ ROWS = (
     Row("core time", lambda r: r.totals.core_time_s, text.seconds),
     Row("CPU time of ranks", lambda r: r.totals.cpu_ranks_s, text.seconds),
     Row("computing", lambda r: r.totals.residency.computing_s, text.seconds),
-    Row("moving data", lambda r: r.totals.residency.transfer_s, text.seconds),
+    Row("MPI work", lambda r: r.totals.residency.transfer_s, text.seconds),
     Row("waits awake", lambda r: r.totals.residency.wait_awake_s, text.seconds),
     Row("waits asleep", lambda r: r.totals.residency.wait_asleep_s, text.seconds),
     Row("wake-up delay", lambda r: r.totals.wake_delay_share, lambda v: text.percent(v, 2)),

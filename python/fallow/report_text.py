@@ -134,7 +134,7 @@ def warnings(report: Report, style: Style) -> Iterator[str]:
 
 
 def _stack(r: Residency, width: int, style: Style) -> str:
-    """Computing, moving data, awake, asleep and I/O as one bar."""
+    """Computing, MPI work, awake, asleep and I/O as one bar."""
     marks = "█▓▒·~" if style.unicode else "#=+.~"
     colours = ("blue", "cyan", "red", "green", "yellow")
     parts = (r.computing_s, r.transfer_s, r.wait_awake_s, r.wait_asleep_s, r.io_s)
@@ -150,14 +150,14 @@ def _stack(r: Residency, width: int, style: Style) -> str:
 
 def _ranks(report: Report, style: Style) -> Iterator[str]:
     yield _heading("Ranks", style) + style.paint(
-        "   █ computing  ▓ moving data  ▒ waiting awake  · asleep  ~ I/O"
+        "   █ computing  ▓ MPI work  ▒ waiting awake  · asleep  ~ I/O"
         if style.unicode
-        else "   # computing  = moving data  + waiting awake  . asleep  ~ I/O",
+        else "   # computing  = MPI work  + waiting awake  . asleep  ~ I/O",
         "dim",
     )
     width = max(16, style.width - 78)
     yield style.paint(
-        f"  {'rank':>6}  {'':<{width}}  {'compute':>8} {'moving':>8} {'awake':>8} {'asleep':>8} {'I/O':>8}"
+        f"  {'rank':>6}  {'':<{width}}  {'compute':>8} {'MPI work':>8} {'awake':>8} {'asleep':>8} {'I/O':>8}"
         f" {'delay':>8}  end",
         "dim",
     )

@@ -1,7 +1,7 @@
 // Helpers: elements, numbers with units, sortable tables. Text goes in as text, never as markup.
 const STATES = [
   { key: "computing_s", name: "computing", colour: "--computing" },
-  { key: "transfer_s", name: "moving data", colour: "--transfer" },
+  { key: "transfer_s", name: "MPI work", colour: "--transfer" },
   { key: "wait_awake_s", name: "waiting awake", colour: "--awake" },
   { key: "wait_asleep_s", name: "waiting asleep", colour: "--asleep", thin: true },
   { key: "io_s", name: "file access", colour: "--io" },
@@ -45,7 +45,7 @@ function joules(value) {
   if (Math.abs(value) >= 3.6e6) return `${(value / 3.6e6).toFixed(2)} kWh`;
   return Math.abs(value) >= 1e4 ? `${(value / 1000).toFixed(2)} kJ` : `${value.toFixed(1)} J`;
 }
-const ratio = (after, before) => (before > 0 ? `× ${(after / before).toPrecision(3)}` : "");
+const ratio = (after, before) => (before > 0 ? `× ${+(after / before).toPrecision(after < before / 10 ? 2 : 3)}` : "");
 
 function section(title, small, ...children) {
   return el("section", {}, el("h2", {}, title, small ? el("small", {}, small) : null), ...children);

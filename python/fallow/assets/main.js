@@ -32,13 +32,12 @@ function number(label, kind, of) {
 }
 
 function numbers() {
-  const waits = (t) => t.residency.wait_awake_s + t.residency.wait_asleep_s;
   const cards = [
     number("run time", "", ({ totals: t }) => ({ value: t.run_time_s, show: seconds(t.run_time_s), more: `${seconds(t.core_time_s)} of core time` })),
     number("in MPI", "", ({ totals: t }) => ({ value: t.mpi_share, show: percent(t.mpi_share), more: `${seconds(t.mpi_share * t.core_time_s)} of core time` })),
-    number("core time rested in waits", "", ({ totals: t }) => ({ value: t.residency.wait_asleep_s, show: seconds(t.residency.wait_asleep_s), mood: "good",
-      more: `${percent(t.wait_asleep_share)} of ${seconds(waits(t))} waited` })),
-    number("core time burnt in waits", "", ({ totals: t }) => ({ value: t.residency.wait_awake_s, show: seconds(t.residency.wait_awake_s),
+    number("rested in waits", "", ({ totals: t }) => ({ value: t.residency.wait_asleep_s, show: seconds(t.residency.wait_asleep_s), mood: "good",
+      more: `of core time; ${percent(t.wait_asleep_share)} of what was waited` })),
+    number("burnt in waits", "", ({ totals: t }) => ({ value: t.residency.wait_awake_s, show: seconds(t.residency.wait_awake_s),
       more: `${percent(t.residency.wait_awake_s / (t.core_time_s || 1))} of core time` })),
     number("wake-up delay paid", "", ({ totals: t }) => ({ value: t.wake_delay_share, show: percent(t.wake_delay_share, 2),
       mood: t.slowdown_budget > 0 && t.wake_delay_share_worst > t.slowdown_budget ? "bad" : "",
@@ -112,7 +111,7 @@ function sitesCard(report, title) {
   ], report.sites, 16), report.sites_left_out ? el("p", { class: "note" }, `${report.sites_left_out} more call sites took less time.`) : null);
 }
 
-const PARTS = { computing: "computing", transfer: "moving data", wait_awake: "waiting awake", wait_asleep: "waiting asleep", io: "file access",
+const PARTS = { computing: "computing", transfer: "MPI work", wait_awake: "waiting awake", wait_asleep: "waiting asleep", io: "file access",
   unaccounted: "start and end", unused_cores: "unused cores", memory: "memory", nic: "network card", base: "rest of the node", switch_share: "switches" };
 
 function energyTable(head, rows) {
