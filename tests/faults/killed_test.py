@@ -1,0 +1,118 @@
+"""Killed ranks, launchers and commands: nothing stays behind, and what was recorded can be read."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.fallow import BARE, Fallow
+from harness.lab import Lab, Trial
+from harness.running import Running
+
+RANKS = 3
+_BEGIN_S = 1.0  # into the run: every rank has made some hundred calls
+_END_S = 30.0
+SHARED_MEMORY = Path("/dev/shm")
+
+Kill = Callable[[Running], None]
+
+
+def _ranks(running: Running) -> list[int]:
+    return running.processes("steady")
+
+
+def _one_rank(running: Running) -> None:
+    os.kill(_ranks(running)[-1], signal.SIGKILL)
+
+
+def _all_ranks(running: Running) -> None:
+    for pid in _ranks(running):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _launcher(running: Running) -> None:
+    for pid in running.processes("mpi") or running.processes("orte"):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _terminate(running: Running) -> None:
+    running.process.send_signal(signal.SIGTERM)
+
+
+KILLS: dict[str, Kill] = {"one rank": _one_rank, "all ranks": _all_ranks, "launcher": _launcher, "SIGTERM": _terminate}
+
+
+def _shared_memory() -> set[str]:
+    return {p.name for p in SHARED_MEMORY.glob("fallow*")}
+
+
+def _run_and_kill(lab: Lab, mode: str, kill: Kill) -> Trial:
+    program = lab.program("steady.c")
+    running, record = lab.start(mode, lab.family.launch(RANKS, program, "60"))
+    assert running.wait_for(lambda: len(_ranks(running)) == RANKS), "the ranks did not start"
+    time.sleep(_BEGIN_S)
+    kill(running)
+    outcome = running.finish(_END_S)
+    assert not outcome.timed_out, outcome.describe()
+    return Trial(mode, outcome, record)
+
+
+def _own_shared_memory(trial: Trial, fallow: Fallow) -> set[str]:
+    run_id = fallow.report(trial.record)["run"]["run_id"]
+    return {name for name in _shared_memory() if run_id in name}
+
+
+@pytest.mark.parametrize("what", KILLS)
+def test_killed(lab: Lab, fallow: Fallow, what: str) -> None:
+    """The command ends as it does without Fallow; no process and no shared memory stay; the report tells the calls."""
+    bare = _run_and_kill(lab, BARE, KILLS[what])
+    trial = _run_and_kill(lab, "auto", KILLS[what])
+    assert trial.outcome.rc == bare.outcome.rc, f"bare gave {bare.outcome.rc}\n" + trial.outcome.describe()
+    assert bool(trial.outcome.left_over) <= bool(bare.outcome.left_over), f"left: {trial.outcome.left_over}"
+    report = fallow.report(trial.record)
+    assert report["health"]["unreadable"] == []
+    assert len(report["ranks"]) == RANKS
+    calls = {f["function"]: f["calls"] for f in report["functions"]}
+    assert calls["MPI_Init"] == RANKS and calls["MPI_Allreduce"] > 100 and calls["MPI_Sendrecv"] > 100
+    assert calls.get("MPI_Finalize", 0) == 0
+    assert all(r["end"] != "finalized" for r in report["ranks"])
+    assert not _own_shared_memory(trial, fallow)
+    assert "Traceback" not in trial.outcome.err
+
+
+def test_killed_command(lab: Lab, fallow: Fallow) -> None:
+    """SIGKILL to `fallow run` itself: the program goes on to its end, and what it leaves is readable."""
+    program = lab.program("steady.c")
+    running, record = lab.start("auto", lab.family.launch(2, program, "2"))
+    assert running.wait_for(lambda: len(_ranks(running)) == 2)
+    time.sleep(_BEGIN_S)
+    running.process.kill()
+    running.process.wait()
+    assert len(_ranks(running)) == 2, "the program ended with the command that started it"
+    end = time.monotonic() + _END_S
+    while running.processes() and time.monotonic() < end:
+        time.sleep(0.05)
+    outcome = running.finish(5)
+    assert not outcome.left_over and "sum 1" in outcome.out, outcome.describe()
+    assert [r.finalized for r in lab.records(record)] == [1, 1]
+    assert fallow.report(record)["health"]["unreadable"] == []
+    run_id = fallow.report(record)["run"]["run_id"]
+    assert not {name for name in _shared_memory() if run_id in name}
+
+
+def test_report_while_it_runs(lab: Lab, fallow: Fallow) -> None:
+    """The record of a run that has not ended yet can be read."""
+    running, record = lab.start("auto", lab.family.launch(2, lab.program("steady.c"), "3"))
+    try:
+        assert running.wait_for(lambda: len(_ranks(running)) == 2)
+        time.sleep(_BEGIN_S)
+        report = fallow.report(record)
+        assert report["totals"]["calls"] > 100
+    finally:
+        outcome = running.finish(_END_S)
+    assert outcome.rc == 0, outcome.describe()
