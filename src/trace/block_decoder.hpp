@@ -1,0 +1,74 @@
+// Unpacks one block of events. Nothing in the block is trusted: every number is checked before use, memory stays
+// in proportion to the block.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "trace/block_model.hpp"
+#include "trace/coding.hpp"
+#include "trace/event.hpp"
+
+namespace fallow::trace {
+
+/// Why a block was refused; the offset counts from its first byte.
+class BlockError : public std::runtime_error {
+ public:
+  BlockError(std::uint64_t offset, const std::string& reason) : std::runtime_error(reason), offset_(offset) {}
+  std::uint64_t offset() const noexcept { return offset_; }
+
+ private:
+  std::uint64_t offset_;
+};
+
+/// Checks the head of a block of this many bytes; throws BlockError.
+BlockHead read_block_head(std::span<const std::byte> bytes, std::uint64_t block_bytes);
+
+class BlockDecoder {
+ public:
+  BlockDecoder() : model_(false) {}
+
+  /// Takes over a block; throws BlockError.
+  void begin(std::vector<std::byte> block);
+
+  /// The next event, communicator and site as numbered by its rank; false at the block's end. Throws BlockError.
+  /// Spans stay valid until the next call.
+  bool next(CallEvent& event);
+
+  const BlockHead& head() const noexcept { return head_; }
+  /// The bytes given to begin(), to be used again.
+  std::vector<std::byte> take_buffer() noexcept { return std::move(block_); }
+
+ private:
+  [[noreturn]] void refuse(const std::string& reason) const;
+  std::uint32_t read_miss();
+  void read_template();
+  void read_values(Values& v, std::uint32_t miss);
+  std::uint32_t read_list();
+  std::uint64_t read_time(TimeState& state);
+  void read_times(CallEvent& event, Expectation& x);
+  std::span<const std::uint64_t> list(std::uint32_t number) const noexcept;
+  std::size_t append_requests(std::uint32_t number);
+
+  struct List {
+    std::size_t begin, count;
+  };
+  BlockModel model_;
+  BlockHead head_{};
+  std::vector<std::byte> block_, structure_;
+  ByteReader control_, literals_, definitions_;
+  BitReader bits_;
+  std::uint32_t decoded_ = 0;
+  std::uint64_t clock_ = 0;
+  std::uint64_t run_ = 0;
+  bool run_read_ = false;
+  Template last_defined_;
+  std::vector<List> lists_;
+  std::vector<std::uint64_t> words_;
+  std::vector<std::uint32_t> requests_;
+};
+
+}  // namespace fallow::trace

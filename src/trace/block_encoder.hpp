@@ -1,0 +1,88 @@
+// Packs the events of one thread into blocks. All memory is taken on construction; nothing below allocates or
+// throws, so that it may run inside other people's programs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "trace/block_model.hpp"
+#include "trace/coding.hpp"
+#include "trace/event.hpp"
+#include "trace/lz.hpp"
+
+namespace fallow::trace {
+
+struct EncoderOptions {
+  unsigned time_bits = 11;          ///< significant bits of a duration's code
+  bool exact_times = true;          ///< keep every nanosecond; else what the code holds: 11 bits are within 0.05 %
+  std::uint32_t list_words = 8192;  ///< numbers in all lists of a block
+  std::uint32_t max_events = kBlockEvents;
+};
+
+class BlockEncoder {
+ public:
+  /// Throws std::bad_alloc if there is no memory.
+  BlockEncoder(std::uint32_t rank, std::uint16_t thread, const EncoderOptions& options);
+
+  /// Adds the next event of this thread; its enter is not before the last one's exit (else it is moved there).
+  /// False if the block is full: finish() it and add the event again, which then fits.
+  bool add(const CallEvent& event) noexcept;
+
+  /// Events dropped before the next one.
+  void note_dropped(std::uint32_t events) noexcept { dropped_ += events; }
+
+  std::uint32_t events() const noexcept { return head_.events; }
+  std::uint64_t first_ns() const noexcept { return head_.first_ns; }
+
+  /// Ends the block and starts the next. The bytes are valid until the next add(). Empty if there are no events.
+  std::span<const std::byte> finish() noexcept;
+
+  /// The head of the last finished block.
+  const BlockHead& finished() const noexcept { return finished_; }
+
+ private:
+  void begin(unsigned context_bits) noexcept;
+  void write(const CallEvent& event) noexcept;
+  void write_first(const CallEvent& event) noexcept;
+  bool has_room(const CallEvent& event) const noexcept;
+  std::uint32_t find_template(const Template& t, std::uint32_t expected) noexcept;
+  std::uint32_t find_numbers(std::span<const std::uint64_t> list) noexcept;
+  std::uint32_t find_numbers(std::span<const std::uint32_t> list) noexcept;
+  template <class T>
+  std::uint32_t find_list(std::span<const T> list) noexcept;
+  void define(const Template& t) noexcept;
+  void write_values(const Values& expected, const Values& actual, std::uint32_t miss) noexcept;
+  void write_miss(std::uint32_t miss) noexcept;
+  std::uint64_t write_time(std::uint64_t duration, TimeState& state, bool follow) noexcept;
+  void write_times(const CallEvent& event, Expectation& e) noexcept;
+
+  struct List {
+    std::uint32_t begin, count;
+  };
+  struct Slot {
+    std::uint32_t epoch = 0, value = 0;
+  };
+  EncoderOptions options_;
+  BlockModel model_{true};
+  BlockHead head_{}, finished_{};
+  std::uint32_t epoch_ = 0;      ///< of the hash tables below
+  std::uint64_t clock_ = 0;      ///< exit of the last event, as the decoder will have it
+  std::int64_t drift_ = 0;       ///< how far the decoder's clock is behind
+  std::uint64_t next_event_ = 0;
+  std::uint32_t dropped_ = 0;
+  std::uint32_t run_ = 0;        ///< events in a row that were as expected
+  bool waits_ = false;
+  Template last_defined_{};
+  std::uint32_t lists_ = 0, words_ = 0;
+  std::unique_ptr<std::byte[]> memory_;
+  ByteWriter control_, literals_, definitions_;
+  BitWriter bits_;
+  std::span<std::byte> structure_, block_;
+  std::unique_ptr<Slot[]> template_slots_, list_slots_;
+  std::unique_ptr<List[]> list_table_;
+  std::unique_ptr<std::uint64_t[]> list_words_;
+  std::unique_ptr<LzTable> lz_;
+};
+
+}  // namespace fallow::trace

@@ -1,0 +1,246 @@
+// Encoder and decoder of blocks against each other, and what they cost.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <vector>
+
+#include "trace/block_decoder.hpp"
+#include "trace/block_encoder.hpp"
+#include "trace/crc32c.hpp"
+#include "trace/synthetic.hpp"
+
+namespace fallow::trace {
+namespace {
+
+struct Stored {
+  CallEvent event;
+  std::vector<std::uint64_t> counts, recv_counts;
+  std::vector<std::uint32_t> requests, completed;
+  explicit Stored(const CallEvent& e)
+      : event(e),
+        counts(e.counts.begin(), e.counts.end()),
+        recv_counts(e.recv_counts.begin(), e.recv_counts.end()),
+        requests(e.requests.begin(), e.requests.end()),
+        completed(e.completed.begin(), e.completed.end()) {
+    event.counts = event.recv_counts = {};
+    event.requests = event.completed = {};
+  }
+};
+
+struct Packed {
+  std::vector<std::vector<std::byte>> blocks;
+  std::size_t bytes = 0;
+};
+
+class Packer {
+ public:
+  explicit Packer(EncoderOptions options) : encoder_(3, 1, options) {}
+  void operator()(const CallEvent& e) {
+    if (!encoder_.add(e)) {
+      flush();
+      ASSERT_TRUE(encoder_.add(e));
+    }
+  }
+  void flush() {
+    const auto b = encoder_.finish();
+    if (b.empty()) return;
+    out_.blocks.emplace_back(b.begin(), b.end());
+    out_.bytes += b.size() + 24;  // with the frame that a file puts around
+  }
+  Packed take() {
+    flush();
+    return std::move(out_);
+  }
+  BlockEncoder encoder_;
+  Packed out_;
+};
+
+std::vector<Stored> unpack(const Packed& p) {
+  std::vector<Stored> out;
+  BlockDecoder d;
+  CallEvent e;
+  for (const auto& b : p.blocks) {
+    d.begin(b);
+    while (d.next(e)) out.emplace_back(e);
+  }
+  return out;
+}
+
+void expect_same(const Stored& a, const Stored& b, bool times = true) {
+  const CallEvent &x = a.event, &y = b.event;
+  EXPECT_EQ(x.op, y.op);
+  EXPECT_EQ(x.flags, y.flags);
+  EXPECT_EQ(x.comm, y.comm);
+  EXPECT_EQ(x.site, y.site);
+  EXPECT_EQ(x.peer, y.peer);
+  EXPECT_EQ(x.recv_peer, y.recv_peer);
+  EXPECT_EQ(x.root, y.root);
+  EXPECT_EQ(x.tag, y.tag);
+  EXPECT_EQ(x.recv_tag, y.recv_tag);
+  EXPECT_EQ(x.bytes, y.bytes);
+  EXPECT_EQ(x.recv_bytes, y.recv_bytes);
+  EXPECT_EQ(a.counts, b.counts);
+  EXPECT_EQ(a.recv_counts, b.recv_counts);
+  EXPECT_EQ(a.requests, b.requests);
+  EXPECT_EQ(a.completed, b.completed);
+  if (!times) return;
+  EXPECT_EQ(x.enter_ns, y.enter_ns);
+  EXPECT_EQ(x.exit_ns, y.exit_ns);
+  EXPECT_EQ(x.wait_ns, y.wait_ns);
+  EXPECT_EQ(x.compute_ns, y.compute_ns);
+}
+
+std::vector<Stored> random_events(std::uint32_t seed, std::size_t n) {
+  std::mt19937_64 r(seed);
+  const auto below = [&r](std::uint64_t k) { return r() % k; };
+  std::vector<Stored> out;
+  std::uint64_t now = 5, last = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    CallEvent e;
+    e.op = static_cast<Op>(below(kOps));
+    e.flags = static_cast<std::uint16_t>(below(4) == 0 ? r() : 0);
+    e.comm = static_cast<std::uint32_t>(below(8) == 0 ? r() : below(4));
+    e.site = static_cast<std::uint32_t>(below(5));
+    e.peer = static_cast<std::int32_t>(below(16) == 0 ? r() : below(4));
+    e.recv_peer = below(3) == 0 ? -3 : kNoPeer;
+    e.tag = static_cast<std::int32_t>(below(3) == 0 ? r() : 1);
+    e.bytes = below(3) == 0 ? r() : 8;
+    e.recv_bytes = below(9) == 0 ? r() : 0;
+    now += below(20) == 0 ? r() >> (20 + below(40)) : below(300);
+    e.enter_ns = now;
+    now += below(20) == 0 ? r() >> (20 + below(40)) : below(300);
+    e.exit_ns = now;
+    e.wait_ns = below(3) == 0 ? below(e.exit_ns - e.enter_ns + 1) : 0;
+    e.compute_ns = e.enter_ns - (last == 0 ? e.enter_ns : last);
+    if ((e.flags & kEventCpuTime) != 0) e.compute_ns = r() >> 10;
+    last = e.exit_ns;
+    Stored s(e);
+    for (std::uint64_t k = below(4) == 0 ? below(9) : 0; k > 0; --k) s.counts.push_back(r() >> below(64));
+    for (std::uint64_t k = below(9) == 0 ? below(9) : 0; k > 0; --k) s.recv_counts.push_back(below(10));
+    for (std::uint64_t k = below(3); k > 0; --k) s.requests.push_back(static_cast<std::uint32_t>(below(6)));
+    for (std::uint64_t k = below(3); k > 0; --k) s.completed.push_back(static_cast<std::uint32_t>(below(6)));
+    out.push_back(std::move(s));
+  }
+  return out;
+}
+
+Packed pack(const std::vector<Stored>& events, EncoderOptions options) {
+  Packer p(options);
+  for (const Stored& s : events) {
+    CallEvent e = s.event;
+    e.counts = s.counts, e.recv_counts = s.recv_counts;
+    e.requests = s.requests, e.completed = s.completed;
+    p(e);
+  }
+  return p.take();
+}
+
+TEST(Block, RandomEventsComeBackExactly) {
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    const auto events = random_events(seed, 3000);
+    const auto back = unpack(pack(events, {.exact_times = true}));
+    ASSERT_EQ(back.size(), events.size());
+    for (std::size_t i = 0; i < events.size() && !::testing::Test::HasFailure(); ++i) {
+      SCOPED_TRACE(i);
+      expect_same(events[i], back[i]);
+    }
+  }
+}
+
+TEST(Block, RoundedTimesStayWithinTheirPrecision) {
+  const auto events = random_events(7, 3000);
+  const auto back = unpack(pack(events, {.time_bits = 11, .exact_times = false}));
+  ASSERT_EQ(back.size(), events.size());
+  std::uint64_t longest = 0;
+  std::uint64_t last = events[0].event.enter_ns;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const CallEvent &a = events[i].event, &b = back[i].event;
+    expect_same(events[i], back[i], false);
+    longest = std::max({longest, a.exit_ns - a.enter_ns, a.enter_ns - last});
+    last = a.exit_ns;
+    const double duration = static_cast<double>(a.exit_ns - a.enter_ns), got = static_cast<double>(b.exit_ns - b.enter_ns);
+    EXPECT_NEAR(got, duration, duration / 1000.0 + 1) << i;
+    EXPECT_LE(std::abs(static_cast<double>(a.exit_ns) - static_cast<double>(b.exit_ns)), static_cast<double>(longest) / 500.0 + 1) << i;
+  }
+}
+
+TEST(Block, ListsTooLongForABlockAreLostAndSaidToBe) {
+  const std::vector<std::uint64_t> counts(100, 5);
+  CallEvent e;
+  e.op = Op::alltoallv;
+  e.bytes = 500;
+  e.counts = counts;
+  Packer p({.list_words = 64});
+  p(e);
+  const auto back = unpack(p.take());
+  ASSERT_EQ(back.size(), 1u);
+  EXPECT_TRUE(back[0].counts.empty());
+  EXPECT_EQ(back[0].event.flags, kEventCountsLost);
+  EXPECT_EQ(back[0].event.bytes, 500u);
+}
+
+double measure(const char* name, EncoderOptions options, double jitter, const std::function<void(synthetic::Program<std::function<void(const CallEvent&)>>&)>& step) {
+  std::vector<Stored> events;
+  synthetic::Program<std::function<void(const CallEvent&)>> program([&](const CallEvent& e) { events.emplace_back(e); }, 42, jitter);
+  while (program.events() < 200'000) step(program);
+  Packer p(options);
+  const auto start = std::chrono::steady_clock::now();
+  for (const Stored& s : events) {
+    CallEvent e = s.event;
+    e.requests = s.requests, e.completed = s.completed;
+    p(e);
+  }
+  const Packed packed = p.take();
+  const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
+  const auto n = static_cast<double>(events.size());
+  const auto begin = std::chrono::steady_clock::now();
+  const auto back = unpack(packed);
+  const std::chrono::duration<double, std::nano> decode = std::chrono::steady_clock::now() - begin;
+  EXPECT_EQ(back.size(), events.size());
+  std::printf("  %-12s jitter %4.0f %%, %s: %5.2f bytes, encode %4.0f ns, decode %4.0f ns per event\n", name, jitter * 100,
+              options.exact_times ? "exact  " : "rounded", static_cast<double>(packed.bytes) / n, took.count() / n, decode.count() / n);
+  return static_cast<double>(packed.bytes) / n;
+}
+
+TEST(Block, RepeatingProgramsTakeFewBytes) {
+  for (const bool exact : {false, true}) {
+    const EncoderOptions o{.exact_times = exact};
+    for (const double jitter : {0.02, 0.1, 0.5}) {
+      const double stencil = measure("stencil", o, jitter, [](auto& p) { p.stencil_step(); });
+      const double wavefront = measure("wavefront", o, jitter, [](auto& p) { p.wavefront(64); p.allreduce(40, 75); });
+      const double multigrid = measure("multigrid", o, jitter, [](auto& p) { p.multigrid_cycle(6); });
+      const double particles = measure("particles", o, jitter, [](auto& p) { p.particles_step(); });
+      EXPECT_LE(stencil, 4.0);
+      EXPECT_LE(wavefront, 4.0);
+      EXPECT_LE(multigrid, 4.0);
+      EXPECT_LE(particles, 9.5);  // random sizes both ways in every call
+    }
+  }
+}
+
+TEST(Crc32c, KnownValues) {
+  const char* text = "123456789";
+  EXPECT_EQ(crc32c(std::as_bytes(std::span(text, 9))), 0xe3069283u);
+  EXPECT_EQ(crc32c(std::as_bytes(std::span(text + 4, 5)), crc32c(std::as_bytes(std::span(text, 4)))), 0xe3069283u);
+}
+
+TEST(Lz, PacksAndUnpacksAnything) {
+  std::mt19937 random(1);
+  auto table = std::make_unique<LzTable>();
+  for (int i = 0; i < 2000; ++i) {
+    std::vector<std::byte> in(random() % 5000);
+    const auto kinds = static_cast<unsigned>(1 + random() % 40);
+    for (std::size_t k = 0; k < in.size(); ++k) in[k] = k > 50 && random() % 30 != 0 ? in[k - 50] : static_cast<std::byte>(random() % kinds);
+    std::vector<std::byte> out(in.size()), back(in.size());
+    const std::size_t n = lz_pack(in, out, *table);
+    if (n == 0) continue;
+    ASSERT_TRUE(lz_unpack(std::span(out).first(n), back));
+    ASSERT_EQ(in, back);
+  }
+}
+
+}  // namespace
+}  // namespace fallow::trace
