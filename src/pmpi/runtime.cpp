@@ -79,6 +79,7 @@ void fill_header(Runtime& rt, const LaunchInfo& launch) noexcept {
     info.kind = entry.kind;
     info.blocks = entry.blocks ? 1 : 0;
   }
+  h.state = static_cast<std::uint32_t>(trace::RankState::computing);
   h.family = FALLOW_FAMILY_NUMBER;
   h.mode = static_cast<std::uint32_t>(rt.options.mode);
   h.world_rank = rt.world_rank;

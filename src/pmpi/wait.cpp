@@ -47,6 +47,12 @@ std::int32_t wanted_rank(const Thread& t) noexcept {
   return peer < info->world.size() ? info->world[peer] : -1;
 }
 
+/// Tells the node, and whoever reads the file of a killed rank. Short states are told to the node only, see scope.hpp.
+void show(trace::RankState state, std::uint64_t tick) noexcept {
+  runtime().node.own().doing(state, tick);
+  runtime().writer.header().state = static_cast<std::uint32_t>(state);
+}
+
 void arm(Thread& t, std::uint64_t planned_end) noexcept {
   Runtime& rt = runtime();
   NodeSlot& own = rt.node.own();
@@ -86,10 +92,10 @@ void do_sleep(Thread& t) noexcept {
     disarm(t);
     return;
   }
-  own.doing(trace::RankState::asleep, before);
+  show(trace::RankState::asleep, before);
   sleep_until(own, before, w.planned_end);
   const std::uint64_t after = rt.clock.now();
-  own.doing(trace::RankState::waiting, after);
+  show(trace::RankState::waiting, after);
   w.woken_by_peer = disarm(t);
   w.asleep += after - before;
   w.last_sleep = after - before;
@@ -153,7 +159,7 @@ bool moved_data(WaitState& w, std::uint64_t now) noexcept {
 
 void first_look(Thread& t, std::uint64_t now) noexcept {
   t.polled = true;
-  runtime().node.own().doing(trace::RankState::waiting, now);
+  show(trace::RankState::waiting, now);
   add_to_totals(t);
   t.wait.last_poll = now;
   if (runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0) wake_for_progress(t);
@@ -275,6 +281,7 @@ void settle_wait(Thread& t, std::uint64_t exit, trace::Event& event) noexcept {
 void abandon_wait(Thread& t) noexcept {
   if (t.wait.phase == WaitPhase::armed) disarm(t);
   if (Runtime& rt = runtime(); rt.sleeper.load(std::memory_order_relaxed) == &t) rt.sleeper.store(nullptr, std::memory_order_release);
+  runtime().writer.header().state = static_cast<std::uint32_t>(trace::RankState::computing);
   t.polled = false;
   t.wait = WaitState{};
 }

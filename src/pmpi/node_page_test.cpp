@@ -1,0 +1,105 @@
+#include "pmpi/node_page.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+
+namespace fallow::pmpi {
+namespace {
+
+std::string unique_run() { return "test-" + std::to_string(getpid()) + "-" + std::to_string(rand()); }
+
+bool segment_exists(const std::string& run) {
+  const std::string name = "/fallow-" + run + "-" + job_key();
+  const int fd = shm_open(name.c_str(), O_RDWR, 0);
+  if (fd >= 0) close(fd);
+  return fd >= 0;
+}
+
+TEST(NodePage, NameIsGivenBackWhenTheLastRankHasCome) {
+  const std::string run = unique_run();
+  Node first, second;
+  ASSERT_EQ(first.attach(run, 0, 2), Status::ok);
+  EXPECT_TRUE(segment_exists(run));
+  ASSERT_EQ(second.attach(run, 1, 2), Status::ok);
+  EXPECT_FALSE(segment_exists(run));
+  EXPECT_EQ(first.attached(), 2u);
+  EXPECT_EQ(first.slot_of(1)->world_rank.load(), 1);
+  EXPECT_EQ(second.slot_of(0)->world_rank.load(), 0);
+  EXPECT_EQ(first.slot_of(7), nullptr);
+}
+
+TEST(NodePage, DetachingGivesTheNameBackWhenTheNumberOfRanksIsUnknown) {
+  const std::string run = unique_run();
+  {
+    Node alone;
+    ASSERT_EQ(alone.attach(run, 0, 0), Status::ok);
+    EXPECT_TRUE(segment_exists(run));
+  }
+  EXPECT_FALSE(segment_exists(run));
+}
+
+/// A rank that sleeps until it is woken. Exit status 0: by the waker's stamp.
+int sleep_as_rank_1(const std::string& run) {
+  Node node;
+  if (node.attach(run, 1, 2) != Status::ok) return 1;
+  node.own().sleep_word.store(static_cast<std::uint32_t>(SleepWord::asleep));
+  node.page().sleepers.fetch_add(1);
+  const timespec patience{20, 0};
+  while (node.own().sleep_word.load() == static_cast<std::uint32_t>(SleepWord::asleep)) {
+    if (syscall(SYS_futex, &node.own().sleep_word, FUTEX_WAIT, 1, &patience, nullptr, 0) != 0 && errno == ETIMEDOUT) return 2;
+  }
+  return node.own().wake_tick.load() == 4711 ? 0 : 3;
+}
+
+int wake_as_rank_0(const std::string& run) {
+  Node node;
+  if (node.attach(run, 0, 2) != Status::ok) return 1;
+  for (int i = 0; i < 100000 && node.page().sleepers.load() == 0; ++i) usleep(100);
+  NodeSlot* const slot = node.slot_of(1);
+  if (slot == nullptr || !node.wake(*slot, 4711)) return 2;
+  return node.wake(*slot, 1) ? 3 : 0;  // it is awake now: no second system call
+}
+
+TEST(NodePage, WakesASleeperInAnotherProcess) {
+  const std::string run = unique_run();
+  const auto start = [&](int (*body)(const std::string&)) {
+    const pid_t pid = fork();
+    if (pid == 0) _exit(body(run));
+    return pid;
+  };
+  for (const pid_t child : {start(sleep_as_rank_1), start(wake_as_rank_0)}) {  // siblings, as ranks are
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+  }
+}
+
+TEST(NodePage, AMessageIsSaidOncePerNode) {
+  const std::string run = unique_run();
+  Node first, second;
+  ASSERT_EQ(first.attach(run, 0, 2), Status::ok);
+  ASSERT_EQ(second.attach(run, 1, 2), Status::ok);
+  EXPECT_TRUE(first.first_to_say(3));
+  EXPECT_FALSE(second.first_to_say(3));
+  EXPECT_TRUE(second.first_to_say(4));
+}
+
+TEST(NodePage, RunNameThatCannotBeSharedMemoryFallsBackToAPrivatePage) {
+  Node node;
+  EXPECT_EQ(node.attach(std::string(300, 'x'), 5, 1), Status::failed);
+  EXPECT_FALSE(node.shared());
+  EXPECT_EQ(node.attached(), 1u);
+  EXPECT_EQ(node.own().world_rank.load(), 5);
+  EXPECT_EQ(node.slot_of(5), nullptr);  // nobody to wake
+}
+
+}  // namespace
+}  // namespace fallow::pmpi

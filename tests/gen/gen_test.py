@@ -1,0 +1,112 @@
+"""The wrapper generator: what it reads, that it gives the same bytes out twice, and that the table covers MPI."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+GEN = ROOT / "gen"
+sys.path.insert(0, str(GEN))
+
+from calls import load_table  # noqa: E402
+from emit_preload import emit_preload, fortran_names  # noqa: E402
+from emit_wrappers import emit_coverage, emit_wrappers  # noqa: E402
+from prototypes import parse_prototypes  # noqa: E402
+
+HEADER = """
+int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+  __attribute__((pointer_with_type_tag(MPI,1,3)));
+int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status);
+int MPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[],
+  void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm);
+int MPI_Bcast(void *, int, MPI_Datatype, int, MPI_Comm);
+int MPI_Comm_rank(MPI_Comm comm, int *rank);
+int MPI_Comm_free(MPI_Comm *comm);
+int MPI_Op_create(MPI_User_function *fn, int commute, MPI_Op *op);
+int MPI_Comm_create_keyval(int (*copy)(MPI_Comm), int *keyval);
+int MPI_Pcontrol(const int level, ...);
+double MPI_Wtime(void);
+"""
+
+
+def test_prototypes_are_read_with_names_and_arrays() -> None:
+    found = parse_prototypes(HEADER)
+    assert found["MPI_Alltoallw"].forward().split(", ")[1] == "sendcounts"
+    assert found["MPI_Bcast"].declare().endswith("MPI_Comm arg4")
+    assert found["MPI_Wtime"].parameters == ()
+    assert "MPI_Pcontrol" not in found, "variadic functions cannot be forwarded"
+
+
+def test_every_call_of_the_table_is_one_that_mpi_has() -> None:
+    table = load_table(GEN / "calls.toml")
+    listed = [ROOT / "build" / "python" / "src" / "pmpi" / f / f"coverage-{f}.json" for f in ("openmpi", "mpich", "mpiabi")]
+    present = {row["name"] for path in listed if path.exists() for row in json.loads(path.read_text())}
+    assert present, "make build comes first"
+    unknown = [base for base in table if f"MPI_{base}" not in present]
+    assert not unknown
+
+
+@pytest.mark.parametrize("family", ["openmpi", "mpich", "mpiabi"])
+def test_nothing_that_communicates_is_left_out(family: str) -> None:
+    path = ROOT / "build" / "python" / "src" / "pmpi" / family / f"coverage-{family}.json"
+    assert path.exists(), "make build comes first"
+    rows = json.loads(path.read_text())
+    local = [r["name"] for r in rows if r["treatment"] == "not wrapped"]
+    words = ("send", "recv", "bcast", "reduce", "gather", "scatter", "alltoall", "barrier", "scan", "wait", "probe", "_put", "accumulate", "fence", "flush", "spawn", "_lock")
+    suspicious = [n for n in local if any(w in n.lower() for w in words) and not n.startswith(("MPI_Reduce_local", "MPI_Attr_put")) and not n.startswith("MPIX_")]
+    assert suspicious == []
+    assert all(r["why"] for r in rows if not r["blocks"]), "what does not sleep says why"
+
+
+def test_in_place_and_missing_roots_are_not_looked_into() -> None:
+    header = """int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+      MPI_Datatype recvtype, int root, MPI_Comm comm);"""
+    table = load_table(GEN / "calls.toml")
+    text = emit_wrappers(table, parse_prototypes(header), "mpi.h")["wrappers.cpp"]
+    assert "is_rank(root) ?" in text
+    assert "sendbuf == MPI_IN_PLACE ? 0" in text
+
+
+def test_output_is_the_same_twice() -> None:
+    table, found = load_table(GEN / "calls.toml"), parse_prototypes(HEADER)
+    assert emit_wrappers(table, found, "mpi.h") == emit_wrappers(load_table(GEN / "calls.toml"), parse_prototypes(HEADER), "mpi.h")
+    assert emit_preload(table, set(found)) == emit_preload(table, set(found))
+    assert emit_coverage(table, found) == emit_coverage(table, found)
+
+
+def test_every_symbol_has_one_slot() -> None:
+    table = load_table(GEN / "calls.toml")
+    out = emit_preload(table, {"MPI_Send", "MPI_Recv"})
+    names = [line.strip().strip('",') for line in out["symbols.h"].splitlines() if line.startswith('    "')]
+    assert names[:4] == ["MPI_Recv", "PMPI_Recv", "MPI_Send", "PMPI_Send"]
+    assert len(names) == len(set(names))
+    assert set(fortran_names("MPI_Send")) <= set(names)
+    assert out["symbols.inc"].count(".quad") == 2 * len(names)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[[group]]\nkind = "dance"\nwhy = "x"\nnames = ["Send"]\n', "dance"),
+        ('[[group]]\nkind = "send"\nnames = ["Send"]\n', "needs a 'why'"),
+        ('[[group]]\nkind = "send"\nblocks = true\nnames = ["Send", "Send"]\n', "stands there twice"),
+    ],
+)
+def test_mistakes_in_the_table_are_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "calls.toml"
+    path.write_text(text + "\n[[derive]]\nof = \"none\"\nkind = \"start\"\nblocks = false\nwakes = \"none\"\nwhy = \"x\"\n")
+    with pytest.raises(SystemExit, match=message):
+        load_table(path)
+
+
+def test_a_header_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mpi.h").write_text("int hello(void);\n")
+    command = [sys.executable, str(GEN / "generate.py"), "wrappers", "--family", "mpich", "--include", str(tmp_path), "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "is this an MPI header" in done.stderr
