@@ -1,0 +1,158 @@
+// Carries every algorithm out for many sizes with what each rank knows instead of data: that all messages find their
+// counterpart, of the same size and in order, and that in the end every rank knows what the operation promises.
+#include "coll/schedule.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace fallow::coll {
+namespace {
+
+struct Message {
+  std::uint64_t bytes;
+  std::set<std::uint32_t> known;
+};
+
+struct Outcome {
+  bool finished = true;
+  std::string problem;
+  std::vector<std::set<std::uint32_t>> known;
+  std::vector<std::uint64_t> sent;
+};
+
+/// Runs all ranks round robin: receives of a step wait until their message is there, sends never do.
+Outcome carry_out(Algorithm algorithm, std::uint32_t size, std::uint32_t root, std::uint64_t bytes) {
+  Outcome out;
+  out.known.resize(size);
+  out.sent.resize(size);
+  struct Rank {
+    std::uint32_t step = 0, steps = 0;
+    bool sent = false;
+    std::vector<Step> open;  // receives not yet there
+  };
+  std::vector<Rank> ranks(size);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<Message>> wires;
+  const auto shape_of = [&](std::uint32_t r) { return Shape{r, size, root, bytes, 1000}; };
+  for (std::uint32_t r = 0; r < size; ++r) {
+    out.known[r].insert(r);
+    ranks[r].steps = step_count(algorithm, shape_of(r));
+  }
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::uint32_t r = 0; r < size; ++r) {
+      Rank& rank = ranks[r];
+      while (rank.step < rank.steps || !rank.open.empty()) {
+        if (rank.step < rank.steps && !rank.sent) {
+          const Step step = step_at(algorithm, shape_of(r), rank.step);
+          rank.sent = moved = true;
+          if (step.to != kNobody) {
+            EXPECT_LT(step.to, size);
+            EXPECT_NE(step.to, r);
+            wires[{r, step.to}].push_back({step.send_bytes, out.known[r]});
+            out.sent[r] += step.send_bytes;
+          }
+          if (step.from != kNobody) rank.open.push_back(step);
+          if (!step.wait) ++rank.step, rank.sent = false;
+          continue;
+        }
+        bool all = true;
+        for (std::size_t i = 0; i < rank.open.size();) {
+          auto& wire = wires[{rank.open[i].from, r}];
+          if (wire.empty()) {
+            all = false;
+            ++i;
+            continue;
+          }
+          if (wire.front().bytes != rank.open[i].recv_bytes) out.problem = "sizes differ at rank " + std::to_string(r);
+          out.known[r].insert(wire.front().known.begin(), wire.front().known.end());
+          wire.pop_front();
+          rank.open.erase(rank.open.begin() + static_cast<std::ptrdiff_t>(i));
+          moved = true;
+        }
+        if (!all) break;
+        if (rank.step < rank.steps) ++rank.step;
+        rank.sent = false;
+      }
+    }
+  }
+  for (const Rank& rank : ranks) out.finished = out.finished && rank.step == rank.steps && rank.open.empty();
+  for (const auto& [ends, wire] : wires) {
+    if (!wire.empty()) out.problem = "messages nobody received";
+  }
+  return out;
+}
+
+bool everybody_learns_all(Operation o) {
+  return o == Operation::barrier || o == Operation::allreduce || o == Operation::allgather || o == Operation::alltoall ||
+         o == Operation::reduce_scatter;
+}
+
+class EveryAlgorithm : public ::testing::TestWithParam<int> {};
+
+TEST_P(EveryAlgorithm, DeliversWhatItPromises) {
+  const auto algorithm = static_cast<Algorithm>(GetParam());
+  const Operation operation = operation_of(algorithm);
+  for (std::uint32_t size = 1; size <= 33; ++size) {
+    for (const std::uint32_t root : {0u, size / 3, size - 1}) {
+      for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{7}, std::uint64_t{4096}}) {
+        const Outcome out = carry_out(algorithm, size, root, bytes);
+        ASSERT_TRUE(out.finished) << name_of(operation) << " " << name_of(algorithm) << " " << size << " root " << root;
+        ASSERT_EQ(out.problem, "") << name_of(operation) << " " << name_of(algorithm) << " " << size << " root " << root;
+        for (std::uint32_t r = 0; r < size; ++r) {
+          if (everybody_learns_all(operation)) {
+            ASSERT_EQ(out.known[r].size(), size) << name_of(algorithm) << " " << size;
+          }
+          if (operation == Operation::bcast || operation == Operation::scatter) {
+            ASSERT_TRUE(out.known[r].contains(root));
+          }
+          if (operation == Operation::scan) {
+            ASSERT_EQ(out.known[r].size(), r + 1);
+          }
+        }
+        if (operation == Operation::reduce || operation == Operation::gather) {
+          ASSERT_EQ(out.known[root].size(), size) << name_of(algorithm) << " " << size << " root " << root;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryAlgorithm, ::testing::Range(0, kAlgorithms));
+
+std::uint64_t total(Algorithm algorithm, std::uint32_t size, std::uint64_t bytes) {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t s : carry_out(algorithm, size, 0, bytes).sent) sum += s;
+  return sum;
+}
+
+TEST(Volume, IsThatOfThePublications) {
+  constexpr std::uint64_t n = 4096;
+  EXPECT_EQ(total(Algorithm::bcast_binomial, 16, n), 15 * n);
+  EXPECT_EQ(total(Algorithm::allreduce_recursive_doubling, 16, n), 16 * 4 * n);
+  EXPECT_EQ(total(Algorithm::allreduce_ring, 16, n), 2 * 15 * n);
+  EXPECT_EQ(total(Algorithm::allreduce_rabenseifner, 16, n), 2 * 15 * n);
+  EXPECT_EQ(total(Algorithm::allgather_ring, 16, n), 16 * 15 * n);
+  EXPECT_EQ(total(Algorithm::allgather_bruck, 13, n), 13 * 12 * n);
+  EXPECT_EQ(total(Algorithm::allgather_recursive_doubling, 16, n), 16 * 15 * n);
+  EXPECT_EQ(total(Algorithm::allgather_neighbor_exchange, 16, n), 16 * 15 * n);
+  EXPECT_EQ(total(Algorithm::alltoall_pairwise, 16, n), 16 * 15 * n);
+  EXPECT_EQ(total(Algorithm::alltoall_bruck, 16, n), 16 * 4 * 8 * n);
+  EXPECT_EQ(total(Algorithm::gather_binomial, 16, n), (8 * 1 + 4 * 2 + 2 * 4 + 8) * n);
+  EXPECT_EQ(total(Algorithm::scatter_linear, 16, n), 15 * n);
+  EXPECT_EQ(total(Algorithm::reduce_scatter_ring, 16, n), 15 * n);
+}
+
+TEST(Steps, AreAsFewAsTheRoundsSay) {
+  EXPECT_EQ(step_count(Algorithm::barrier_dissemination, {0, 1000, 0, 0}), 10u);
+  EXPECT_EQ(step_count(Algorithm::allgather_bruck, {5, 1000, 0, 8}), 10u);
+  EXPECT_EQ(step_count(Algorithm::bcast_binomial, {0, 1, 0, 8}), 0u);
+  EXPECT_EQ(step_count(Algorithm::allreduce_ring, {0, 8, 0, 8}), 14u);
+}
+
+}  // namespace
+}  // namespace fallow::coll
