@@ -154,7 +154,8 @@ void BlockDecoder::read_times(CallEvent& e, Expectation& x) {
   const std::uint64_t duration = read_time(x.duration);
   e.enter_ns = clock_ + gap;
   e.exit_ns = e.enter_ns + duration;
-  if (e.exit_ns > head_.last_ns) refuse("it ends after its block");
+  if (decoded_ == 0 && e.enter_ns != head_.first_ns) refuse("it does not begin where its block says");
+  if (e.exit_ns > head_.last_ns || (decoded_ + 1 == head_.events && e.exit_ns != head_.last_ns)) refuse("it does not end where its block says");
   e.wait_ns = (head_.flags & kBlockWaits) != 0 ? read_time(x.wait) : 0;
   if ((head_.flags & kBlockExactTimes) == 0) e.wait_ns = std::min(e.wait_ns, duration);
   e.compute_ns = (e.flags & kEventCpuTime) != 0 ? read_time(x.compute) : gap;

@@ -1,0 +1,218 @@
+#include "trace/file_reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace fallow::trace {
+
+TraceReader::TraceReader(const std::vector<std::string>& paths) {
+  for (const std::string& p : paths) files_.push_back(std::make_unique<ChunkFile>(p));
+  open_all();
+}
+
+TraceReader::TraceReader(std::vector<std::unique_ptr<ChunkFile>> files) : files_(std::move(files)) { open_all(); }
+
+void TraceReader::open_all() {
+  if (files_.empty()) throw TraceFileError("(no file)", 0, "a trace needs at least one file");
+  const FileHead& first = files_[0]->head();
+  info_.start_wall_ns = first.start_wall_ns;
+  info_.clock = first.clock == static_cast<std::uint32_t>(ComputeClock::cpu) ? ComputeClock::cpu : ComputeClock::wall;
+  for (const auto& f : files_) {
+    if (f->head().world_size != first.world_size) {
+      f->refuse(offsetof(FileHead, world_size), "a run of " + std::to_string(f->head().world_size) + " ranks; " + files_[0]->name() + " has " + std::to_string(first.world_size));
+    }
+    info_.start_wall_ns = std::min(info_.start_wall_ns, f->head().start_wall_ns);
+  }
+  info_.ranks.resize(first.world_size);
+  info_.comms = CommGroups(first.world_size);
+  blocks_.resize(first.world_size);
+  cursors_.resize(first.world_size);
+  last_.resize(first.world_size);
+  shift_.resize(first.world_size);
+  owner_.assign(first.world_size, -1);
+  for (RankInfo& r : info_.ranks) r.complete = false;
+  definition_chunks_.resize(files_.size());
+  definitions_ = std::make_unique<Definitions>(info_);
+  for (std::uint32_t i = 0; i < files_.size(); ++i) read_file(i);
+  finish();
+}
+
+void TraceReader::read_file(std::uint32_t file) {
+  const ChunkFile& f = *files_[file];
+  if (const auto index = f.index()) {
+    take_index(file, *index);
+    return;
+  }
+  try {
+    scan(file, sizeof(FileHead), f.size());
+  } catch (const TraceFileError& e) {
+    // A killed rank leaves half a chunk at the end: what is before it counts.
+    if (owner_.empty() || std::find(owner_.begin(), owner_.end(), static_cast<std::int64_t>(file)) == owner_.end()) throw;
+    problems_.push_back(std::string(e.what()) + "; the rest of the file is left out");
+  }
+}
+
+void TraceReader::scan(std::uint32_t file, std::uint64_t from, std::uint64_t to) {
+  for (std::uint64_t at = from; at < to;) {
+    const auto chunk = files_[file]->chunk_at(at);
+    if (!chunk) return;
+    take_chunk(file, *chunk);
+    at = chunk->end();
+  }
+}
+
+void TraceReader::take_index(std::uint32_t file, const std::vector<IndexEntry>& index) {
+  const ChunkFile& f = *files_[file];
+  std::uint64_t begin = f.index_offset(), end = sizeof(FileHead);
+  for (const IndexEntry& e : index) {
+    begin = std::min(begin, e.offset);
+    end = std::max(end, e.offset + sizeof(ChunkHead) + e.bytes);
+  }
+  scan(file, sizeof(FileHead), begin);
+  for (const IndexEntry& e : index) {
+    const auto chunk = e.offset < f.index_offset() ? f.chunk_at(e.offset) : std::nullopt;
+    if (!chunk || chunk->type != ChunkType::events || chunk->bytes != e.bytes) f.refuse(e.offset, "the index names a block that is not there");
+    take_chunk(file, *chunk);
+  }
+  if (!index.empty()) scan(file, end, f.index_offset());
+}
+
+void TraceReader::take_chunk(std::uint32_t file, const Chunk& chunk) {
+  const ChunkFile& f = *files_[file];
+  if (chunk.type == ChunkType::index) return;
+  try {
+    if (chunk.type == ChunkType::events) {
+      std::array<std::byte, sizeof(BlockHead)> bytes{};
+      f.peek(chunk, bytes);
+      take_block(file, chunk, read_block_head(bytes, chunk.bytes));
+    } else {
+      take_definition(file, chunk);
+    }
+  } catch (const BlockError& e) {
+    f.refuse(chunk.offset + sizeof(ChunkHead) + e.offset(), e.what());
+  } catch (const DefinitionError& e) {
+    f.refuse(chunk.offset + sizeof(ChunkHead), e.what());
+  }
+}
+
+void TraceReader::take_definition(std::uint32_t file, const Chunk& chunk) {
+  const auto payload = files_[file]->read(chunk);
+  definition_chunks_[file].push_back(chunk);
+  if (chunk.type == ChunkType::comm) return definitions_->comm(payload);
+  if (chunk.type == ChunkType::site) return definitions_->site(payload);
+  if (chunk.type == ChunkType::end) {
+    const auto end = definitions_->end(payload);
+    info_.ranks[end.rank].complete = true;
+    info_.ranks[end.rank].dropped += end.dropped;
+    return;
+  }
+  const auto text = definitions_->rank(payload);
+  if (owner_[text.rank] >= 0) {
+    throw DefinitionError("rank " + std::to_string(text.rank) + " stands in " + files_[static_cast<std::size_t>(owner_[text.rank])]->name() + " too");
+  }
+  owner_[text.rank] = file;
+  shift_[text.rank] = text.shift_ns + (files_[file]->head().start_wall_ns - info_.start_wall_ns);
+  info_.ranks[text.rank].host = text.host;
+  if (info_.program.empty()) info_.program = text.program;
+  if (info_.mpi_version.empty()) info_.mpi_version = text.mpi_version;
+}
+
+void TraceReader::take_block(std::uint32_t file, const Chunk& chunk, const BlockHead& h) {
+  if (h.rank >= blocks_.size() || owner_[h.rank] != file) throw BlockError(0, "a block of rank " + std::to_string(h.rank) + ", which this file does not define");
+  const std::uint64_t shift = shift_[h.rank];
+  blocks_[h.rank].push_back({file, chunk, h.rank, h.events, h.dropped, h.thread, h.first_event, h.first_ns + shift, h.last_ns + shift});
+}
+
+void TraceReader::finish() {
+  for (std::uint32_t r = 0; r < blocks_.size(); ++r) {
+    finish_rank(r);
+    open_cursors(r, 0);
+  }
+}
+
+void TraceReader::finish_rank(std::uint32_t rank) {
+  auto& blocks = blocks_[rank];
+  std::stable_sort(blocks.begin(), blocks.end(), [](const BlockPlace& a, const BlockPlace& b) {
+    return a.thread != b.thread ? a.thread < b.thread : a.first_event < b.first_event;
+  });
+  RankInfo& info = info_.ranks[rank];
+  info.first_ns = blocks.empty() ? 0 : ~std::uint64_t{0};
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const BlockPlace& b = blocks[i];
+    info.events += b.events;
+    info.dropped += b.dropped;
+    info.first_ns = std::min(info.first_ns, b.first_ns);
+    info.last_ns = std::max(info.last_ns, b.last_ns);
+    const bool follows = i > 0 && blocks[i - 1].thread == b.thread;
+    if (follows && (b.first_event != blocks[i - 1].first_event + blocks[i - 1].events || b.first_ns < blocks[i - 1].last_ns)) {
+      files_[b.file]->refuse(b.chunk.offset, "the blocks of rank " + std::to_string(rank) + " do not follow each other");
+    }
+  }
+}
+
+void TraceReader::seek(std::uint32_t rank, std::uint64_t ns) { open_cursors(rank, ns); }
+
+void TraceReader::open_cursors(std::uint32_t rank, std::uint64_t ns) {
+  auto& cursors = cursors_[rank];
+  const auto& blocks = blocks_[rank];
+  last_[rank] = nullptr;
+  if (cursors.empty()) {
+    for (std::uint32_t i = 0; i < blocks.size(); ++i) {
+      if (i == 0 || blocks[i].thread != blocks[i - 1].thread) cursors.push_back(std::make_unique<Cursor>());
+      cursors.back()->blocks.push_back(i);
+    }
+  }
+  for (const auto& c : cursors) {
+    const auto first = std::partition_point(c->blocks.begin(), c->blocks.end(), [&](std::uint32_t b) { return blocks[b].last_ns < ns; });
+    c->next_block = static_cast<std::size_t>(first - c->blocks.begin());
+    c->open = c->loaded = false;
+  }
+}
+
+bool TraceReader::advance(std::uint32_t rank, Cursor& c, CallEvent& event) {
+  const BlockPlace* place = c.open ? &blocks_[rank][c.blocks[c.next_block - 1]] : nullptr;
+  try {
+    while (!c.open || !c.decoder.next(event)) {
+      c.open = false;
+      if (c.next_block == c.blocks.size()) return false;
+      place = &blocks_[rank][c.blocks[c.next_block++]];
+      c.decoder.begin(files_[place->file]->read(place->chunk, c.decoder.take_buffer()));
+      c.open = true;
+    }
+  } catch (const BlockError& e) {
+    files_[place->file]->refuse(place->chunk.offset + sizeof(ChunkHead) + e.offset(), e.what());
+  }
+  event.enter_ns += shift_[rank];
+  event.exit_ns += shift_[rank];
+  event.comm = definitions_->comm_of(rank, event.comm);
+  event.site = definitions_->site_of(rank, event.site);
+  return true;
+}
+
+bool TraceReader::next(std::uint32_t rank, CallEvent& event) {
+  auto& cursors = cursors_[rank];
+  if (cursors.size() == 1) return advance(rank, *cursors[0], event);
+  // Several threads: look one event ahead in each and give out the earliest.
+  for (const auto& c : cursors) {
+    const bool spent = !c->loaded && (c.get() == last_[rank] || last_[rank] == nullptr);
+    if (spent) c->loaded = advance(rank, *c, c->event);
+  }
+  Cursor* first = nullptr;
+  for (const auto& c : cursors) {
+    if (c->loaded && (first == nullptr || c->event.enter_ns < first->event.enter_ns)) first = c.get();
+  }
+  if (first == nullptr) return false;
+  event = first->event;
+  first->loaded = false;
+  last_[rank] = first;
+  return true;
+}
+
+std::uint64_t TraceReader::stored_bytes() const noexcept {
+  std::uint64_t n = 0;
+  for (const auto& f : files_) n += f->size();
+  return n;
+}
+
+}  // namespace fallow::trace

@@ -1,0 +1,85 @@
+// Reads traces: one merged file, or the parts that ranks left, whole or cut short by a kill or a full disk.
+// Definitions are read when opening, blocks of events when they are asked for.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trace/block_decoder.hpp"
+#include "trace/chunk_file.hpp"
+#include "trace/definitions.hpp"
+#include "trace/event.hpp"
+
+namespace fallow::trace {
+
+/// A block of events: where it stands and what it holds, times on the trace's scale.
+struct BlockPlace {
+  std::uint32_t file = 0;
+  Chunk chunk;
+  std::uint32_t rank = 0, events = 0, dropped = 0;
+  std::uint16_t thread = 0;
+  std::uint64_t first_event = 0, first_ns = 0, last_ns = 0;
+};
+
+class TraceReader final : public EventSource {
+ public:
+  /// Opens one merged file, or any number of parts of one run. Throws TraceFileError.
+  explicit TraceReader(const std::vector<std::string>& paths);
+  explicit TraceReader(std::vector<std::unique_ptr<ChunkFile>> files);
+
+  const TraceInfo& info() const noexcept override { return info_; }
+  bool next(std::uint32_t rank, CallEvent& event) override;
+  void rewind(std::uint32_t rank) override { seek(rank, 0); }
+
+  /// Moves `rank` to its first block that has events at or after `ns`: what next() gives may begin before.
+  void seek(std::uint32_t rank, std::uint64_t ns);
+
+  /// What was left out: a part that ends inside a chunk, a damaged tail. One line each, with file and offset.
+  const std::vector<std::string>& problems() const noexcept { return problems_; }
+
+  // --- for merging and statistics
+  const std::vector<BlockPlace>& blocks(std::uint32_t rank) const noexcept { return blocks_[rank]; }
+  const std::vector<std::unique_ptr<ChunkFile>>& files() const noexcept { return files_; }
+  /// Chunks of definitions of one file, in order.
+  const std::vector<Chunk>& definition_chunks(std::size_t file) const noexcept { return definition_chunks_[file]; }
+  const Definitions& definitions() const noexcept { return *definitions_; }
+  std::uint64_t shift_ns(std::uint32_t rank) const noexcept { return shift_[rank]; }
+  std::uint64_t stored_bytes() const noexcept;  ///< of all files
+
+ private:
+  /// One thread of a rank.
+  struct Cursor {
+    std::vector<std::uint32_t> blocks;  ///< numbers in blocks_[rank], in order
+    std::size_t next_block = 0;
+    BlockDecoder decoder;
+    CallEvent event;                    ///< looked at but not yet given out, where a rank has several threads
+    bool open = false, loaded = false;
+  };
+  void open_all();
+  void read_file(std::uint32_t file);
+  void scan(std::uint32_t file, std::uint64_t from, std::uint64_t to);
+  void take_chunk(std::uint32_t file, const Chunk& chunk);
+  void take_definition(std::uint32_t file, const Chunk& chunk);
+  void take_block(std::uint32_t file, const Chunk& chunk, const BlockHead& head);
+  void take_index(std::uint32_t file, const std::vector<IndexEntry>& index);
+  void finish();
+  void finish_rank(std::uint32_t rank);
+  void open_cursors(std::uint32_t rank, std::uint64_t ns);
+  bool advance(std::uint32_t rank, Cursor& cursor, CallEvent& event);
+
+  std::vector<std::unique_ptr<ChunkFile>> files_;
+  std::vector<std::vector<Chunk>> definition_chunks_;
+  TraceInfo info_;
+  std::unique_ptr<Definitions> definitions_;
+  std::vector<std::vector<BlockPlace>> blocks_;
+  std::vector<std::uint64_t> shift_;
+  std::vector<std::int64_t> owner_;        ///< file that defined the rank; -1: none
+  std::vector<std::vector<std::unique_ptr<Cursor>>> cursors_;
+  std::vector<Cursor*> last_;              ///< cursor whose event was given out last
+  std::vector<std::string> problems_;
+};
+
+}  // namespace fallow::trace

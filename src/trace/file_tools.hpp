@@ -1,0 +1,24 @@
+// What is done with whole trace files: merge parts into one, and write any source, or a cut of it, as a file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trace/file_reader.hpp"
+#include "trace/file_writer.hpp"
+
+namespace fallow::trace {
+
+/// Puts the parts of a run into the one file `out`, without unpacking them. Throws TraceFileError; `out` is removed then.
+void merge_trace(const TraceReader& parts, const std::string& out);
+
+struct CutOptions {
+  std::uint64_t from_ns = 0, to_ns = ~std::uint64_t{0};  ///< calls that begin in [from, to)
+  std::vector<std::uint32_t> ranks;                      ///< empty: all. Others stay in the trace without events
+};
+
+/// Writes the events of `source` as one merged file; from_ns becomes its 0. Throws TraceFileError.
+void write_trace(EventSource& source, const std::string& out, const CutOptions& cut = {});
+
+}  // namespace fallow::trace

@@ -1,0 +1,142 @@
+#include "trace/recorder.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace fallow::trace {
+namespace {
+
+constexpr std::uint32_t kSiteSlots = 4096;            // half of them are used at most
+constexpr double kSlewNs = 1e9;                       // time in which a corrected clock catches up
+constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15;
+
+}  // namespace
+
+Recorder::Recorder(FileWriter& writer, std::uint32_t rank, std::uint16_t thread, const ClockScale& clock, SiteNamer namer,
+                   const RecorderOptions& options)
+    : writer_(writer),
+      namer_(namer),
+      rank_(rank),
+      max_age_ns_(options.max_age_ns),
+      encoder_(rank, thread, options.encoder),
+      clock_(clock),
+      last_ticks_(clock.ticks),
+      sites_(std::make_unique<Site[]>(kSiteSlots)),
+      ring_size_(std::bit_ceil(std::max(options.ring_records, 2u))),
+      side_size_(std::bit_ceil(std::max(options.side_words, 2u))) {
+  ring_ = std::make_unique<RawRecord[]>(ring_size_);
+  side_ = std::make_unique_for_overwrite<std::uint64_t[]>(side_size_);
+  counts_ = std::make_unique_for_overwrite<std::uint64_t[]>(side_size_);
+  requests_ = std::make_unique_for_overwrite<std::uint32_t[]>(side_size_ + 2);
+}
+
+std::uint64_t Recorder::to_ns(std::uint64_t ticks) const noexcept {
+  const auto since = static_cast<double>(static_cast<std::int64_t>(ticks - clock_.ticks));
+  const double ns = since * clock_.ns_per_tick;
+  return ns > 0 ? clock_.ns + static_cast<std::uint64_t>(ns) : clock_.ns;
+}
+
+void Recorder::calibrate(std::uint64_t ticks, std::uint64_t ns, double ns_per_tick) noexcept {
+  if (!lock()) return;
+  // From the last packed event on, so that no time goes backwards.
+  const ClockScale from{last_ticks_, to_ns(last_ticks_), ns_per_tick};
+  const double reached = static_cast<double>(from.ns) + static_cast<double>(static_cast<std::int64_t>(ticks - from.ticks)) * ns_per_tick;
+  const double behind = std::clamp((static_cast<double>(ns) - reached) / kSlewNs, -0.5, 0.5);
+  clock_ = from;
+  clock_.ns_per_tick = ns_per_tick * (1.0 + behind);
+  unlock();
+}
+
+std::uint32_t Recorder::site_of(std::uint64_t caller) noexcept {
+  if (caller == 0) return 0;
+  for (std::uint64_t h = (caller * kMix) >> 40;; ++h) {
+    Site& s = sites_[h % kSiteSlots];
+    if (s.caller == caller) return s.number;
+    if (s.caller != 0) continue;
+    if (sites_used_ >= kSiteSlots / 2) return 0;
+    std::uint64_t offset = caller;
+    const std::string_view module = namer_.name != nullptr ? namer_.name(namer_.context, caller, offset) : std::string_view();
+    s = {caller, writer_.define_site(rank_, module, offset, {})};
+    ++sites_used_;
+    return s.number;
+  }
+}
+
+void Recorder::pack(const RawRecord& r) noexcept {
+  std::uint64_t at = side_tail_.load(std::memory_order_relaxed);
+  const auto side = [&] { return side_[at++ & (side_size_ - 1)]; };
+  const std::uint32_t counts = r.counts + r.recv_counts;
+  for (std::uint32_t i = 0; i < counts; ++i) counts_[i] = side();
+  std::uint32_t n = 0;
+  if (r.requests != 0) requests_[n++] = r.first_request;
+  for (std::uint32_t i = 1; i < r.requests; ++i) requests_[n++] = static_cast<std::uint32_t>(side());
+  if (r.completed != 0) requests_[n++] = r.first_completed;
+  for (std::uint32_t i = 1; i < r.completed; ++i) requests_[n++] = static_cast<std::uint32_t>(side());
+  side_tail_.store(at, std::memory_order_release);
+
+  CallEvent e;
+  e.op = r.op, e.flags = r.flags, e.comm = r.comm;
+  e.site = site_of(r.caller);
+  e.peer = r.peer, e.tag = r.tag, e.recv_peer = r.recv_peer, e.recv_tag = r.recv_tag, e.root = r.root;
+  e.bytes = r.bytes, e.recv_bytes = r.recv_bytes;
+  e.enter_ns = to_ns(r.enter);
+  e.exit_ns = to_ns(r.exit);
+  e.compute_ns = r.cpu_ns;
+  e.wait_ns = static_cast<std::uint64_t>(static_cast<double>(r.wait) * clock_.ns_per_tick);
+  // A list that was cut short says less than none.
+  if ((r.flags & kEventCountsLost) == 0) {
+    e.counts = {counts_.get(), r.counts};
+    e.recv_counts = {counts_.get() + r.counts, r.recv_counts};
+  }
+  e.requests = {requests_.get(), r.requests};
+  e.completed = {requests_.get() + r.requests, r.completed};
+  if (const std::uint64_t lost = lost_.load(std::memory_order_relaxed); lost != lost_noted_) [[unlikely]] {
+    write_out();
+    encoder_.note_dropped(static_cast<std::uint32_t>(lost - lost_noted_));
+    lost_noted_ = lost;
+    e.flags = static_cast<std::uint16_t>(e.flags | kEventAfterLoss);
+  }
+  if (!encoder_.add(e)) {
+    write_out();
+    encoder_.add(e);
+  }
+  last_ticks_ = std::max(last_ticks_, r.exit);
+}
+
+void Recorder::write_out() noexcept { writer_.write_block(encoder_.finish()); }
+
+std::uint32_t Recorder::pump_locked(std::uint32_t most) noexcept {
+  const std::uint64_t tail = tail_.load(std::memory_order_relaxed), head = head_.load(std::memory_order_acquire);
+  const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(head - tail, most));
+  if (!writer_.ok()) {  // nowhere to put them: make room and forget
+    for (std::uint32_t i = 0; i < n; ++i) {
+      const RawRecord& r = ring_[(tail + i) & (ring_size_ - 1)];
+      const std::uint64_t words = std::uint64_t{r.counts} + r.recv_counts + (r.requests > 0 ? r.requests - 1 : 0) + (r.completed > 0 ? r.completed - 1 : 0);
+      side_tail_.fetch_add(words, std::memory_order_release);
+    }
+    tail_.store(tail + n, std::memory_order_release);
+    return n;
+  }
+  for (std::uint32_t i = 0; i < n; ++i) {
+    pack(ring_[(tail + i) & (ring_size_ - 1)]);
+    tail_.store(tail + i + 1, std::memory_order_release);
+  }
+  return n;
+}
+
+std::uint32_t Recorder::pump(std::uint32_t most, std::uint64_t now_ticks) noexcept {
+  if (!lock()) return 0;
+  const std::uint32_t n = pump_locked(most);
+  if (now_ticks != 0 && encoder_.events() != 0 && to_ns(now_ticks) > encoder_.first_ns() + max_age_ns_) write_out();
+  unlock();
+  return n;
+}
+
+void Recorder::flush() noexcept {
+  if (!lock()) return;
+  pump_locked(~0u);
+  write_out();
+  unlock();
+}
+
+}  // namespace fallow::trace

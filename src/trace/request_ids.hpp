@@ -1,0 +1,99 @@
+// Small numbers for requests: the lowest free one, so that a loop gives its requests the same numbers each time
+// around. Bounded memory, no allocation after set-up, one thread at a time.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "trace/event.hpp"
+
+namespace fallow::trace {
+
+class RequestIds {
+ public:
+  /// Room for `most` requests at a time.
+  explicit RequestIds(std::uint32_t most = 16384)
+      : mask_(std::bit_ceil(2 * std::uint64_t{most}) - 1), slots_(mask_ + 1), free_((most + 63) / 64, ~std::uint64_t{0}), most_(most) {}
+
+  /// A number for the request behind this handle (never 0); kNoRequest if there is no room. A handle that is known
+  /// still keeps its number.
+  std::uint32_t add(std::uint64_t handle, bool persistent) noexcept {
+    std::uint64_t at = home(handle);
+    for (; slots_[at].handle != 0; at = (at + 1) & mask_) {
+      if (slots_[at].handle == handle) {
+        slots_[at].persistent = persistent;
+        return slots_[at].id;
+      }
+    }
+    const std::uint32_t id = take_lowest();
+    if (id != kNoRequest) slots_[at] = {handle, id, persistent};
+    return id;
+  }
+
+  std::uint32_t find(std::uint64_t handle) const noexcept {
+    for (std::uint64_t at = home(handle); slots_[at].handle != 0; at = (at + 1) & mask_) {
+      if (slots_[at].handle == handle) return slots_[at].id;
+    }
+    return kNoRequest;
+  }
+
+  /// The request has completed: gives its number back, unless it is persistent. kNoRequest if it is unknown.
+  std::uint32_t complete(std::uint64_t handle) noexcept { return drop(handle, false); }
+  /// The request was freed, persistent or not.
+  std::uint32_t free(std::uint64_t handle) noexcept { return drop(handle, true); }
+
+ private:
+  struct Slot {
+    std::uint64_t handle = 0;
+    std::uint32_t id = 0;
+    bool persistent = false;
+  };
+
+  std::uint64_t home(std::uint64_t handle) const noexcept { return ((handle * 0x9e3779b97f4a7c15u) >> 20) & mask_; }
+
+  std::uint32_t take_lowest() noexcept {
+    for (std::uint32_t w = lowest_; w < free_.size(); ++w) {
+      if (free_[w] == 0) continue;
+      const std::uint32_t id = 64 * w + static_cast<std::uint32_t>(std::countr_zero(free_[w]));
+      if (id >= most_) break;
+      free_[w] &= free_[w] - 1;
+      lowest_ = w;
+      return id;
+    }
+    return kNoRequest;
+  }
+
+  std::uint32_t drop(std::uint64_t handle, bool freed) noexcept {
+    std::uint64_t at = home(handle);
+    for (; slots_[at].handle != handle; at = (at + 1) & mask_) {
+      if (slots_[at].handle == 0) return kNoRequest;
+    }
+    const Slot found = slots_[at];
+    if (handle == 0 || (found.persistent && !freed)) return handle == 0 ? kNoRequest : found.id;
+    free_[found.id / 64] |= std::uint64_t{1} << (found.id % 64);
+    if (found.id / 64 < lowest_) lowest_ = found.id / 64;
+    close_hole(at);
+    return found.id;
+  }
+
+  /// Moves later entries of the chain up, so that lookups need no marks for what was removed.
+  void close_hole(std::uint64_t hole) noexcept {
+    for (std::uint64_t at = (hole + 1) & mask_; slots_[at].handle != 0; at = (at + 1) & mask_) {
+      const std::uint64_t wanted = home(slots_[at].handle);
+      if (((at - wanted) & mask_) >= ((at - hole) & mask_)) {
+        slots_[hole] = slots_[at];
+        hole = at;
+      }
+    }
+    slots_[hole] = {};
+  }
+
+  std::uint64_t mask_;
+  std::vector<Slot> slots_;
+  std::vector<std::uint64_t> free_;  ///< bit per number
+  std::uint32_t most_;
+  std::uint32_t lowest_ = 0;         ///< first word that may have a free number
+};
+
+}  // namespace fallow::trace

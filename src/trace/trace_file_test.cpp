@@ -1,0 +1,304 @@
+// Recorder, files, reader, merge and cut together.
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include <gtest/gtest.h>
+
+#include "trace/request_ids.hpp"
+#include "trace/trace_test_files.hpp"
+
+namespace fallow::trace {
+namespace {
+
+using testing::count_events;
+using testing::PartOptions;
+using testing::read_bytes;
+using testing::read_file;
+using testing::TemporaryFolder;
+using testing::write_part;
+
+TEST(TraceFile, PartsOfARunReadAsOneTrace) {
+  const TemporaryFolder folder;
+  write_part(folder / "a", 0);
+  write_part(folder / "b", 1, {.start_wall_ns = 1'000'000'500});
+  TraceReader trace({folder / "a", folder / "b"});
+  const TraceInfo& info = trace.info();
+  EXPECT_TRUE(trace.problems().empty());
+  EXPECT_EQ(info.start_wall_ns, 1'000'000'000u);
+  EXPECT_EQ(info.program, "/usr/bin/app");
+  ASSERT_EQ(info.ranks.size(), 2u);
+  EXPECT_EQ(info.ranks[1].events, 40u);
+  EXPECT_TRUE(info.ranks[1].complete);
+  ASSERT_EQ(info.comms.size(), kFirstComm + 3u);  // each rank's own, and one that both have
+  ASSERT_EQ(info.sites.size(), 5u);
+  EXPECT_EQ(info.modules[info.sites[1].module], "/usr/bin/app");
+  CallEvent e;
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    ASSERT_TRUE(trace.next(rank, e));
+    EXPECT_EQ(e.op, Op::irecv);
+    EXPECT_EQ(e.peer, 1 - static_cast<std::int32_t>(rank));
+    EXPECT_EQ(e.enter_ns, 600u + 500 * rank);  // 300 ticks of 2 ns
+    EXPECT_EQ(e.exit_ns, 800u + 500 * rank);
+    ASSERT_EQ(e.requests.size(), 1u);
+    ASSERT_TRUE(trace.next(rank, e));
+    ASSERT_TRUE(trace.next(rank, e));
+    EXPECT_EQ(e.op, Op::waitall);
+    EXPECT_EQ(e.comm, kCommNone);
+    EXPECT_EQ(e.wait_ns, 100u);
+    EXPECT_EQ(e.compute_ns, 600u);
+    ASSERT_EQ(e.completed.size(), 2u);
+    EXPECT_EQ(e.completed[1], 1u);
+    ASSERT_TRUE(trace.next(rank, e));
+    EXPECT_EQ(e.op, Op::alltoallv);
+    EXPECT_EQ(info.comms[e.comm].group.size(), 2u);
+    EXPECT_EQ(info.comms[e.comm].ordinal, 0u);
+    ASSERT_EQ(e.recv_counts.size(), 2u);
+    EXPECT_EQ(e.recv_counts[1], 40u);
+    trace.rewind(rank);
+  }
+  EXPECT_EQ(count_events(trace), 80u);
+}
+
+void expect_equal_traces(TraceReader& a, TraceReader& b) {
+  CallEvent x, y;
+  ASSERT_EQ(a.info().ranks.size(), b.info().ranks.size());
+  for (std::uint32_t r = 0; r < a.info().ranks.size(); ++r) {
+    a.rewind(r), b.rewind(r);
+    while (a.next(r, x)) {
+      ASSERT_TRUE(b.next(r, y));
+      EXPECT_EQ(x.op, y.op);
+      EXPECT_EQ(x.enter_ns, y.enter_ns);
+      EXPECT_EQ(x.exit_ns, y.exit_ns);
+      EXPECT_EQ(x.wait_ns, y.wait_ns);
+      EXPECT_EQ(x.thread, y.thread);
+      EXPECT_EQ(a.info().comms[x.comm].group, b.info().comms[y.comm].group);
+      EXPECT_EQ(a.info().sites[x.site].address, b.info().sites[y.site].address);
+      EXPECT_TRUE(std::equal(x.completed.begin(), x.completed.end(), y.completed.begin(), y.completed.end()));
+    }
+    EXPECT_FALSE(b.next(r, y));
+    EXPECT_EQ(a.info().ranks[r].complete, b.info().ranks[r].complete);
+  }
+}
+
+TEST(TraceFile, MergingKeepsEverything) {
+  const TemporaryFolder folder;
+  write_part(folder / "a", 0, {.threads = 3});
+  write_part(folder / "b", 1, {.start_wall_ns = 2'000'000'000, .ends_well = false});
+  TraceReader parts({folder / "a", folder / "b"});
+  merge_trace(parts, folder / "merged");
+  TraceReader merged({folder / "merged"});
+  EXPECT_TRUE(merged.problems().empty());
+  expect_equal_traces(parts, merged);
+  merge_trace(merged, folder / "again");
+  EXPECT_EQ(read_file(folder / "merged"), read_file(folder / "again"));
+  write_trace(merged, folder / "rewritten");
+  TraceReader rewritten({folder / "rewritten"});
+  expect_equal_traces(merged, rewritten);
+}
+
+TEST(TraceFile, ThreadsOfARankComeInOrderOfTime) {
+  const TemporaryFolder folder;
+  write_part(folder / "a", 0, {.threads = 3});
+  TraceReader trace({folder / "a"});
+  CallEvent e;
+  std::uint64_t last = 0, n = 0;
+  while (trace.next(0, e)) {
+    EXPECT_LE(last, e.enter_ns);
+    last = e.enter_ns;
+    ++n;
+  }
+  EXPECT_EQ(n, 120u);
+  EXPECT_FALSE(trace.next(0, e));
+}
+
+TEST(TraceFile, CuttingKeepsTheWindow) {
+  const TemporaryFolder folder;
+  write_part(folder / "a", 0, {.steps = 100});
+  write_part(folder / "b", 1, {.steps = 100});
+  TraceReader parts({folder / "a", folder / "b"});
+  write_trace(parts, folder / "cut", {.from_ns = 10'000, .to_ns = 20'000, .ranks = {1}});
+  TraceReader cut({folder / "cut"});
+  CallEvent e;
+  EXPECT_FALSE(cut.next(0, e));
+  std::uint64_t n = 0;
+  while (cut.next(1, e)) {
+    EXPECT_LT(e.enter_ns, 10'000u);
+    ++n;
+  }
+  EXPECT_NEAR(static_cast<double>(n), 10'000.0 / 806, 2);
+  EXPECT_EQ(cut.info().start_wall_ns, 1'000'010'000u);
+}
+
+TEST(TraceFile, SeekStartsAtTheBlock) {
+  const TemporaryFolder folder;
+  write_part(folder / "a", 0, {.steps = 100});
+  TraceReader trace({folder / "a"});
+  trace.seek(0, 100'000);
+  CallEvent e;
+  ASSERT_TRUE(trace.next(0, e));
+  EXPECT_LE(e.enter_ns, 100'000u);
+  EXPECT_GT(e.enter_ns, 80'000u);
+}
+
+TEST(TraceFile, APartCutAnywhereReadsUpToItsLastWholeBlock) {
+  const TemporaryFolder folder;
+  write_part(folder / "a", 0);
+  const auto whole = read_file(folder / "a");
+  std::uint64_t last = 0;
+  for (std::size_t n = 0; n < whole.size(); ++n) {
+    std::vector<std::byte> bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n));
+    try {
+      const auto trace = read_bytes(bytes);
+      EXPECT_FALSE(trace->info().ranks[0].complete);
+      const std::uint64_t events = count_events(*trace);
+      EXPECT_GE(events, last);
+      last = events;
+    } catch (const TraceFileError& e) {
+      EXPECT_NE(std::string(e.what()).find("memory: at offset "), std::string::npos) << e.what();
+      EXPECT_LT(n, 200u) << e.what();  // only where head or rank are not there yet
+    }
+  }
+  EXPECT_EQ(last, 40u);
+}
+
+TEST(TraceFile, AMergedFileWithoutItsIndexIsScanned) {
+  const TemporaryFolder folder;
+  write_part(folder / "a", 0);
+  write_part(folder / "b", 1);
+  TraceReader parts({folder / "a", folder / "b"});
+  merge_trace(parts, folder / "merged");
+  auto bytes = read_file(folder / "merged");
+  bytes.resize(bytes.size() - 7);
+  const auto trace = read_bytes(bytes);
+  EXPECT_EQ(count_events(*trace), 80u);
+  EXPECT_EQ(trace->problems().size(), 1u);
+}
+
+TEST(TraceFile, RefusesPartsThatDoNotBelongTogether) {
+  const TemporaryFolder folder;
+  write_part(folder / "a", 0);
+  write_part(folder / "b", 0);
+  EXPECT_THROW(TraceReader({folder / "a", folder / "b"}), TraceFileError);
+  EXPECT_THROW(TraceReader({folder / "nothing"}), TraceFileError);
+  EXPECT_THROW(TraceReader(std::vector<std::string>{}), TraceFileError);
+}
+
+TEST(TraceFile, AFullDiskLeavesWholeBlocks) {
+  const TemporaryFolder folder;
+  rlimit old{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{4000, old.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  write_part(folder / "a", 0, {.steps = 400});
+  setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, handler);
+  TraceReader trace({folder / "a"});
+  EXPECT_TRUE(trace.problems().empty());
+  EXPECT_FALSE(trace.info().ranks[0].complete);
+  const std::uint64_t n = count_events(trace);
+  EXPECT_GT(n, 100u);
+  EXPECT_LT(n, 1600u);
+}
+
+TEST(Recorder, AFullRingDropsAndSaysSo) {
+  const TemporaryFolder folder;
+  FileWriter w;
+  std::string problem;
+  ASSERT_EQ(w.open((folder / "a").c_str(), {.world_size = 1}, problem), Status::ok);
+  w.define_rank(0, {});
+  RecorderOptions options;
+  options.ring_records = 8;
+  Recorder r(w, 0, 0, {0, 0, 1.0}, {}, options);
+  std::uint64_t t = 0;
+  const auto put = [&] {
+    if (RawRecord* x = r.begin()) {
+      x->op = Op::barrier, x->enter = t += 10, x->exit = t += 10;
+      r.end();
+    }
+  };
+  for (int i = 0; i < 11; ++i) put();
+  EXPECT_EQ(r.dropped(), 3u);
+  r.pump(100, 0);
+  put();
+  r.flush();
+  w.end_rank(0, 0);
+  TraceReader trace({folder / "a"});
+  EXPECT_EQ(trace.info().ranks[0].events, 9u);
+  EXPECT_EQ(trace.info().ranks[0].dropped, 3u);
+  CallEvent e;
+  int marked = 0;
+  while (trace.next(0, e)) marked += (e.flags & kEventAfterLoss) != 0;
+  EXPECT_EQ(marked, 1);
+}
+
+TEST(Recorder, OldBlocksAreWrittenOut) {
+  const TemporaryFolder folder;
+  FileWriter w;
+  std::string problem;
+  ASSERT_EQ(w.open((folder / "a").c_str(), {.world_size = 1}, problem), Status::ok);
+  w.define_rank(0, {});
+  Recorder r(w, 0, 0, {0, 0, 1.0}, {}, {});
+  RawRecord* x = r.begin();
+  x->enter = 5, x->exit = 6;
+  r.end();
+  const std::uint64_t before = w.bytes();
+  r.pump(10, 9'000'000'000);
+  EXPECT_EQ(w.bytes(), before);
+  r.pump(10, 11'000'000'000);
+  EXPECT_GT(w.bytes(), before);
+}
+
+TEST(Recorder, ACorrectedClockDoesNotJump) {
+  const TemporaryFolder folder;
+  FileWriter w;
+  std::string problem;
+  ASSERT_EQ(w.open((folder / "a").c_str(), {.world_size = 1}, problem), Status::ok);
+  w.define_rank(0, {});
+  Recorder r(w, 0, 0, {0, 0, 1.001}, {}, {});  // 0.1 % too fast
+  for (std::uint64_t ms = 1; ms < 5000; ++ms) {
+    RawRecord* x = r.begin();
+    x->enter = ms * 1'000'000, x->exit = x->enter + 100;
+    r.end();
+    r.pump(10, 0);
+    if (ms % 1000 == 0) r.calibrate(ms * 1'000'000, ms * 1'000'000, 1.0);
+  }
+  r.flush();
+  TraceReader trace({folder / "a"});
+  CallEvent e;
+  std::uint64_t last = 0;
+  while (trace.next(0, e)) {
+    EXPECT_NEAR(static_cast<double>(e.enter_ns - last), 1e6, 3000);
+    last = e.enter_ns;
+  }
+  EXPECT_NEAR(static_cast<double>(last), 4999e6, 1000);
+}
+
+TEST(RequestIds, GivesTheLowestFreeNumber) {
+  RequestIds ids(100);
+  EXPECT_EQ(ids.add(111, false), 0u);
+  EXPECT_EQ(ids.add(222, true), 1u);
+  EXPECT_EQ(ids.add(333, false), 2u);
+  EXPECT_EQ(ids.complete(111), 0u);
+  EXPECT_EQ(ids.complete(111), kNoRequest);
+  EXPECT_EQ(ids.complete(222), 1u);
+  EXPECT_EQ(ids.find(222), 1u);
+  EXPECT_EQ(ids.add(444, false), 0u);
+  EXPECT_EQ(ids.free(222), 1u);
+  EXPECT_EQ(ids.find(222), kNoRequest);
+  EXPECT_EQ(ids.add(555, false), 1u);
+}
+
+TEST(RequestIds, StaysWithinItsRoomUnderChurn) {
+  RequestIds ids(50);
+  for (std::uint64_t i = 1; i <= 50; ++i) EXPECT_NE(ids.add(i * 64, false), kNoRequest);
+  EXPECT_EQ(ids.add(9999, false), kNoRequest);
+  for (std::uint64_t i = 1; i < 10'000; ++i) {
+    ASSERT_NE(ids.complete(i * 64), kNoRequest) << i;
+    ASSERT_NE(ids.add((i + 50) * 64, false), kNoRequest) << i;
+  }
+}
+
+}  // namespace
+}  // namespace fallow::trace
