@@ -1,0 +1,67 @@
+// Dragonfly(p, a, h, g): J. Kim et al., ISCA 2008. Groups of `a` switches, each connected to every other of its
+// group, to `p` nodes and by `h` global links to other groups. Global link j of a group (j = 0 .. a h - 1, at switch
+// j / h) goes to group (group + j + 1) mod g; with fewer groups than links the first ones are used.
+#include <stdexcept>
+
+#include "sim/topology.hpp"
+
+namespace fallow::sim {
+namespace {
+
+class Dragonfly final : public Topology {
+ public:
+  Dragonfly(const TopologySpec& s, std::uint32_t groups)
+      : Topology(groups * s.switches_per_group * s.nodes_per_switch,
+                 groups * s.switches_per_group * (2 * s.nodes_per_switch + s.switches_per_group + s.global_links), groups * s.switches_per_group),
+        p_(s.nodes_per_switch), a_(s.switches_per_group), h_(s.global_links), g_(groups),
+        local_(2 * nodes()), global_(local_ + groups * a_ * a_), valiant_(s.routing == Routing::valiant), seed_(mix(s.seed)) {}
+
+  void route(std::uint32_t source, std::uint32_t destination, Path& path) const noexcept override {
+    path.count = 0;
+    path.add(source);
+    std::uint32_t at = source / p_;
+    const std::uint32_t to = destination / p_;
+    if (valiant_ && at / a_ != to / a_) {
+      const auto via = static_cast<std::uint32_t>(mix(seed_ ^ (std::uint64_t{source} << 32 | destination)) % g_);
+      if (via != at / a_ && via != to / a_) at = cross(at, via, path);
+    }
+    if (at / a_ != to / a_) at = cross(at, to / a_, path);
+    if (at != to) path.add(local(at, to));
+    path.add(nodes() + destination);
+  }
+
+ private:
+  std::uint32_t local(std::uint32_t from, std::uint32_t to) const noexcept { return local_ + from * a_ + to % a_; }
+
+  /// To the switch of `group` at which the link from `at`'s group ends.
+  std::uint32_t cross(std::uint32_t at, std::uint32_t group, Path& path) const noexcept {
+    const std::uint32_t here = at / a_;
+    const std::uint32_t out = (group + g_ - here - 1) % g_;
+    const std::uint32_t back = (here + g_ - group - 1) % g_;
+    const std::uint32_t gate = here * a_ + out / h_;
+    if (gate != at) path.add(local(at, gate));
+    path.add(global_ + here * a_ * h_ + out);
+    return group * a_ + back / h_;
+  }
+
+  std::uint32_t p_, a_, h_, g_, local_, global_;
+  bool valiant_;
+  std::uint64_t seed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Topology> detail::make_dragonfly(const TopologySpec& spec) {
+  const std::uint64_t most = std::uint64_t{spec.switches_per_group} * spec.global_links + 1;
+  const std::uint64_t groups = spec.groups == 0 ? most : spec.groups;
+  if (spec.nodes_per_switch == 0 || spec.switches_per_group == 0 || (groups > 1 && spec.global_links == 0)) {
+    throw std::invalid_argument("a dragonfly needs nodes per switch, switches per group and global links");
+  }
+  if (groups > most) throw std::invalid_argument("a dragonfly has at most switches_per_group x global_links + 1 groups");
+  if (groups * spec.switches_per_group * spec.nodes_per_switch > kMaxRanks) {
+    throw std::invalid_argument("a dragonfly of more than 1,048,576 nodes");
+  }
+  return std::make_unique<Dragonfly>(spec, static_cast<std::uint32_t>(groups));
+}
+
+}  // namespace fallow::sim

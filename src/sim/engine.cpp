@@ -1,0 +1,206 @@
+#include "sim/engine.hpp"
+
+#include <string>
+
+namespace fallow::sim {
+
+using trace::CallEvent;
+using trace::Op;
+
+namespace {
+
+const trace::TraceInfo& checked(const trace::EventSource& source, const Machine& machine) {
+  const std::size_t ranks = source.info().ranks.size();
+  if (ranks == 0) throw SimError("the program has no ranks");
+  if (ranks > kMaxRanks) throw SimError("the program has " + std::to_string(ranks) + " ranks; at most 1048576 can be simulated");
+  if (machine.node.ranks == 0) throw std::invalid_argument("a node has at least one rank");
+  return source.info();
+}
+
+}  // namespace
+
+Engine::Engine(const Machine& machine, const Policy& policy, trace::EventSource& source)
+    : machine_(machine), policy_(policy), source_(source), info_(checked(source, machine)), matcher_(pool_),
+      network_(machine, policy.edge, policy.upper, pool_, queue_),
+      rest_(policy.predictor ? static_cast<std::uint32_t>(info_.ranks.size()) : 0, machine.node.ranks),
+      ranks_(info_.ranks.size()), calls_(info_.ranks.size()) {
+  const std::uint64_t room = std::uint64_t{network_.nodes()} * machine.node.ranks;
+  if (ranks_.size() > room) {
+    throw SimError("the program has " + std::to_string(ranks_.size()) + " ranks; the machine has room for " + std::to_string(room));
+  }
+  if (policy.predictor) {
+    predictors_.reserve(ranks_.size());
+    for (std::size_t r = 0; r < ranks_.size(); ++r) predictors_.push_back(policy.predictor());
+  }
+}
+
+Result Engine::run() {
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) queue_.push({0, tie_of(r, r, 0), r, EventKind::resume});
+  for (Event event; queue_.pop(event); ++events_) {
+    prefetch();
+    clock_ = event.time;
+    switch (event.kind) {
+      case EventKind::resume: run_rank(event.index); break;
+      case EventKind::hop: network_.hop(event); break;
+      case EventKind::arrive: arrive(event); break;
+    }
+  }
+  for (const Rank& rank : ranks_) {
+    if (rank.state != State::ended) deadlock();
+  }
+  return result();
+}
+
+/// Brings what the next events will touch nearer: with many ranks it has left the cache since they last ran.
+void Engine::prefetch() const noexcept {
+  constexpr std::size_t kRecordAhead = 12, kRankAhead = 8, kQueueAhead = 4;
+  if (const Event* e = queue_.peek(kRecordAhead); e != nullptr && e->kind != EventKind::resume) pool_.prefetch(e->index);
+  if (const Event* e = queue_.peek(kRankAhead); e != nullptr) {
+    if (e->kind == EventKind::hop) return;
+    const Rank* rank = &ranks_[e->kind == EventKind::resume ? e->index : pool_[e->index].rank];
+    __builtin_prefetch(rank, 1);
+    __builtin_prefetch(reinterpret_cast<const char*>(rank) + 64, 1);
+  }
+  if (const Event* e = queue_.peek(kQueueAhead); e != nullptr && e->kind == EventKind::arrive) {
+    const Rank& rank = ranks_[pool_[e->index].rank];
+    if (rank.posted.head != kNone) pool_.prefetch(rank.posted.head);
+  } else if (e != nullptr && e->kind == EventKind::resume) {
+    __builtin_prefetch(&calls_[e->index], 1);
+    __builtin_prefetch(reinterpret_cast<const char*>(&calls_[e->index]) + 64, 1);
+  }
+}
+
+void Engine::run_rank(std::uint32_t r) {
+  Rank& rank = ranks_[r];
+  rank.state = State::ready;
+  while (next_call(r)) {
+    rank.entered = rank.now;
+    ++rank.calls;
+    rank.now += machine_.message.call_overhead + policy_.call_cost;
+    if (!predictors_.empty()) rest_.enter(r);
+    if (!issue(r, calls_[r])) {
+      rank.blocked = rank.now;
+      return;
+    }
+    leave_call(r);
+  }
+}
+
+/// Reads the rank's next call and computes up to it; false if it is not its time yet, or if there is none.
+bool Engine::next_call(std::uint32_t r) {
+  Rank& rank = ranks_[r];
+  CallEvent& call = calls_[r];
+  if (rank.loaded) {
+    rank.loaded = false;
+    return true;
+  }
+  if (!source_.next(r, call)) {
+    rank.state = State::ended;
+    return false;
+  }
+  const Time compute = static_cast<Time>(call.compute_ns) * machine_.node.compute_ps_per_ns;
+  rank.computing += compute;
+  rank.now += compute;
+  if (rank.now - clock_ <= machine_.lookahead) return true;
+  rank.loaded = true;
+  rank.state = State::computing;
+  queue_.push({rank.now, tie_of(r, r, rank.messages), r, EventKind::resume});
+  return false;
+}
+
+/// Carries out a call; false if the rank is blocked in it.
+bool Engine::issue(std::uint32_t r, const CallEvent& call) {
+  switch (call.op) {
+    case Op::isend:
+    case Op::irsend:
+    case Op::send:
+    case Op::rsend: return send(r, call, 0);
+    case Op::issend:
+    case Op::ssend: return send(r, call, kSynchronous);
+    case Op::ibsend:
+    case Op::bsend: return send(r, call, kBuffered);
+    case Op::irecv:
+    case Op::imrecv:
+    case Op::recv:
+    case Op::mrecv: return receive(r, call);
+    case Op::sendrecv:
+    case Op::sendrecv_replace:
+    case Op::isendrecv:
+    case Op::isendrecv_replace: return send_receive(r, call);
+    case Op::wait:
+    case Op::waitall:
+    case Op::waitany:
+    case Op::waitsome:
+    case Op::test:
+    case Op::testall:
+    case Op::testany:
+    case Op::testsome: return wait(r, call);
+    case Op::send_init:
+    case Op::rsend_init:
+    case Op::psend_init: return make_persistent(r, call, kSends), true;
+    case Op::ssend_init: return make_persistent(r, call, kSends | kSynchronous), true;
+    case Op::bsend_init: return make_persistent(r, call, kSends | kBuffered), true;
+    case Op::recv_init:
+    case Op::precv_init: return make_persistent(r, call, 0), true;
+    case Op::start:
+    case Op::startall: return start(r, call), true;
+    case Op::cancel: return cancel(r, call), true;
+    case Op::request_free: return release(r, call), true;
+    case Op::iprobe:
+    case Op::improbe:
+      if ((call.flags & trace::kEventComplete) == 0) return true;
+      [[fallthrough]];
+    case Op::probe:
+    case Op::mprobe: return probe(r, call);
+    default: return collective(r, call);
+  }
+}
+
+/// The present call is over: the predictor hears of it.
+void Engine::leave_call(std::uint32_t r) {
+  if (predictors_.empty()) return;
+  Rank& rank = ranks_[r];
+  const CallEvent& call = calls_[r];
+  predict::Event event;
+  event.enter = nanoseconds(rank.entered);
+  event.exit = nanoseconds(rank.now);
+  event.wait = nanoseconds(rank.blocked >= rank.entered ? rank.now - rank.blocked : 0);
+  event.bytes = call.bytes;
+  event.site = call.site;
+  event.peer = call.peer;
+  event.op = static_cast<std::uint16_t>(call.op);
+  event.comm = static_cast<std::uint16_t>(call.comm);
+  const predict::Answer answer = predictors_[r]->on_exit(event);
+  rest_.leave(r, rank.now, answer.rest_for.value * kNs, network_);
+}
+
+/// Something that a blocked rank waits for is there.
+void Engine::came(std::uint32_t r, Time at) {
+  Rank& rank = ranks_[r];
+  rank.now = std::max(rank.now, at);
+  if (--rank.pending == 0 && (rank.state == State::waiting || rank.state == State::probing)) unblock(r, rank.now);
+}
+
+/// The rank goes on at `at`.
+void Engine::unblock(std::uint32_t r, Time at) {
+  Rank& rank = ranks_[r];
+  const Time waited = at - rank.blocked;
+  rank.now = at;
+  rank.flushing = false;
+  if (policy_.core.rule == CoreRule::sleep && waited > policy_.core.timer) {
+    rank.sleeping += waited - policy_.core.timer;
+    rank.waiting += policy_.core.timer + machine_.node.core_wake;
+    rank.now += machine_.node.core_wake;
+  } else {
+    rank.waiting += waited;
+  }
+  leave_call(r);
+  if (rank.now - clock_ > machine_.lookahead) {
+    rank.state = State::computing;
+    queue_.push({rank.now, tie_of(r, r, rank.messages), r, EventKind::resume});
+    return;
+  }
+  run_rank(r);
+}
+
+}  // namespace fallow::sim

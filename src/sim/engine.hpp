@@ -1,0 +1,173 @@
+// The replay engine: discrete events over the calls that a source gives for each rank. A rank runs until a call of
+// its blocks or its computation goes beyond Machine::lookahead; messages go through the network; collectives are
+// carried out message by message as fallow::coll has them. Deterministic: the same input gives the same result.
+#pragma once
+
+#include <stdexcept>
+#include <unordered_map>
+#include <vector>
+
+#include "coll/schedule.hpp"
+#include "sim/event_queue.hpp"
+#include "sim/machine.hpp"
+#include "sim/match.hpp"
+#include "sim/network.hpp"
+#include "sim/node_pool.hpp"
+#include "sim/node_rest.hpp"
+#include "sim/policy.hpp"
+#include "sim/request_table.hpp"
+#include "sim/result.hpp"
+#include "trace/event.hpp"
+
+namespace fallow::sim {
+
+/// The program cannot be replayed: what() names ranks, calls and their positions.
+class SimError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class Engine {
+ public:
+  /// `source` is read from its first events on and must outlive the engine. Throws SimError or
+  /// std::invalid_argument if program and machine do not fit.
+  Engine(const Machine& machine, const Policy& policy, trace::EventSource& source);
+
+  /// Replays all. Once per engine. Throws SimError on a deadlock or a call that makes no sense.
+  Result run();
+
+ private:
+  enum class State : std::uint8_t { ready, computing, waiting, probing, ended };
+
+  struct alignas(64) Rank {
+    Time now = 0;
+    Time entered = 0;      // when the present call began
+    Time blocked = 0;      // since when it waits
+    Time memory_free = 0;  // when its last message inside the node is through
+    Time computing = 0, waiting = 0, sleeping = 0;
+    std::uint64_t calls = 0;
+    MatchQueue posted, unexpected;
+    std::uint32_t pending = 0;     // what it waits for
+    std::uint32_t messages = 0;    // sent, for the order of events
+    std::uint32_t collectives = 0; // on the world, for their tags
+    std::uint32_t one_sided = 0;   // operations under way
+    std::uint32_t spare = kNone;   // its own free requests
+    RequestTables::Table requests;
+    State state = State::ready;
+    bool loaded = false;           // its next call has been read
+    bool flushing = false;         // `pending` counts one-sided operations as well
+  };
+  static_assert(sizeof(Rank) == 128);
+
+  /// A collective under way.
+  struct Collective {
+    coll::Shape shape;
+    Time now = 0;
+    Time reduce = 0;               // combining due when what is pending has come
+    std::uint32_t rank = 0;
+    std::uint32_t comm = 0;
+    std::uint32_t step = 0, steps = 0;
+    std::uint32_t pending = 0;
+    std::uint32_t tag = 0;
+    std::uint32_t request = kNone; // kNone: the rank is blocked in it
+    coll::Algorithm algorithm = coll::Algorithm::barrier_dissemination;
+    bool issuing = false;
+  };
+
+  static constexpr std::uint32_t kCompleted = 0xfffffffe;  // a request that needs no record any more
+
+  // engine.cpp: the loop, one rank's progress
+  void run_rank(std::uint32_t r);
+  bool next_call(std::uint32_t r);
+  bool issue(std::uint32_t r, const trace::CallEvent& call);
+  void leave_call(std::uint32_t r);
+  void unblock(std::uint32_t r, Time at);
+  void came(std::uint32_t r, Time at);
+  void prefetch() const noexcept;
+
+  // engine_p2p.cpp
+  bool send(std::uint32_t r, const trace::CallEvent& call, std::uint16_t flags);
+  bool receive(std::uint32_t r, const trace::CallEvent& call);
+  bool send_receive(std::uint32_t r, const trace::CallEvent& call);
+  bool block_on(std::uint32_t r, std::uint32_t node);
+  bool probe(std::uint32_t r, const trace::CallEvent& call);
+  std::uint32_t start_send(std::uint32_t r, std::uint32_t request, std::uint64_t key, std::int32_t tag, std::uint32_t to,
+                           std::uint64_t bytes, std::uint16_t flags, Time& now);
+  bool post(std::uint32_t request, Time& now);
+  void arrive(const Event& event);
+  void match(std::uint32_t receive, std::uint32_t message, Time at);
+  void complete(std::uint32_t request, Time at);
+  void transmit(std::uint32_t message, Time at);
+  void one_sided(std::uint32_t r, const trace::CallEvent& call);
+  void one_sided_arrived(std::uint32_t message, Time at);
+  bool flush(std::uint32_t r);
+
+  // engine_requests.cpp
+  bool wait(std::uint32_t r, const trace::CallEvent& call);
+  void keep(std::uint32_t r, const trace::CallEvent& call, std::uint32_t what);
+  void make_persistent(std::uint32_t r, const trace::CallEvent& call, std::uint16_t flags);
+  void start(std::uint32_t r, const trace::CallEvent& call);
+  void cancel(std::uint32_t r, const trace::CallEvent& call);
+  void release(std::uint32_t r, const trace::CallEvent& call);
+  std::uint32_t& request(std::uint32_t r, std::uint32_t number);
+  /// A fresh request of this rank. Each rank keeps its own, which lie side by side, so that its queue does too.
+  std::uint32_t take_request(std::uint32_t r);
+  void give_request(std::uint32_t request);
+
+  // engine_coll.cpp
+  bool collective(std::uint32_t r, const trace::CallEvent& call);
+  bool synchronize(std::uint32_t r, std::uint32_t comm);
+  std::uint32_t prepare(std::uint32_t r, coll::Operation operation, const trace::CallEvent& call);
+  bool begin(std::uint32_t r, std::uint32_t index);
+  bool advance(std::uint32_t index);
+  void exchange(Collective& c, std::uint32_t index, const coll::Step& step);
+  bool exchange_counts(std::uint32_t index, const trace::CallEvent& call);
+  void collective_part_done(std::uint32_t index, Time at);
+  bool begun(std::uint32_t r, std::uint32_t index, bool done);
+  void finish(std::uint32_t index);
+  std::uint32_t next_tag(std::uint32_t r, std::uint32_t comm);
+
+  // engine_report.cpp
+  Result result() const;
+  [[noreturn]] void refuse(std::uint32_t r, const std::string& what) const;
+  [[noreturn]] void deadlock() const;
+  std::string describe(std::uint32_t r) const;
+
+  /// Waits for what will be there at `at`, within the lookahead.
+  static void catch_up(Rank& rank, Time at) noexcept {
+    if (at <= rank.now) return;
+    rank.waiting += at - rank.now;
+    rank.now = at;
+  }
+  std::uint32_t context(const trace::CallEvent& call) const noexcept {
+    return call.comm == trace::kCommNone ? trace::kCommWorld : call.comm;
+  }
+  std::uint32_t world(std::uint32_t r, std::uint32_t comm, std::int32_t peer) const;
+  std::uint32_t source_of(std::uint32_t r, std::uint32_t comm, std::int32_t peer) const {
+    return peer < 0 ? kAnySource : world(r, comm, peer);
+  }
+  static std::int32_t tag_of(std::int32_t tag) noexcept { return tag < 0 ? kAnyTag : tag; }
+  bool same_node(std::uint32_t a, std::uint32_t b) const noexcept {
+    return a == b || (machine_.node.ranks > 1 && a / machine_.node.ranks == b / machine_.node.ranks);
+  }
+
+  Machine machine_;
+  Policy policy_;
+  trace::EventSource& source_;
+  const trace::TraceInfo& info_;
+  NodePool pool_;
+  EventQueue queue_;
+  Matcher matcher_;
+  Network network_;
+  NodeRest rest_;
+  RequestTables tables_;
+  Pool<Collective> collectives_;
+  std::vector<Rank> ranks_;
+  std::vector<trace::CallEvent> calls_;  // each rank's present or next call
+  std::vector<std::unique_ptr<predict::Predictor>> predictors_;
+  std::unordered_map<std::uint64_t, std::uint32_t> tags_;  // (rank, communicator) -> collectives so far
+  Time clock_ = 0;
+  std::uint64_t events_ = 0, messages_ = 0;
+};
+
+}  // namespace fallow::sim

@@ -1,0 +1,253 @@
+// Collectives, carried out message by message. Their messages match in a context of their own, by a tag that counts
+// the rank's collectives on the communicator.
+#include "sim/engine.hpp"
+
+#include "coll/select.hpp"
+
+namespace fallow::sim {
+
+using coll::Operation;
+using trace::CallEvent;
+using trace::Op;
+
+namespace {
+
+constexpr std::uint32_t kCollectiveContext = 1u << 31;
+
+/// What moves the data of `op`; false if nothing here does.
+bool operation_of(Op op, Operation& operation) noexcept {
+  switch (op) {
+    case Op::barrier: operation = Operation::barrier; return true;
+    case Op::bcast: operation = Operation::bcast; return true;
+    case Op::reduce: operation = Operation::reduce; return true;
+    case Op::allreduce: operation = Operation::allreduce; return true;
+    case Op::gather:
+    case Op::gatherv: operation = Operation::gather; return true;
+    case Op::scatter:
+    case Op::scatterv: operation = Operation::scatter; return true;
+    case Op::allgather:
+    case Op::allgatherv: operation = Operation::allgather; return true;
+    case Op::alltoall:
+    case Op::alltoallv:
+    case Op::alltoallw: operation = Operation::alltoall; return true;
+    case Op::reduce_scatter:
+    case Op::reduce_scatter_block: operation = Operation::reduce_scatter; return true;
+    case Op::scan: operation = Operation::scan; return true;
+    case Op::exscan: operation = Operation::exscan; return true;
+    default: return false;
+  }
+}
+
+/// Calls that wait for the whole communicator without moving data worth counting.
+bool synchronizes(Op op) noexcept {
+  switch (op) {
+    case Op::win_fence:
+    case Op::win_create:
+    case Op::win_create_dynamic:
+    case Op::win_allocate:
+    case Op::win_allocate_shared:
+    case Op::win_free:
+    case Op::comm_dup:
+    case Op::comm_dup_with_info:
+    case Op::comm_split:
+    case Op::comm_split_type:
+    case Op::comm_create:
+    case Op::cart_create:
+    case Op::cart_sub:
+    case Op::graph_create:
+    case Op::dist_graph_create:
+    case Op::dist_graph_create_adjacent: return true;
+    default: return false;
+  }
+}
+
+bool by_counts(Op op) noexcept { return op == Op::alltoallv || op == Op::alltoallw || op == Op::scatterv; }
+
+}  // namespace
+
+bool Engine::collective(std::uint32_t r, const CallEvent& call) {
+  const trace::OpTraits& traits = trace::traits(call.op);
+  if (traits.kind == trace::OpKind::rma) return one_sided(r, call), true;
+  const bool usable = info_.comms.valid(call.comm) && !info_.comms[call.comm].is_inter();
+  if (traits.kind == trace::OpKind::rma_sync) {
+    const bool flushed = flush(r);
+    if (call.op != Op::win_fence || !usable) return flushed;
+    return synchronize(r, call.comm) && flushed;
+  }
+  Operation operation{};
+  if (!usable) return true;
+  if (synchronizes(call.op)) return synchronize(r, call.comm);
+  if (!operation_of(traits.blocking, operation)) return true;
+  const std::uint32_t index = prepare(r, operation, call);
+  const bool persistent = (traits.bits & trace::kOpPersistent) != 0;
+  if ((traits.bits & trace::kOpCreates) != 0) {
+    const std::uint32_t handle = take_request(r);
+    Node& n = pool_[handle];
+    n.owner = index;
+    n.flags = persistent ? kPersistent | kTemplate : 0;
+    collectives_[index].request = handle;
+    keep(r, call, handle);
+    if (persistent) return true;
+    begin(r, index);
+    return true;
+  }
+  if (by_counts(call.op) && !call.counts.empty()) return exchange_counts(index, call);
+  return begin(r, index);
+}
+
+bool Engine::synchronize(std::uint32_t r, std::uint32_t comm) {
+  CallEvent barrier;
+  barrier.op = Op::barrier;
+  barrier.comm = comm;
+  return begin(r, prepare(r, Operation::barrier, barrier));
+}
+
+std::uint32_t Engine::next_tag(std::uint32_t r, std::uint32_t comm) {
+  if (comm == trace::kCommWorld) return ranks_[r].collectives++ & 0x7fffffffu;
+  return tags_[std::uint64_t{comm} << 32 | r]++ & 0x7fffffffu;
+}
+
+/// Shape and algorithm of this rank's part, not yet begun.
+std::uint32_t Engine::prepare(std::uint32_t r, Operation operation, const CallEvent& call) {
+  const std::uint32_t index = collectives_.take();
+  Collective& c = collectives_[index];
+  const auto caller = static_cast<std::int32_t>(r);
+  const bool on_world = call.comm == trace::kCommWorld;
+  c.rank = r;
+  c.comm = call.comm;
+  c.shape.size = on_world ? static_cast<std::uint32_t>(ranks_.size()) : info_.comms.size_of(call.comm, caller);
+  const std::int32_t member = on_world ? caller : info_.comms.rank_in(call.comm, caller);
+  if (member < 0) refuse(r, "is no member of communicator " + std::to_string(call.comm));
+  c.shape.rank = static_cast<std::uint32_t>(member);
+  c.shape.root = call.root < 0 ? 0 : static_cast<std::uint32_t>(call.root);
+  if (c.shape.root >= c.shape.size) refuse(r, "names root " + std::to_string(call.root) + " in a communicator of " + std::to_string(c.shape.size));
+  c.shape.bytes = call.bytes;
+  if (operation == Operation::alltoall) c.shape.bytes = call.bytes / c.shape.size;
+  if (operation == Operation::scatter) c.shape.bytes = c.shape.rank == c.shape.root ? call.bytes / c.shape.size : call.recv_bytes;
+  const Op base = trace::traits(call.op).blocking;
+  if (base == Op::allgatherv && call.recv_bytes != 0) c.shape.bytes = call.recv_bytes / c.shape.size;
+  c.algorithm = coll::choose(machine_.collectives, operation, c.shape.size, c.shape.bytes);
+  if (base == Op::gatherv) c.algorithm = coll::Algorithm::gather_linear;
+  if (base == Op::scatterv) c.algorithm = coll::Algorithm::scatter_linear;
+  if (base == Op::alltoallv || base == Op::alltoallw) c.algorithm = coll::Algorithm::alltoall_linear;
+  if (base == Op::allgatherv) c.algorithm = coll::Algorithm::allgather_ring;
+  c.shape.segment = coll::segment_of(machine_.collectives, c.shape.bytes);
+  c.steps = coll::step_count(c.algorithm, c.shape);
+  return index;
+}
+
+/// Starts what prepare() made; false if the rank is blocked in it.
+bool Engine::begin(std::uint32_t r, std::uint32_t index) {
+  Collective& c = collectives_[index];
+  c.now = ranks_[r].now;
+  c.tag = next_tag(r, c.comm);
+  const bool done = advance(index);
+  return begun(r, index, done);
+}
+
+/// What follows once a collective's first messages are on their way.
+bool Engine::begun(std::uint32_t r, std::uint32_t index, bool done) {
+  Rank& rank = ranks_[r];
+  Collective& c = collectives_[index];
+  if (c.request != kNone) {
+    if (done) finish(index);
+    return true;
+  }
+  if (!done) {
+    ++rank.pending;
+    rank.state = State::waiting;
+    return false;
+  }
+  rank.now = std::max(rank.now, c.now);
+  collectives_.give(index);
+  return rank.pending == 0;
+}
+
+/// Goes through the steps until it has to wait; true when the last is done.
+bool Engine::advance(std::uint32_t index) {
+  Collective& c = collectives_[index];
+  c.issuing = true;
+  while (c.step < c.steps) {
+    const coll::Step step = coll::step_at(c.algorithm, c.shape, c.step++);
+    exchange(c, index, step);
+    if (step.wait && c.pending != 0) {
+      c.issuing = false;
+      return false;
+    }
+    if (c.pending == 0) {
+      c.now += c.reduce;
+      c.reduce = 0;
+    }
+  }
+  c.issuing = false;
+  return c.pending == 0;
+}
+
+void Engine::exchange(Collective& c, std::uint32_t index, const coll::Step& step) {
+  const std::uint32_t comm = c.comm | kCollectiveContext;
+  if (step.from != coll::kNobody) {
+    const std::uint32_t request = take_request(c.rank);
+    Node& n = pool_[request];
+    n.key = key_of(comm, world(c.rank, c.comm, static_cast<std::int32_t>(step.from)));
+    n.tag = static_cast<std::int32_t>(c.tag);
+    n.owner = index;
+    n.flags = kOfCollective;
+    ++c.pending;
+    c.reduce += static_cast<Time>(step.reduce_bytes * static_cast<std::uint64_t>(machine_.message.reduce_ps_per_kib) >> 10);
+    post(request, c.now);
+  }
+  if (step.to != coll::kNobody) {
+    const std::uint32_t request = start_send(c.rank, kNone, key_of(comm, c.rank), static_cast<std::int32_t>(c.tag),
+                                             world(c.rank, c.comm, static_cast<std::int32_t>(step.to)), step.send_bytes, 0, c.now);
+    if (request != kCompleted) {
+      pool_[request].flags |= kOfCollective;
+      pool_[request].owner = index;
+      ++c.pending;
+    }
+  }
+}
+
+/// Exchanges whose blocks differ: everything at once, while the call's counts can be read. Blocks of 0 do not move.
+bool Engine::exchange_counts(std::uint32_t index, const CallEvent& call) {
+  Collective& c = collectives_[index];
+  const std::uint32_t size = c.shape.size;
+  if (call.counts.size() < size || (!call.recv_counts.empty() && call.recv_counts.size() < size)) {
+    refuse(c.rank, "has fewer counts than its communicator has ranks");
+  }
+  c.now = ranks_[c.rank].now;
+  c.tag = next_tag(c.rank, c.comm);
+  c.step = c.steps;
+  c.issuing = true;
+  for (std::uint32_t k = 1; k < size; ++k) {
+    coll::Step step;
+    const std::uint32_t to = (c.shape.rank + k) % size;
+    const std::uint32_t from = (c.shape.rank + size - k) % size;
+    if (call.counts[to] != 0) step.to = to, step.send_bytes = call.counts[to];
+    if (!call.recv_counts.empty() && call.recv_counts[from] != 0) step.from = from;
+    exchange(c, index, step);
+  }
+  c.issuing = false;
+  return begun(c.rank, index, c.pending == 0);
+}
+
+void Engine::collective_part_done(std::uint32_t index, Time at) {
+  Collective& c = collectives_[index];
+  c.now = std::max(c.now, at);
+  if (--c.pending != 0 || c.issuing) return;
+  c.now += c.reduce;
+  c.reduce = 0;
+  if (advance(index)) finish(index);
+}
+
+/// The last step of a collective is done that its rank has left or is blocked in.
+void Engine::finish(std::uint32_t index) {
+  const Collective c = collectives_[index];
+  collectives_.give(index);
+  if (c.request != kNone) {
+    complete(c.request, c.now);
+  } else {
+    came(c.rank, c.now);
+  }
+}
+
+}  // namespace fallow::sim

@@ -1,0 +1,228 @@
+// Messages between two ranks: eager ones go at once, longer ones are announced, cleared by the receiver once it has
+// matched them, and then sent. A sender's long request is done when the data has come.
+#include "sim/engine.hpp"
+
+namespace fallow::sim {
+
+using trace::CallEvent;
+
+std::uint32_t Engine::world(std::uint32_t r, std::uint32_t comm, std::int32_t peer) const {
+  if (comm == trace::kCommWorld && static_cast<std::uint32_t>(peer) < ranks_.size()) [[likely]] return static_cast<std::uint32_t>(peer);
+  const std::int32_t rank = info_.comms.valid(comm) ? info_.comms.world_rank(comm, static_cast<std::int32_t>(r), peer) : -1;
+  if (rank < 0 || static_cast<std::size_t>(rank) >= ranks_.size()) {
+    refuse(r, "names rank " + std::to_string(peer) + " of communicator " + std::to_string(comm) + ", which there is not");
+  }
+  return static_cast<std::uint32_t>(rank);
+}
+
+bool Engine::block_on(std::uint32_t r, std::uint32_t node) {
+  if (node == kCompleted) return true;
+  Rank& rank = ranks_[r];
+  Node& n = pool_[node];
+  if ((n.flags & kDone) != 0) {
+    catch_up(rank, n.time);
+    give_request(node);
+    return true;
+  }
+  n.flags |= kWaited;
+  ++rank.pending;
+  rank.state = State::waiting;
+  return false;
+}
+
+bool Engine::send(std::uint32_t r, const CallEvent& call, std::uint16_t flags) {
+  const bool blocks = trace::has(call.op, trace::kOpBlocks);
+  Rank& rank = ranks_[r];
+  std::uint32_t request = kCompleted;
+  if (call.peer >= 0) {
+    const std::uint32_t comm = context(call);
+    request = start_send(r, kNone, key_of(comm, r), tag_of(call.tag), world(r, comm, call.peer), call.bytes, flags, rank.now);
+  }
+  if (blocks) return block_on(r, request);
+  keep(r, call, request);
+  return true;
+}
+
+bool Engine::receive(std::uint32_t r, const CallEvent& call) {
+  const bool blocks = trace::has(call.op, trace::kOpBlocks);
+  std::uint32_t request = kCompleted;
+  if (call.peer != trace::kNullPeer) {
+    const std::uint32_t comm = context(call);
+    request = take_request(r);
+    Node& n = pool_[request];
+    n.key = key_of(comm, source_of(r, comm, call.peer));
+    n.tag = tag_of(call.tag);
+    post(request, ranks_[r].now);
+  }
+  if (blocks) return block_on(r, request);
+  keep(r, call, request);
+  return true;
+}
+
+bool Engine::send_receive(std::uint32_t r, const CallEvent& call) {
+  CallEvent half = call;
+  const bool blocks = trace::has(call.op, trace::kOpBlocks);
+  half.op = blocks ? trace::Op::recv : trace::Op::irecv;
+  half.peer = call.recv_peer;
+  half.tag = call.recv_tag;
+  const bool received = receive(r, half);
+  half.op = trace::Op::send;
+  half.peer = call.peer;
+  half.tag = call.tag;
+  if (!blocks) half.op = trace::Op::isend, half.requests = {};  // its receive stands for both
+  const bool sent = send(r, half, 0);
+  return received && sent;
+}
+
+bool Engine::probe(std::uint32_t r, const CallEvent& call) {
+  if (call.peer == trace::kNullPeer) return true;
+  Rank& rank = ranks_[r];
+  const std::uint32_t comm = context(call);
+  const std::uint32_t found = matcher_.find_message(rank.unexpected, key_of(comm, source_of(r, comm, call.peer)), tag_of(call.tag));
+  if (found != kNone) {
+    catch_up(rank, pool_[found].time);
+    return true;
+  }
+  ++rank.pending;
+  rank.state = State::probing;
+  return false;
+}
+
+/// Sends to world rank `to`. `request` is a persistent request or kNone. Returns what stands for the send: kCompleted
+/// if it is complete already.
+std::uint32_t Engine::start_send(std::uint32_t r, std::uint32_t request, std::uint64_t key, std::int32_t tag, std::uint32_t to,
+                                 std::uint64_t bytes, std::uint16_t flags, Time& now) {
+  const std::uint32_t message = pool_.take();
+  Node& m = pool_[message];
+  m.key = key;
+  m.tag = tag;
+  m.rank = to;
+  m.peer = r;
+  m.bytes = bytes;
+  now += machine_.message.overhead;
+  if (bytes <= machine_.message.eager_limit && (flags & kSynchronous) == 0) {
+    transmit(message, now);
+    if (request != kNone) complete(request, now);
+    return kCompleted;
+  }
+  m.flags = kRendezvous;
+  if (request == kNone) {
+    request = take_request(r);
+    pool_[request].peer = to;
+    pool_[request].flags = kSends;
+  }
+  if ((flags & kBuffered) != 0) {
+    pool_[request].flags |= kFreed;
+    m.owner = request;
+    transmit(message, now);
+    return kCompleted;
+  }
+  m.owner = request;
+  transmit(message, now);
+  return request;
+}
+
+/// Posts a receive whose key and tag are set, from `now` on; true if a message was there.
+bool Engine::post(std::uint32_t request, Time& now) {
+  Node& n = pool_[request];
+  Rank& rank = ranks_[n.rank];
+  now += machine_.message.overhead;
+  n.time = now;
+  if (rank.unexpected.count != 0) {
+    const std::uint32_t message = matcher_.find_message(rank.unexpected, n.key, n.tag);
+    if (message != kNone) {
+      matcher_.remove(rank.unexpected, message);
+      match(request, message, std::max(now, pool_[message].time));
+      return true;
+    }
+  }
+  n.flags |= kQueued;
+  matcher_.append(rank.posted, request);
+  return false;
+}
+
+void Engine::arrive(const Event& event) {
+  const std::uint32_t message = event.index;
+  Node& m = pool_[message];
+  if ((m.flags & (kClear | kData | kOneSided)) == 0) [[likely]] {
+    Rank& rank = ranks_[m.rank];
+    const std::uint32_t receive = matcher_.find_receive(rank.posted, m.key, m.tag);
+    if (receive != kNone) {
+      matcher_.remove(rank.posted, receive);
+      return match(receive, message, std::max(event.time, pool_[receive].time));
+    }
+    m.time = event.time;
+    matcher_.append(rank.unexpected, message);
+    if (rank.state != State::probing) return;
+    const CallEvent& call = calls_[m.rank];
+    const std::uint32_t comm = context(call);
+    const std::uint64_t key = key_of(comm, source_of(m.rank, comm, call.peer));
+    if (matcher_.find_message(rank.unexpected, key, tag_of(call.tag)) != kNone) came(m.rank, event.time);
+    return;
+  }
+  if ((m.flags & kOneSided) != 0) return one_sided_arrived(message, event.time);
+  if ((m.flags & kClear) != 0) {  // back at the sender: the data goes
+    std::swap(m.rank, m.peer);
+    m.flags = kData;
+    m.bytes = (std::uint64_t{m.order} << 32) | static_cast<std::uint32_t>(m.tag);
+    return transmit(message, event.time);
+  }
+  const std::uint32_t receive = m.other, send = m.owner;
+  pool_.give(message);
+  complete(receive, event.time);
+  complete(send, event.time);
+}
+
+/// A message and a receive have found each other at `at`.
+void Engine::match(std::uint32_t receive, std::uint32_t message, Time at) {
+  Node& m = pool_[message];
+  Node& n = pool_[receive];
+  n.flags = static_cast<std::uint16_t>(n.flags & ~kQueued);
+  at += machine_.message.match;
+  if ((m.flags & kRendezvous) == 0) {
+    pool_.give(message);
+    return complete(receive, at);
+  }
+  // The answer goes back; what it clears is kept where a waiting message has its tag and place.
+  m.order = static_cast<std::uint32_t>(m.bytes >> 32);
+  m.tag = static_cast<std::int32_t>(static_cast<std::uint32_t>(m.bytes));
+  m.bytes = 0;
+  m.flags = kClear;
+  m.other = receive;
+  std::swap(m.rank, m.peer);
+  transmit(message, at);
+}
+
+void Engine::complete(std::uint32_t request, Time at) {
+  Node& n = pool_[request];
+  if ((n.flags & kOfCollective) != 0) {
+    const std::uint32_t owner = n.owner;
+    give_request(request);
+    return collective_part_done(owner, at);
+  }
+  if ((n.flags & kFreed) != 0) return give_request(request);
+  n.time = at;
+  n.flags |= kDone;
+  if ((n.flags & kWaited) == 0) return;
+  const std::uint32_t r = n.rank;
+  if ((n.flags & kPersistent) != 0) {
+    n.flags = static_cast<std::uint16_t>(n.flags & ~(kWaited | kDone | kActive));
+  } else {
+    give_request(request);
+  }
+  came(r, at);
+}
+
+/// Takes a message on its way at `at`, through the node's memory or the network.
+void Engine::transmit(std::uint32_t message, Time at) {
+  Node& m = pool_[message];
+  Rank& from = ranks_[m.peer];
+  ++messages_;
+  const std::uint32_t count = ++from.messages;
+  if (!same_node(m.rank, m.peer)) [[likely]] return network_.send(message, at, clock_, count);
+  const Time start = std::max(at, from.memory_free);
+  from.memory_free = start + static_cast<Time>(wire_bytes(m) * static_cast<std::uint64_t>(machine_.node.memory_ps_per_kib) >> 10);
+  queue_.push({from.memory_free + machine_.node.memory_latency, tie_of(m.rank, m.peer, count), message, EventKind::arrive});
+}
+
+}  // namespace fallow::sim

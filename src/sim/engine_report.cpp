@@ -1,0 +1,91 @@
+// What came of a run, and what to say when it cannot go on.
+#include <string>
+
+#include "sim/engine.hpp"
+
+namespace fallow::sim {
+
+using trace::CallEvent;
+
+Result Engine::result() const {
+  Result result;
+  result.policy = policy_.name;
+  result.ranks = static_cast<std::uint32_t>(ranks_.size());
+  result.nodes = static_cast<std::uint32_t>((ranks_.size() + machine_.node.ranks - 1) / machine_.node.ranks);
+  result.switches = network_.topology().switches();
+  for (const Rank& rank : ranks_) {
+    result.makespan = std::max(result.makespan, rank.now);
+    result.calls += rank.calls;
+    result.cores.computing += rank.computing;
+    result.cores.waiting += rank.waiting;
+    result.cores.sleeping += rank.sleeping;
+  }
+  for (const Rank& rank : ranks_) result.cores.in_calls += result.makespan - rank.computing - rank.waiting - rank.sleeping;
+  result.messages = messages_;
+  result.events = events_;
+  result.edge = network_.totals(LinkClass::edge, result.nodes, result.makespan);
+  result.upper = network_.totals(LinkClass::upper, result.nodes, result.makespan);
+  for (const auto& predictor : predictors_) result.mispredictions += predictor->state().mispredictions;
+  result.energy = energy_of(result, machine_);
+  result.memory_bytes = ranks_.capacity() * sizeof(Rank) + calls_.capacity() * sizeof(CallEvent) + pool_.memory_bytes() +
+                        queue_.memory_bytes() + matcher_.memory_bytes() + network_.memory_bytes() + tables_.memory_bytes() +
+                        collectives_.memory_bytes() + rest_.memory_bytes();
+  return result;
+}
+
+namespace {
+
+std::string peer_text(std::int32_t peer) { return peer < 0 ? "any rank" : "rank " + std::to_string(peer); }
+std::string tag_text(std::int32_t tag) { return tag < 0 ? "any tag" : "tag " + std::to_string(tag); }
+
+}  // namespace
+
+/// "rank 3 in MPI_Recv (call 17) for a message from rank 2, tag 5, communicator 1".
+std::string Engine::describe(std::uint32_t r) const {
+  const Rank& rank = ranks_[r];
+  const CallEvent& call = calls_[r];
+  std::string text = "rank " + std::to_string(r) + " in " + std::string(trace::op_name(call.op)) + " (call " + std::to_string(rank.calls) + ")";
+  const bool receives = trace::has(call.op, trace::kOpReceives) || rank.state == State::probing;
+  if (trace::has(call.op, trace::kOpCollective)) {
+    text += " on communicator " + std::to_string(call.comm);
+  } else if (trace::has(call.op, trace::kOpSends) && trace::has(call.op, trace::kOpReceives)) {
+    text += " to " + peer_text(call.peer) + " and from " + peer_text(call.recv_peer) + ", " + tag_text(call.recv_tag) + ", communicator " + std::to_string(call.comm);
+  } else if (receives) {
+    text += " for a message from " + peer_text(call.peer) + ", " + tag_text(call.tag) + ", communicator " + std::to_string(call.comm);
+  } else if (trace::has(call.op, trace::kOpSends)) {
+    text += " to " + peer_text(call.peer) + ", " + tag_text(call.tag) + ", communicator " + std::to_string(call.comm);
+  }
+  for (std::uint32_t i = rank.posted.head; i != kNone; i = pool_[i].next) {
+    const Node& n = pool_[i];
+    if ((n.flags & kWaited) == 0 || !trace::has(call.op, trace::kOpCompletes)) continue;
+    const auto source = static_cast<std::uint32_t>(n.key);
+    text += " for a message from " + (source == kAnySource ? "any rank" : "world rank " + std::to_string(source)) + ", " + tag_text(n.tag) +
+            ", communicator " + std::to_string(n.key >> 32);
+    break;
+  }
+  return text + " at " + std::to_string(nanoseconds(rank.now).value) + " ns";
+}
+
+void Engine::refuse(std::uint32_t r, const std::string& what) const {
+  const CallEvent& call = calls_[r];
+  throw SimError("rank " + std::to_string(r) + ", call " + std::to_string(ranks_[r].calls) + ", " + std::string(trace::op_name(call.op)) + ": " + what);
+}
+
+void Engine::deadlock() const {
+  constexpr std::size_t kShown = 8;
+  std::size_t stuck = 0, cut = 0;
+  std::string list, ended;
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    if (ranks_[r].state != State::ended) {
+      if (stuck++ < kShown) list += "\n  " + describe(r);
+    } else if (!info_.ranks[r].complete && cut++ < kShown) {
+      ended += "\n  rank " + std::to_string(r) + " after call " + std::to_string(ranks_[r].calls);
+    }
+  }
+  std::string text = std::to_string(stuck) + " of " + std::to_string(ranks_.size()) + " ranks wait for what never comes:" + list;
+  if (stuck > kShown) text += "\n  and " + std::to_string(stuck - kShown) + " more";
+  if (cut != 0) text += "\nThe trace is not whole; it ends early for:" + ended;
+  throw SimError(text);
+}
+
+}  // namespace fallow::sim

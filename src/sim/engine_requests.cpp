@@ -1,0 +1,208 @@
+// What programs do with requests, and one-sided operations.
+#include "sim/engine.hpp"
+
+namespace fallow::sim {
+
+using trace::CallEvent;
+
+std::uint32_t Engine::take_request(std::uint32_t r) {
+  constexpr std::uint32_t kTogether = 4;
+  Rank& rank = ranks_[r];
+  if (rank.spare == kNone) {
+    std::uint32_t first = pool_.take_row(kTogether);
+    for (std::uint32_t i = kTogether; i-- > 0;) {
+      pool_[first + i].rank = r;
+      pool_[first + i].next = rank.spare;
+      rank.spare = first + i;
+    }
+  }
+  const std::uint32_t taken = rank.spare;
+  Node& n = pool_[taken];
+  rank.spare = n.next;
+  n = Node{};
+  n.rank = r;
+  return taken;
+}
+
+void Engine::give_request(std::uint32_t request) {
+  Node& n = pool_[request];
+  Rank& rank = ranks_[n.rank];
+  n.next = rank.spare;
+  rank.spare = request;
+}
+
+std::uint32_t& Engine::request(std::uint32_t r, std::uint32_t number) {
+  if (number >= RequestTables::kMaxNumber) refuse(r, "names request " + std::to_string(number) + ": too large a number");
+  return tables_.entry(ranks_[r].requests, number);
+}
+
+/// Remembers what the call's request stands for.
+void Engine::keep(std::uint32_t r, const CallEvent& call, std::uint32_t what) {
+  if (call.requests.empty()) {  // the recorder could not follow it: nobody will ask
+    if (what == kCompleted) return;
+    Node& n = pool_[what];
+    if ((n.flags & kDone) != 0) return give_request(what);
+    n.flags |= kFreed;
+    return;
+  }
+  std::uint32_t& entry = request(r, call.requests[0]);
+  if (entry != kNone && entry != kCompleted) refuse(r, "creates request " + std::to_string(call.requests[0]) + ", which is in use");
+  entry = what;
+}
+
+/// Waits for what has completed in the recorded call; a test that found nothing does nothing.
+bool Engine::wait(std::uint32_t r, const CallEvent& call) {
+  Rank& rank = ranks_[r];
+  RequestTables::Table table = rank.requests;
+  for (const std::uint32_t number : call.completed) {
+    if (number == trace::kNoRequest) continue;
+    std::uint32_t& entry = table.bits != 0 && number >> table.bits == 0 ? tables_.entry(table, number) : request(r, number);
+    const std::uint32_t node = entry;
+    if (node == kCompleted) {
+      entry = kNone;
+      continue;
+    }
+    if (node == kNone) {
+      if ((call.flags & trace::kEventRequestsLost) != 0 || info_.ranks[r].dropped != 0) continue;
+      refuse(r, "waits for request " + std::to_string(number) + ", which does not exist");
+    }
+    Node& n = pool_[node];
+    const bool persistent = (n.flags & kPersistent) != 0;
+    if (!persistent) entry = kNone;
+    if ((n.flags & kDone) != 0) {
+      catch_up(rank, n.time);
+      if (persistent) {
+        n.flags = static_cast<std::uint16_t>(n.flags & ~(kDone | kActive));
+      } else {
+        give_request(node);
+      }
+    } else if (!persistent || (n.flags & kActive) != 0) {
+      n.flags |= kWaited;
+      ++rank.pending;
+    }
+  }
+  if (rank.pending == 0) return true;
+  rank.state = State::waiting;
+  return false;
+}
+
+void Engine::make_persistent(std::uint32_t r, const CallEvent& call, std::uint16_t flags) {
+  const std::uint32_t node = take_request(r);
+  Node& n = pool_[node];
+  const std::uint32_t comm = context(call);
+  n.flags = static_cast<std::uint16_t>(flags | kPersistent);
+  n.tag = tag_of(call.tag);
+  n.bytes = call.bytes;
+  if ((flags & kSends) != 0) {
+    n.key = key_of(comm, r);
+    n.peer = call.peer < 0 ? kNone : world(r, comm, call.peer);
+  } else {
+    n.key = key_of(comm, source_of(r, comm, call.peer));
+    n.peer = call.peer == trace::kNullPeer ? kNone : r;
+  }
+  keep(r, call, node);
+}
+
+void Engine::start(std::uint32_t r, const CallEvent& call) {
+  for (const std::uint32_t number : call.requests) {
+    const std::uint32_t node = request(r, number);
+    if (node == kNone || node == kCompleted || (pool_[node].flags & kPersistent) == 0) {
+      if ((call.flags & trace::kEventRequestsLost) != 0 || info_.ranks[r].dropped != 0) continue;
+      refuse(r, "starts request " + std::to_string(number) + ", which is not persistent");
+    }
+    Node& n = pool_[node];
+    Rank& rank = ranks_[r];
+    if ((n.flags & kActive) != 0) refuse(r, "starts request " + std::to_string(number) + ", which is active");
+    n.flags |= kActive;
+    if ((n.flags & kTemplate) != 0) {
+      const std::uint32_t index = collectives_.take();
+      collectives_[index] = collectives_[n.owner];
+      begin(r, index);
+    } else if (n.peer == kNone) {
+      complete(node, rank.now);
+    } else if ((n.flags & kSends) != 0) {
+      start_send(r, node, n.key, n.tag, n.peer, n.bytes, n.flags & kSynchronous, rank.now);
+    } else {
+      post(node, rank.now);
+    }
+  }
+}
+
+void Engine::cancel(std::uint32_t r, const CallEvent& call) {
+  for (const std::uint32_t number : call.requests) {
+    const std::uint32_t node = request(r, number);
+    if (node == kNone || node == kCompleted || (pool_[node].flags & kQueued) == 0) continue;
+    Rank& rank = ranks_[r];
+    matcher_.remove(rank.posted, node);
+    pool_[node].flags = static_cast<std::uint16_t>(pool_[node].flags & ~kQueued);
+    complete(node, rank.now);
+  }
+}
+
+void Engine::release(std::uint32_t r, const CallEvent& call) {
+  for (const std::uint32_t number : call.requests) {
+    std::uint32_t& entry = request(r, number);
+    const std::uint32_t node = entry;
+    entry = kNone;
+    if (node == kNone || node == kCompleted) continue;
+    Node& n = pool_[node];
+    const bool idle = (n.flags & kPersistent) != 0 && (n.flags & kActive) == 0;
+    if (idle || (n.flags & kDone) != 0) {
+      give_request(node);
+    } else {
+      n.flags = static_cast<std::uint16_t>((n.flags & ~kPersistent) | kFreed);
+    }
+  }
+}
+
+/// A put, get or accumulate: one message there, for those that fetch another one back.
+void Engine::one_sided(std::uint32_t r, const CallEvent& call) {
+  const bool fetches = trace::has(call.op, trace::kOpReceives);
+  std::uint32_t handle = kNone;
+  if (trace::has(call.op, trace::kOpCreates) && !call.requests.empty()) {
+    handle = call.peer < 0 ? kCompleted : take_request(r);
+    keep(r, call, handle);
+  }
+  if (call.peer < 0) return;
+  const std::uint32_t message = pool_.take();
+  Node& m = pool_[message];
+  m.rank = world(r, context(call), call.peer);
+  m.peer = r;
+  m.flags = static_cast<std::uint16_t>(kOneSided | (fetches ? kRendezvous : 0));
+  m.bytes = trace::has(call.op, trace::kOpSends) ? call.bytes : 0;
+  m.key = trace::has(call.op, trace::kOpSends) ? call.recv_bytes : call.bytes;  // what comes back
+  m.owner = handle;
+  Rank& rank = ranks_[r];
+  rank.now += machine_.message.overhead;
+  ++rank.one_sided;
+  transmit(message, rank.now);
+}
+
+void Engine::one_sided_arrived(std::uint32_t message, Time at) {
+  Node& m = pool_[message];
+  if ((m.flags & kRendezvous) != 0) {  // at the target: what was asked for goes back
+    std::swap(m.rank, m.peer);
+    m.flags = kOneSided | kClear;
+    m.bytes = m.key;
+    return transmit(message, at);
+  }
+  const std::uint32_t origin = (m.flags & kClear) != 0 ? m.rank : m.peer;
+  const std::uint32_t handle = m.owner;
+  pool_.give(message);
+  Rank& rank = ranks_[origin];
+  --rank.one_sided;
+  if (handle != kNone) complete(handle, at);
+  if (rank.flushing) came(origin, at);
+}
+
+/// Waits until all one-sided operations of this rank are complete at their targets.
+bool Engine::flush(std::uint32_t r) {
+  Rank& rank = ranks_[r];
+  if (rank.one_sided == 0) return true;
+  rank.pending += rank.one_sided;
+  rank.flushing = true;
+  rank.state = State::waiting;
+  return false;
+}
+
+}  // namespace fallow::sim

@@ -1,0 +1,177 @@
+// A calendar queue: buckets of equal width for what is near, a heap for the far future. A bucket is sorted when
+// its time comes; what is pushed into the bucket being emptied goes to a small heap beside it.
+//
+// The order is total: (time, target rank, origin rank, the origin's count), so that what comes out does not
+// depend on the order of pushes (docs/adr/0031). Memory: 24 bytes per pending event plus half-empty chunks;
+// chunks are used again, nothing is allocated once the peak has been reached.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "sim/time.hpp"
+
+namespace fallow::sim {
+
+enum class EventKind : std::uint32_t { resume, hop, arrive };
+
+struct Event {
+  Time time = 0;
+  std::uint64_t tie = 0;     ///< see tie_of
+  std::uint32_t index = 0;   ///< of a rank or of a node
+  EventKind kind = EventKind::resume;
+
+  friend bool operator<(const Event& a, const Event& b) noexcept {
+    return a.time != b.time ? a.time < b.time : a.tie < b.tie;
+  }
+  friend bool operator>(const Event& a, const Event& b) noexcept { return b < a; }
+};
+static_assert(sizeof(Event) == 24);
+
+constexpr std::uint64_t tie_of(std::uint32_t target, std::uint32_t origin, std::uint32_t count) noexcept {
+  return std::uint64_t{target} << 44 | std::uint64_t{origin} << 24 | (count & 0xffffffu);
+}
+
+class EventQueue {
+ public:
+  EventQueue() : heads_(kBuckets, kNone), occupied_(kBuckets / 64, 0) {}
+
+  void push(const Event& event) {
+    ++size_;
+    const Time bucket = event.time >> kWidthBits;
+    if (bucket <= current_) {
+      near_.push_back(event);
+      std::push_heap(near_.begin(), near_.end(), std::greater<>());
+    } else if (bucket - current_ < kBuckets) {
+      add(bucket, event);
+    } else {
+      far_.push_back(event);
+      std::push_heap(far_.begin(), far_.end(), std::greater<>());
+    }
+  }
+
+  /// Takes the earliest event; false if there is none.
+  bool pop(Event& event) {
+    while (next_ == sorted_.size() && near_.empty()) {
+      if (size_ == 0) return false;
+      advance();
+    }
+    --size_;
+    if (near_.empty() || (next_ < sorted_.size() && sorted_[next_] < near_.front())) {
+      event = sorted_[next_++];
+      return true;
+    }
+    event = near_.front();
+    std::pop_heap(near_.begin(), near_.end(), std::greater<>());
+    near_.pop_back();
+    return true;
+  }
+
+  /// The one that pop would take from the sorted part, for prefetching; null if unknown.
+  const Event* peek(std::size_t ahead) const noexcept {
+    return next_ + ahead < sorted_.size() ? &sorted_[next_ + ahead] : nullptr;
+  }
+
+  std::uint64_t size() const noexcept { return size_; }
+  std::size_t memory_bytes() const noexcept {
+    return chunks_.capacity() * sizeof(Chunk) + (near_.capacity() + far_.capacity() + sorted_.capacity()) * sizeof(Event) +
+           heads_.capacity() * sizeof(std::uint32_t);
+  }
+
+ private:
+  static constexpr int kWidthBits = 17;       ///< a bucket is 131 ns: a fraction of a message's latency
+  static constexpr Time kBuckets = 16384;     ///< 2.1 ms in all: beyond a usual time step's computation
+  static constexpr std::uint32_t kChunkEvents = 10;
+
+  struct Chunk {
+    std::uint32_t next = kNone;
+    std::uint32_t count = 0;
+    Event events[kChunkEvents];
+  };
+
+  void add(Time bucket, const Event& event) {
+    const auto slot = static_cast<std::size_t>(bucket & (kBuckets - 1));
+    std::uint32_t head = heads_[slot];
+    if (head == kNone || chunks_[head].count == kChunkEvents) {
+      const std::uint32_t fresh = take_chunk();
+      chunks_[fresh].next = head;
+      heads_[slot] = head = fresh;
+      occupied_[slot / 64] |= std::uint64_t{1} << (slot % 64);
+    }
+    Chunk& chunk = chunks_[head];
+    chunk.events[chunk.count++] = event;
+  }
+
+  std::uint32_t take_chunk() {
+    if (free_ == kNone) {
+      chunks_.emplace_back();
+      return static_cast<std::uint32_t>(chunks_.size() - 1);
+    }
+    const std::uint32_t taken = free_;
+    free_ = chunks_[taken].next;
+    chunks_[taken].count = 0;
+    return taken;
+  }
+
+  /// Distance from `current_` to the next bucket in use; kBuckets if all are empty.
+  Time distance_to_next() const noexcept {
+    const auto start = static_cast<std::size_t>((current_ + 1) & (kBuckets - 1));
+    const std::size_t words = occupied_.size();
+    std::uint64_t word = occupied_[start / 64] & (~std::uint64_t{0} << (start % 64));
+    for (std::size_t i = 0, at = start / 64; i <= words; ++i, at = (at + 1) % words, word = occupied_[at]) {
+      if (word == 0) continue;
+      const auto slot = static_cast<Time>(at * 64 + static_cast<std::size_t>(std::countr_zero(word)));
+      return ((slot - current_ - 1) & (kBuckets - 1)) + 1;
+    }
+    return kBuckets;
+  }
+
+  /// Goes to the next bucket in use and sorts it, fetching from the far heap what has come into reach.
+  void advance() {
+    const Time distance = distance_to_next();
+    Time target = distance < kBuckets ? current_ + distance : kNever;
+    if (!far_.empty()) target = std::min(target, far_.front().time >> kWidthBits);
+    current_ = target;
+    sorted_.clear();
+    next_ = 0;
+    while (!far_.empty() && (far_.front().time >> kWidthBits) - current_ < kBuckets) {
+      const Event event = far_.front();
+      std::pop_heap(far_.begin(), far_.end(), std::greater<>());
+      far_.pop_back();
+      if (event.time >> kWidthBits == current_) {
+        sorted_.push_back(event);
+      } else {
+        add(event.time >> kWidthBits, event);
+      }
+    }
+    drain(static_cast<std::size_t>(current_ & (kBuckets - 1)));
+    std::sort(sorted_.begin(), sorted_.end());
+  }
+
+  void drain(std::size_t slot) {
+    for (std::uint32_t c = heads_[slot]; c != kNone;) {
+      Chunk& chunk = chunks_[c];
+      sorted_.insert(sorted_.end(), chunk.events, chunk.events + chunk.count);
+      const std::uint32_t next = chunk.next;
+      chunk.next = free_;
+      free_ = c;
+      c = next;
+    }
+    heads_[slot] = kNone;
+    occupied_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
+  }
+
+  std::vector<std::uint32_t> heads_;
+  std::vector<std::uint64_t> occupied_;
+  std::vector<Chunk> chunks_;
+  std::vector<Event> sorted_, near_, far_;
+  std::size_t next_ = 0;
+  Time current_ = -1;
+  std::uint32_t free_ = kNone;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace fallow::sim

@@ -1,0 +1,101 @@
+// Links and what passes over them. A message, or a train of 2 KB segments of a long one, takes each link of its way
+// in one closed form: its head goes on after the link's latency, its tail no faster than the link or than it came.
+// Links serve in the order in which messages reach them, up to Machine::lookahead (docs/adr/0032).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sim/event_queue.hpp"
+#include "sim/link_rest.hpp"
+#include "sim/machine.hpp"
+#include "sim/node_pool.hpp"
+#include "sim/topology.hpp"
+
+namespace fallow::sim {
+
+/// One direction of one link: what every message touches.
+struct alignas(32) Link {
+  Time free = 0;         ///< when the last train has left it
+  Time events_until = 0; ///< up to then trains reach it by events
+  Time busy = 0;         ///< time spent sending
+  std::uint32_t ps_per_kib = 0;
+  std::uint32_t unused = 0;
+};
+static_assert(sizeof(Link) == 32);
+
+/// What a link's rests came to.
+struct LinkRests {
+  Time low = 0, deep = 0;
+  Time delay = 0;          ///< that messages had from finding it at rest
+  std::uint32_t rests = 0;
+  std::uint32_t late = 0;  ///< messages that found it at rest
+};
+
+/// Sums over the links of a class.
+struct LinkTotals {
+  std::uint64_t links = 0, rests = 0, late = 0;
+  Time busy = 0, low = 0, deep = 0, delay = 0;
+};
+
+class Network {
+ public:
+  /// Throws std::invalid_argument if the topology cannot be built.
+  Network(const Machine& machine, LinkPolicy edge, LinkPolicy upper, NodePool& pool, EventQueue& queue);
+
+  std::uint32_t nodes() const noexcept { return topology_->nodes(); }
+  const Topology& topology() const noexcept { return *topology_; }
+
+  /// Takes message `index` on its way at `ready` (>= `now`, the clock): from its sender's node to its receiver's,
+  /// which differ. Sooner or later pushes its arrival. `count` numbers the sender's messages.
+  void send(std::uint32_t index, Time ready, Time now, std::uint32_t count);
+  /// A message reaches the link that it could not be taken over before.
+  void hop(const Event& event);
+
+  /// Both links of a node rest from `plan.begin` (now) to `plan.wake`, or until a message wakes one of them, if their
+  /// rule is `planned`. A link that still rests goes on until the new end.
+  void plan(std::uint32_t node, RestPlan plan) noexcept;
+
+  /// What the links of a class did up to `end`; the gaps that are still open are closed as if a message came then.
+  /// Of edge links those of the first `nodes` nodes count.
+  LinkTotals totals(LinkClass link_class, std::uint32_t nodes, Time end) const;
+  const std::vector<Link>& links() const noexcept { return links_; }
+  const std::vector<LinkRests>& rests() const noexcept { return rests_; }  ///< empty if no link ever rests
+  std::size_t memory_bytes() const noexcept {
+    return links_.capacity() * sizeof(Link) + rests_.capacity() * sizeof(LinkRests) + plans_.capacity() * sizeof(RestPlan);
+  }
+
+ private:
+  struct Walk {
+    std::uint32_t index = 0;
+    Time at = 0;      // the head's
+    Time tail = 0;    // when the tail has come
+    std::uint64_t tie = 0;
+  };
+  void walk(Walk walk, Time now, bool by_event);
+  void send_loggp(Node& node, std::uint32_t index, Time ready, std::uint64_t tie);
+  void split(Walk& walk, Node& node, std::uint64_t& bytes);
+  Time take(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes) noexcept;
+  RestResult gap(std::uint32_t link, Time idle_from, Time arrival) const noexcept;
+  Time wake(std::uint32_t link, Time arrival) noexcept;
+  void add_rest(std::uint32_t link, const RestResult& r, Time arrival) noexcept;
+  void replan(std::uint32_t link, RestPlan plan) noexcept;
+  Time serialize(std::uint64_t bytes, std::uint32_t ps_per_kib) const noexcept {
+    return static_cast<Time>((bytes * ps_per_kib) >> 10);
+  }
+  std::uint32_t node_of(std::uint32_t rank) const noexcept { return one_per_node_ ? rank : rank / ranks_per_node_; }
+
+  Machine machine_;
+  LinkPolicy edge_, upper_;
+  std::unique_ptr<Topology> topology_;
+  NodePool& pool_;
+  EventQueue& queue_;
+  std::vector<Link> links_;
+  std::vector<LinkRests> rests_;
+  std::vector<RestPlan> plans_;  // of edge links, if their rule is `planned`
+  std::uint64_t train_bytes_;
+  std::uint32_t ranks_per_node_;
+  bool one_per_node_, edge_rests_, upper_rests_;
+};
+
+}  // namespace fallow::sim

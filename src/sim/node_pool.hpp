@@ -1,0 +1,112 @@
+// Messages and receives: one record of one cache line for both, in one array, so that either can stand in a
+// queue of the matcher. Freed records are used again first: what is hot stays hot.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sim/time.hpp"
+
+namespace fallow::sim {
+
+inline constexpr std::uint32_t kAnySource = 0xffffffff;  ///< low half of a key
+inline constexpr std::int32_t kAnyTag = -2;
+
+constexpr std::uint64_t key_of(std::uint32_t comm, std::uint32_t source) noexcept {
+  return std::uint64_t{comm} << 32 | source;
+}
+
+enum NodeFlags : std::uint16_t {
+  kRendezvous = 1u << 0,   ///< message: an announcement; its data follows once a receive is there
+  kClear = 1u << 1,        ///< message: the answer to an announcement
+  kData = 1u << 2,         ///< message: the data of a rendezvous
+  kTrain = 1u << 3,        ///< a part of a message under way; dropped on arrival
+  kWaited = 1u << 4,       ///< request: its rank is blocked until this is done
+  kDone = 1u << 5,         ///< request: complete at `time`
+  kOfCollective = 1u << 6, ///< request: `owner` is a collective under way, not a number of the program
+  kPersistent = 1u << 7,   ///< request: stays when complete
+  kSends = 1u << 8,        ///< request: sends
+  kActive = 1u << 9,       ///< persistent request: started
+  kQueued = 1u << 10,      ///< request: stands in the queue of posted receives
+  kSynchronous = 1u << 11, ///< send: announced whatever its size
+  kOneSided = 1u << 12,    ///< message: needs no receive
+  kFreed = 1u << 13,       ///< request: goes away when complete
+  kBuffered = 1u << 14,    ///< send: complete at once whatever its size
+  kTemplate = 1u << 15,    ///< persistent request of a collective, kept as `owner`
+};
+
+struct alignas(64) Node {
+  std::uint64_t key = 0;        ///< communicator and source (world rank, or any)
+  std::int32_t tag = 0;
+  std::uint32_t order = 0;      ///< place in its queue's history
+  std::uint32_t prev = kNone, next = kNone;  ///< neighbours in its queue
+  std::uint32_t chain = kNone;  ///< next of the same hash
+  std::uint32_t rank = 0;       ///< request: its rank. Message: destination, world rank
+  std::uint64_t bytes = 0;
+  Time time = 0;                ///< request: posted, then done. Message: when its tail left the last link
+  std::uint32_t peer = kNone;   ///< message: sender, world rank. Request of a send: destination
+  std::uint32_t owner = kNone;  ///< request: collective. Message: the sender's request. Answer, data: both requests
+  std::uint32_t other = kNone;  ///< answer, data: the receiver's request
+  std::uint16_t flags = 0;
+  std::uint8_t hop = 0;         ///< links passed
+  std::uint8_t unused = 0;
+};
+static_assert(sizeof(Node) == 64);
+
+/// What a message has on the wire: an announcement nothing but itself.
+constexpr std::uint64_t wire_bytes(const Node& n) noexcept {
+  return (n.flags & (kRendezvous | kOneSided)) == kRendezvous ? 0 : n.bytes;
+}
+
+/// Records by index, in blocks that never move: references stay valid, growing does not double what is resident.
+template <class Record>
+class Pool {
+ public:
+  std::uint32_t take() {
+    if (free_.empty()) {
+      if (made_left_ == 0) {
+        made_ = static_cast<std::uint32_t>(blocks_.size()) * kBlock;
+        made_left_ = kBlock;
+        blocks_.push_back(std::make_unique<Record[]>(kBlock));
+      }
+      --made_left_;
+      return made_++;
+    }
+    const std::uint32_t taken = free_.back();
+    free_.pop_back();
+    if (free_.size() >= kAhead) __builtin_prefetch(&(*this)[free_[free_.size() - kAhead]], 1);
+    (*this)[taken] = Record{};
+    return taken;
+  }
+  /// `count` fresh records side by side (a power of two, at most a block); they are never given back.
+  std::uint32_t take_row(std::uint32_t count) {
+    if (row_left_ < count) {
+      row_ = static_cast<std::uint32_t>(blocks_.size()) * kBlock;
+      row_left_ = kBlock;
+      blocks_.push_back(std::make_unique<Record[]>(kBlock));
+    }
+    row_left_ -= count;
+    row_ += count;
+    return row_ - count;
+  }
+  void give(std::uint32_t index) { free_.push_back(index); }
+  Record& operator[](std::uint32_t index) noexcept { return blocks_[index / kBlock][index % kBlock]; }
+  const Record& operator[](std::uint32_t index) const noexcept { return blocks_[index / kBlock][index % kBlock]; }
+  void prefetch(std::uint32_t index) const noexcept { __builtin_prefetch(&(*this)[index]); }
+  std::size_t memory_bytes() const noexcept {
+    return blocks_.size() * kBlock * sizeof(Record) + free_.capacity() * sizeof(std::uint32_t);
+  }
+
+ private:
+  static constexpr std::uint32_t kBlock = 4096;
+  static constexpr std::size_t kAhead = 4;  ///< records that are about to be taken are fetched so far ahead
+  std::vector<std::unique_ptr<Record[]>> blocks_;
+  std::vector<std::uint32_t> free_;  ///< last freed, first used
+  std::uint32_t made_ = 0, made_left_ = 0;  ///< the block that single records come from
+  std::uint32_t row_ = 0, row_left_ = 0;    ///< and that of rows
+};
+
+using NodePool = Pool<Node>;
+
+}  // namespace fallow::sim

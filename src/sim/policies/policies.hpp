@@ -1,0 +1,15 @@
+// The policies, for the registry in policy.cpp.
+#pragma once
+
+#include "sim/policy.hpp"
+
+namespace fallow::sim::policies_detail {
+
+Policy always_on(const PolicyOptions& options, const LinkSpec& link);
+Policy hardware(const PolicyOptions& options, const LinkSpec& link);
+Policy oracle(const PolicyOptions& options, const LinkSpec& link);
+Policy pps(const PolicyOptions& options, const LinkSpec& link);
+Policy spps(const PolicyOptions& options, const LinkSpec& link);
+Policy adaptive(const PolicyOptions& options, const LinkSpec& link);
+
+}  // namespace fallow::sim::policies_detail

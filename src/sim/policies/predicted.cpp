@@ -1,0 +1,38 @@
+// Edge links rest as one predictor per rank says, joined per node. The predictors are those of the runtime; their
+// tables are smaller here, where thousands stand side by side.
+#include "predict/registry.hpp"
+#include "sim/policies/policies.hpp"
+
+namespace fallow::sim::policies_detail {
+namespace {
+
+predict::PredictorOptions options_for(const PolicyOptions& options, const LinkSpec& link) {
+  predict::PredictorOptions p;
+  for (predict::PpsOptions* pps : {&p.pps, &p.spps.pps}) {
+    pps->threshold = options.threshold;
+    pps->lead = options.lead;
+    pps->max_grams = 1024;
+    pps->max_events = 4096;
+    pps->max_patterns = 512;
+    pps->max_positions = 2048;
+  }
+  p.adaptive.memory_bytes = std::size_t{1} << 16;
+  p.adaptive.budget = options.budget;
+  p.set_react({nanoseconds(link.rest.down), nanoseconds(link.rest.up)});
+  return p;
+}
+
+Policy predicted(std::string_view name, const PolicyOptions& options, const LinkSpec& link) {
+  Policy policy;
+  policy.edge.rule = LinkRule::planned;
+  policy.predictor = [name, p = options_for(options, link)] { return predict::make_predictor(name, p); };
+  return policy;
+}
+
+}  // namespace
+
+Policy pps(const PolicyOptions& options, const LinkSpec& link) { return predicted("pps", options, link); }
+Policy spps(const PolicyOptions& options, const LinkSpec& link) { return predicted("spps", options, link); }
+Policy adaptive(const PolicyOptions& options, const LinkSpec& link) { return predicted("adaptive", options, link); }
+
+}  // namespace fallow::sim::policies_detail

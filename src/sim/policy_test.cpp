@@ -1,0 +1,131 @@
+// When links rest, what that costs and saves: each rule by hand, each policy on a program.
+#include "sim/policy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "sim/synth.hpp"
+#include "sim/test_programs.hpp"
+
+namespace fallow::sim {
+namespace {
+
+using namespace testing;
+
+const LinkSpec kSpec{};  // 10 us both ways
+constexpr Time kReact = 10 * kUs;
+
+TEST(Timer, RestsAfterItAndWakesOnDemand) {
+  const LinkPolicy policy{LinkRule::timer, 50 * kUs};
+  const auto gap = [&](Time length) { return end_of_gap(policy, {}, kSpec, 0, length); };
+  EXPECT_EQ(gap(50 * kUs).ready, 50 * kUs);
+  EXPECT_EQ(gap(50 * kUs).rests, 0u);
+  EXPECT_EQ(gap(55 * kUs).ready, 50 * kUs + 2 * kReact);  // the descent is completed first
+  EXPECT_EQ(gap(55 * kUs).low, 0);
+  EXPECT_EQ(gap(1 * kMs).ready, 1 * kMs + kReact);
+  EXPECT_EQ(gap(1 * kMs).low, 1 * kMs - 60 * kUs);
+}
+
+TEST(Timer, GoesDeeperAfterALongerOne) {
+  const LinkPolicy policy{LinkRule::timer, 50 * kUs, 1 * kMs};
+  const RestResult r = end_of_gap(policy, {}, kSpec, 0, 10 * kMs);
+  EXPECT_EQ(r.low, 1 * kMs - 60 * kUs);
+  EXPECT_EQ(r.deep, 9 * kMs - kSpec.deep.down);
+  EXPECT_EQ(r.ready, 10 * kMs + kSpec.deep.up);
+}
+
+TEST(Plan, MatchesThePredictorsOwnAccount) {
+  const LinkPolicy policy{LinkRule::planned};
+  const predict::ReactTimes react;
+  for (const std::int64_t rest_us : {5, 15, 40, 80, 200}) {
+    for (const std::int64_t gap_us : {1, 5, 12, 30, 60, 85, 95, 150, 300}) {
+      const RestResult ours = end_of_gap(policy, {0, rest_us * kUs}, kSpec, 0, gap_us * kUs);
+      const predict::RestOutcome theirs = predict::rest_outcome(Nanoseconds(rest_us * 1000), Nanoseconds(gap_us * 1000), react);
+      EXPECT_EQ(ours.ready - gap_us * kUs, theirs.delay.value * kNs) << rest_us << " " << gap_us;
+      if (gap_us >= 10) {
+        EXPECT_EQ(ours.low, theirs.low.value * kNs) << rest_us << " " << gap_us;
+      }
+    }
+  }
+}
+
+TEST(Oracle, NeverDelaysAndTakesTheBestState) {
+  LinkPolicy policy{LinkRule::oracle};
+  for (const Time gap : {5 * kUs, 20 * kUs, 21 * kUs, 10 * kMs}) {
+    const RestResult r = end_of_gap(policy, {}, kSpec, 0, gap);
+    EXPECT_EQ(r.ready, gap);
+    EXPECT_EQ(r.low, std::max<Time>(0, gap - 2 * kReact));
+  }
+  policy.deep_timer = 0;
+  EXPECT_EQ(end_of_gap(policy, {}, kSpec, 0, 20 * kMs).low, 0);
+  EXPECT_EQ(end_of_gap(policy, {}, kSpec, 0, 20 * kMs).deep, 20 * kMs - 1100 * kUs);
+}
+
+TEST(Delay, ReachesTheProgram) {
+  Program p(2);
+  p.compute(1'000'000).p2p(0, Op::send, 1, 1024).p2p(1, Op::recv, 0, 1024);
+  Machine machine = crossbar(2);
+  const Time bare = p.run(machine).makespan;
+  const Result result = p.run(machine, make_policy("hardware", {}, machine.link));
+  EXPECT_EQ(result.makespan, bare + 2 * kReact);  // both links wake, one after the other
+  EXPECT_EQ(result.edge.delay, 2 * kReact);
+  EXPECT_EQ(result.edge.late, 2u);
+}
+
+TEST(Join, ANodeRestsWhileAllItsRanksAreSilent) {
+  NodePool pool;
+  EventQueue queue;
+  Machine machine = crossbar(2, 2);
+  Network network(machine, {LinkRule::planned}, {}, pool, queue);
+  NodeRest join(4, 2);
+  join.leave(0, 100 * kUs, 500 * kUs, network);
+  EXPECT_EQ(network.totals(LinkClass::edge, 1, 1 * kMs).low, 0);
+  join.leave(1, 200 * kUs, 300 * kUs, network);
+  const Time low = 2 * (300 * kUs - kReact);  // both directions, until the first wakes
+  EXPECT_EQ(network.totals(LinkClass::edge, 1, 1 * kMs).low, low);
+}
+
+TEST(Cores, SleepSavesAndWakes) {
+  Program p(2);
+  p.p2p(0, Op::recv, 1, 0).compute(1'000'000).p2p(1, Op::send, 0, 0);
+  Machine machine = crossbar(2);
+  PolicyOptions options;
+  options.core.rule = CoreRule::sleep;
+  const Result spin = p.run(machine);
+  const Result sleep = p.run(machine, make_policy("always-on", options, machine.link));
+  EXPECT_EQ(sleep.makespan, spin.makespan + machine.node.core_wake);
+  EXPECT_EQ(sleep.cores.sleeping, 1 * kMs + kLatency - options.core.timer);
+  EXPECT_LT(sleep.energy.cores.value, spin.energy.cores.value);
+}
+
+TEST(Policies, SaveInTheOrderThatTheyShould) {
+  SynthOptions options;
+  options.ranks = 18;
+  options.iterations = 300;
+  std::map<std::string, Result> results;
+  Machine machine;
+  machine.topology = parse_xgft("XGFT(2;18,14;1,18)");
+  for (const PolicyInfo& info : policies()) {
+    const auto source = synthesize("stencil3d", options);
+    results[info.name] = Engine(machine, make_policy(info.name, {}, machine.link), *source).run();
+  }
+  const double full = results["always-on"].energy.edge_links.value;
+  const auto saved = [&](const char* name) { return 1 - results[name].energy.edge_links.value / full; };
+  const auto slower = [&](const char* name) {
+    return static_cast<double>(results[name].makespan) / static_cast<double>(results["always-on"].makespan) - 1;
+  };
+  EXPECT_EQ(results["oracle"].makespan, results["always-on"].makespan);
+  EXPECT_GT(saved("oracle"), 0.4);
+  for (const char* name : {"pps", "adaptive"}) {
+    EXPECT_GT(saved(name), 0.25) << name;
+    EXPECT_LT(slower(name), 0.02) << name;
+  }
+  EXPECT_GT(slower("hardware"), 0.01);
+  EXPECT_GE(saved("oracle"), saved("adaptive"));
+}
+
+TEST(Policies, AreRefusedByOtherNames) { EXPECT_THROW(make_policy("none", {}, kSpec), std::invalid_argument); }
+
+}  // namespace
+}  // namespace fallow::sim

@@ -1,0 +1,128 @@
+#include "sim/topology.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <stdexcept>
+
+namespace fallow::sim {
+namespace {
+
+/// That ways start and end at the right cards, stay inside, and that every link has one place: what follows it
+/// everywhere starts at one vertex. Returns the longest way.
+std::uint32_t check(const Topology& t) {
+  std::uint32_t longest = 0;
+  for (std::uint32_t s = 0; s < t.nodes(); ++s) {
+    for (std::uint32_t d = 0; d < t.nodes(); ++d) {
+      if (s == d) continue;
+      Path p;
+      t.route(s, d, p);
+      EXPECT_GE(p.count, 2u);
+      EXPECT_EQ(p.links[0], s);
+      EXPECT_EQ(p.links[p.count - 1], t.nodes() + d);
+      for (std::uint32_t i = 0; i < p.count; ++i) EXPECT_LT(p.links[i], t.links());
+      const std::set<std::uint32_t> once(p.links, p.links + p.count);
+      EXPECT_EQ(once.size(), p.count) << "a way passes a link twice";
+      longest = std::max(longest, p.count);
+    }
+  }
+  return longest;
+}
+
+TEST(Xgft, OfThePublicationHas252NodesAndWaysOfFourLinks) {
+  TopologySpec spec = parse_xgft("XGFT(2;18,14;1,18)");
+  for (const Routing routing : {Routing::d_mod_k, Routing::random}) {
+    spec.routing = routing;
+    const auto t = make_topology(spec);
+    EXPECT_EQ(t->nodes(), 252u);
+    EXPECT_EQ(t->switches(), 14u + 18u);
+    EXPECT_EQ(t->links(), 2 * (252u + 14u * 18u));
+    EXPECT_EQ(check(*t), 4u);
+  }
+}
+
+TEST(Xgft, SpreadsDestinationsEvenlyOverTheTop) {
+  const auto t = make_topology(full_fat_tree(64, 3));
+  EXPECT_EQ(t->nodes(), 64u);
+  EXPECT_EQ(check(*t), 6u);
+  std::map<std::uint32_t, int> uses;
+  for (std::uint32_t d = 16; d < 64; ++d) {
+    Path p;
+    t->route(0, d, p);
+    ++uses[p.links[2]];
+  }
+  ASSERT_EQ(uses.size(), 16u);  // every second link up within reach
+  for (const auto& [link, count] : uses) EXPECT_EQ(count, 3);
+  Path p, q;
+  t->route(0, 1, p);
+  EXPECT_EQ(p.count, 2u);
+  t->route(0, 5, q);
+  EXPECT_EQ(q.count, 4u);
+}
+
+TEST(Xgft, WaysUpAndDownMeet) {
+  // Two ways to one destination over the same vertex must come down the same links.
+  const auto t = make_topology(parse_xgft("XGFT(3;3,2,4;1,2,3)"));
+  EXPECT_EQ(t->nodes(), 24u);
+  check(*t);
+  for (std::uint32_t d = 0; d < 24; ++d) {
+    std::map<std::uint32_t, std::set<std::uint32_t>> before;  // d-mod-k: one tree per destination
+    for (std::uint32_t s = 0; s < 24; ++s) {
+      if (s == d) continue;
+      Path p;
+      t->route(s, d, p);
+      for (std::uint32_t i = p.count / 2; i + 1 < p.count; ++i) before[p.links[i]].insert(p.links[i + 1]);
+    }
+    for (const auto& [link, next] : before) EXPECT_EQ(next.size(), 1u);
+  }
+}
+
+TEST(Dragonfly, ReachesEveryGroup) {
+  TopologySpec spec;
+  spec.kind = "dragonfly";
+  spec.nodes_per_switch = 2;
+  spec.switches_per_group = 4;
+  spec.global_links = 2;
+  const auto t = make_topology(spec);
+  EXPECT_EQ(t->nodes(), 9u * 4 * 2);
+  EXPECT_LE(check(*t), 5u);
+  spec.routing = Routing::valiant;
+  EXPECT_LE(check(*make_topology(spec)), 7u);
+  spec.groups = 10;
+  EXPECT_THROW(make_topology(spec), std::invalid_argument);
+}
+
+TEST(Torus, TakesTheShorterWayRound) {
+  TopologySpec spec;
+  spec.kind = "torus";
+  spec.extent = {4, 3, 5};
+  spec.nodes_per_switch = 2;
+  const auto t = make_topology(spec);
+  EXPECT_EQ(t->nodes(), 120u);
+  EXPECT_EQ(check(*t), 2u + 2 + 1 + 2);
+}
+
+TEST(Graph, FindsShortestWaysAndSaysWhatIsMissing) {
+  TopologySpec spec;
+  spec.kind = "graph";
+  spec.nodes = 3;
+  spec.vertices = 6;
+  spec.edges = {{0, 3}, {1, 4}, {2, 5}, {3, 4}, {4, 5, 500}};
+  const auto t = make_topology(spec);
+  EXPECT_EQ(check(*t), 4u);
+  Path p;
+  t->route(1, 2, p);
+  EXPECT_EQ(t->relative_bandwidth(p.links[1]), 500u);
+  spec.edges.pop_back();
+  EXPECT_THROW(make_topology(spec), std::invalid_argument);
+}
+
+TEST(Xgft, RefusesWhatIsNone) {
+  for (const char* text : {"XGFT(2;18;1,18)", "XGFT(1;0;1)", "xgft", "XGFT(2;18,14;1,18", "XGFT(1;4;2)"}) {
+    EXPECT_THROW(make_topology(parse_xgft(text)), std::invalid_argument) << text;
+  }
+}
+
+}  // namespace
+}  // namespace fallow::sim

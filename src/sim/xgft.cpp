@@ -1,0 +1,101 @@
+// Extended generalized fat trees, XGFT(h; m_1..m_h; w_1..w_h): S. Oehring et al., "On generalized fat trees",
+// IPPS 1995. A vertex of level i is (A, B): A numbers the subtree of M_i = m_1..m_i nodes that it stands over, B
+// tells the W_i = w_1..w_i vertices over that subtree apart. Its parent over way p is (A / m_{i+1}, B + p W_i).
+#include <stdexcept>
+
+#include "sim/topology.hpp"
+
+namespace fallow::sim {
+namespace {
+
+/// Division by a constant through a multiplication, exact for 32-bit numbers (Lemire, Kaser, Kurz 2019).
+class Divider {
+ public:
+  explicit Divider(std::uint32_t divisor = 1) noexcept
+      : magic_(divisor == 1 ? 0 : ~std::uint64_t{0} / divisor + 1), divisor_(divisor) {}
+  std::uint32_t divide(std::uint32_t n) const noexcept {
+    return magic_ == 0 ? n : static_cast<std::uint32_t>(static_cast<unsigned __int128>(magic_) * n >> 64);
+  }
+  std::uint32_t modulo(std::uint32_t n) const noexcept { return n - divide(n) * divisor_; }
+
+ private:
+  std::uint64_t magic_;
+  std::uint32_t divisor_;
+};
+
+class Xgft final : public Topology {
+ public:
+  struct Level {  // of the links between level i-1 and i
+    std::uint32_t up = 0, down = 0;      // first link upwards, downwards
+    std::uint32_t vertices_below = 1;    // W_{i-1}: vertices over one subtree of the level below
+    std::uint32_t ways = 1;              // w_i
+    Divider subtree, tree, spread, way;  // by M_{i-1}, M_i, W_{i-1}, w_i
+  };
+
+  Xgft(const TopologySpec& spec, std::vector<Level> levels, std::uint32_t nodes, std::uint32_t links, std::uint32_t switches)
+      : Topology(nodes, links, switches), levels_(std::move(levels)), random_(spec.routing == Routing::random), seed_(mix(spec.seed)) {}
+
+  void route(std::uint32_t source, std::uint32_t destination, Path& path) const noexcept override {
+    path.count = 0;
+    const std::uint64_t hash = random_ ? mix(seed_ ^ (std::uint64_t{source} << 32 | destination)) : 0;
+    std::uint32_t chosen[kMaxLevels];
+    std::uint32_t vertex = 0;  // B of where we are
+    std::uint32_t top = 0;
+    for (; top == 0 || levels_[top - 1].tree.divide(source) != levels_[top - 1].tree.divide(destination); ++top) {
+      const Level& level = levels_[top];
+      const std::uint32_t way =
+          random_ ? level.way.modulo(static_cast<std::uint32_t>(hash >> (8 * (top & 3))) ^ static_cast<std::uint32_t>(hash >> 40))
+                  : level.way.modulo(level.spread.divide(destination));
+      path.add(level.up + (level.subtree.divide(source) * level.vertices_below + vertex) * level.ways + way);
+      chosen[top] = way;
+      vertex += way * level.vertices_below;
+    }
+    while (top-- > 0) {
+      const Level& level = levels_[top];
+      vertex -= chosen[top] * level.vertices_below;
+      path.add(level.down + (level.subtree.divide(destination) * level.vertices_below + vertex) * level.ways + chosen[top]);
+    }
+  }
+
+  static constexpr std::uint32_t kMaxLevels = 8;
+
+ private:
+  std::vector<Level> levels_;
+  bool random_;
+  std::uint64_t seed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Topology> detail::make_xgft(const TopologySpec& spec) {
+  const std::size_t height = spec.children.size();
+  if (height == 0 || height > Xgft::kMaxLevels || spec.parents.size() != height || spec.parents[0] != 1) {
+    throw std::invalid_argument("an XGFT has 1 to 8 levels, as many m as w, and w1 = 1 (a node has one card)");
+  }
+  std::uint64_t nodes = 1;
+  for (const std::uint32_t m : spec.children) nodes *= m;
+  if (nodes > kMaxRanks) throw std::invalid_argument("an XGFT of more than 1,048,576 nodes");
+  std::vector<Xgft::Level> levels(height);
+  std::uint64_t links = 0, switches = 0, subtree = 1, over = 1;
+  for (std::size_t i = 0; i < height; ++i) {
+    Xgft::Level& level = levels[i];
+    level.vertices_below = static_cast<std::uint32_t>(over);
+    level.ways = spec.parents[i];
+    level.subtree = Divider(static_cast<std::uint32_t>(subtree));
+    level.spread = Divider(level.vertices_below);
+    level.way = Divider(level.ways);
+    const std::uint64_t here = nodes / subtree * over * level.ways;
+    level.up = static_cast<std::uint32_t>(links);
+    level.down = static_cast<std::uint32_t>(links + here);
+    links += 2 * here;
+    subtree *= spec.children[i];
+    over *= level.ways;
+    level.tree = Divider(static_cast<std::uint32_t>(subtree));
+    switches += nodes / subtree * over;
+    if (links > 0x7fffffffu) throw std::invalid_argument("an XGFT of more than 2^31 links");
+  }
+  return std::make_unique<Xgft>(spec, std::move(levels), static_cast<std::uint32_t>(nodes), static_cast<std::uint32_t>(links),
+                                static_cast<std::uint32_t>(switches));
+}
+
+}  // namespace fallow::sim
