@@ -33,6 +33,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto input = std::as_bytes(std::span(data, size));
   std::vector<std::byte> bytes(input.begin(), input.end());
   if (bytes.size() >= sizeof(FileHead)) mend(bytes);
-  testing::walk_trace(std::move(bytes));
+  fallow::trace::testing::walk_trace(std::move(bytes));
   return 0;
 }

@@ -5,6 +5,9 @@
 namespace nb = nanobind;
 
 void bind_trace(nb::module_& m);
+#ifdef FALLOW_BIND_TRACEFILE
+void bind_tracefile(nb::module_& m);
+#endif
 #ifdef FALLOW_BIND_POWER
 void bind_power(nb::module_& m);
 #endif
@@ -19,6 +22,9 @@ NB_MODULE(_native, m) {
   m.doc() = "Native parts of Fallow";
   m.attr("__version__") = FALLOW_VERSION;
   bind_trace(m);
+#ifdef FALLOW_BIND_TRACEFILE
+  bind_tracefile(m);
+#endif
 #ifdef FALLOW_BIND_POWER
   bind_power(m);
 #endif

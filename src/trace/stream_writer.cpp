@@ -1,0 +1,75 @@
+#include "trace/stream_writer.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "trace/chunk_file.hpp"
+
+namespace fallow::trace {
+
+StreamWriter::StreamWriter(const std::string& path, const TraceInfo& info, const std::vector<std::uint64_t>& shift)
+    : path_(path), temporary_(path + ".tmp") {
+  std::string problem;
+  const FileOptions options{static_cast<std::uint32_t>(info.ranks.size()), 0, info.clock, info.start_wall_ns};
+  if (writer_.open(temporary_.c_str(), options, problem) != Status::ok) throw TraceFileError(path, 0, problem);
+  define_ranks(info, shift);
+}
+
+StreamWriter::StreamWriter(const std::string& path, const TraceInfo& info)
+    : StreamWriter(path, info, std::vector<std::uint64_t>(info.ranks.size())) {
+  for (std::uint32_t c = kFirstComm; c < info.comms.size(); ++c) {
+    require(writer_.define_comm(kEveryRank, info.comms[c].group, info.comms[c].remote) == c);
+  }
+  for (std::uint32_t s = 1; s < info.sites.size(); ++s) {
+    const Site& site = info.sites[s];
+    require(writer_.define_site(kEveryRank, info.modules[site.module], site.address, site.label) == s);
+  }
+}
+
+StreamWriter::~StreamWriter() {
+  writer_.close();
+  if (!finished_) ::unlink(temporary_.c_str());
+}
+
+void StreamWriter::require(bool good) const {
+  if (!good) throw TraceFileError(path_, writer_.bytes(), "cannot be written; is the disk full?");
+}
+
+void StreamWriter::define_ranks(const TraceInfo& info, const std::vector<std::uint64_t>& shift) {
+  for (std::uint32_t r = 0; r < info.ranks.size(); ++r) {
+    const RankText text{info.ranks[r].host, r == 0 ? info.program : std::string_view(), r == 0 ? info.mpi_version : std::string_view()};
+    require(writer_.define_rank(r, text, shift[r]) == Status::ok);
+  }
+}
+
+void StreamWriter::add(std::uint32_t rank, const CallEvent& event) {
+  constexpr std::uint32_t kListWords = 1u << 20;  // counts of 512k ranks, both ways
+  auto& encoder = encoders_[{rank, event.thread}];
+  if (!encoder) encoder = std::make_unique<BlockEncoder>(rank, event.thread, EncoderOptions{.list_words = kListWords});
+  if (encoder->add(event)) return;
+  require(writer_.write_block(encoder->finish()) == Status::ok);
+  encoder->add(event);
+}
+
+void StreamWriter::close_rank(std::uint32_t rank) {
+  const auto first = encoders_.lower_bound({rank, 0}), last = encoders_.upper_bound({rank, 0xffff});
+  for (auto i = first; i != last; ++i) require(writer_.write_block(i->second->finish()) == Status::ok);
+  encoders_.erase(first, last);
+}
+
+void StreamWriter::copy(ChunkType type, std::span<const std::byte> payload) { require(writer_.write_chunk(type, payload) == Status::ok); }
+
+void StreamWriter::end_rank(std::uint32_t rank, std::uint64_t dropped) {
+  while (!encoders_.empty()) close_rank(encoders_.begin()->first.first);
+  require(writer_.end_rank(rank, static_cast<std::uint32_t>(std::min<std::uint64_t>(dropped, ~0u))) == Status::ok);
+}
+
+void StreamWriter::finish() {
+  while (!encoders_.empty()) close_rank(encoders_.begin()->first.first);
+  require(writer_.write_index() == Status::ok);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw TraceFileError(path_, 0, "cannot be put in place");
+  finished_ = true;
+}
+
+}  // namespace fallow::trace
