@@ -63,7 +63,8 @@ def user_table() -> tuple[Option, ...]:
 
 def problem(option: Option, text: str) -> str:
     """An empty string if the option can take this text, or what is wrong."""
-    message: str = native.require().check_option(option.name, text)
+    readable = text.encode("utf-8", "replace").decode()  # variables may hold any bytes
+    message: str = native.require().check_option(option.name, readable)
     return message.removeprefix(f"{option.name} = ").split("; the default", maxsplit=1)[0]
 
 

@@ -42,6 +42,14 @@ constexpr std::array kClocks{std::pair{std::string_view("auto"), ClockSource::au
                              std::pair{std::string_view("monotonic"), ClockSource::monotonic}};
 constexpr std::array kHooks{std::pair{std::string_view("auto"), HookChoice::automatic}, std::pair{std::string_view("off"), HookChoice::off}};
 
+/// The text as it can stand in a line of a message.
+std::string printable(std::string_view text) {
+  constexpr std::size_t kLongest = 60;
+  std::string out(text.substr(0, kLongest));
+  for (char& c : out) c = c >= ' ' && c <= '~' ? c : '?';
+  return text.size() > kLongest ? out + "..." : out;
+}
+
 constexpr double kLargestSlowdown = 1.0;  // 100 %: more than twice the run time saves nobody energy
 
 constexpr OptionInfo kTable[] = {
@@ -99,7 +107,7 @@ std::string set_option(Options& options, std::string_view name, std::string_view
       options = std::move(changed);
       return {};
     }
-    std::string message = std::string(name) + " = '" + std::string(text) + "' is not a " + row.type;
+    std::string message = std::string(name) + " = '" + printable(text) + "' is not a " + row.type;
     if (*row.values != 0) message += std::string(" (") + row.values + ")";
     return message + "; the default " + (*row.default_value != 0 ? row.default_value : "(empty)") + " is used";
   }

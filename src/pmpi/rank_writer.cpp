@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,6 +24,12 @@ constexpr std::uint64_t kPage = 4096;
 
 /// Reserves the space before it is mapped: a full disk must not show up as SIGBUS in the program.
 void* map_file(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  // Beyond the limit on file sizes the kernel would send the program a signal.
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && offset + bytes > limit.rlim_cur) {
+    errno = EFBIG;
+    return MAP_FAILED;
+  }
   if (const int error = posix_fallocate(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes)); error != 0) {
     errno = error;
     return MAP_FAILED;
@@ -52,9 +59,12 @@ Status RankWriter::open(const Options& options, std::int32_t world_rank, std::st
     const std::string path = options.dir + name;
     fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd_ >= 0) memory = map_file(fd_, 0, trace::kHeaderBytes);
-    if (memory == MAP_FAILED) {
+    if (memory != MAP_FAILED) blocks_[0] = map_block(0);  // the first thread's: without it the file is of no use
+    if (memory == MAP_FAILED || blocks_[0] == nullptr) {
       problem = "no report will be written: " + path + ": " + std::strerror(errno);
       status = Status::failed;
+      if (memory != MAP_FAILED) munmap(memory, trace::kHeaderBytes);
+      memory = MAP_FAILED;
       if (fd_ >= 0) {
         unlink(path.c_str());
         close(fd_);
@@ -101,7 +111,7 @@ bool RankWriter::attach(Thread& thread) noexcept {
     index = static_cast<std::uint32_t>(std::countr_zero(free_blocks_));
     free_blocks_ &= free_blocks_ - 1;
   } else {
-    if (index < trace::kMaxBlocks) blocks_[index] = map_block(index);
+    if (index < trace::kMaxBlocks && blocks_[index] == nullptr) blocks_[index] = map_block(index);
     if (index >= trace::kMaxBlocks || blocks_[index] == nullptr) {
       ++header_->threads_dropped;
       return false;
