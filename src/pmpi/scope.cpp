@@ -101,6 +101,9 @@ std::uint32_t site_slot(Thread& t, const void* caller, const trace::Event& e) no
   return 0;
 }
 
+/// A blocking call that took this long waited, even if it polled only a few times.
+constexpr double kDescheduledNs = 20e3;
+
 void add_wait(Thread& t, const PendingWait& w, trace::OpStats& op, trace::SiteStats& site) noexcept {
   trace::ThreadCounters& c = *t.counters;
   c.wait_asleep += w.asleep;
@@ -133,6 +136,9 @@ void add_event(Thread& t, std::uint64_t number) noexcept {
     const PendingWait& pending = t.waits[number % kPendingEvents];
     wait = pending.wait;
     add_wait(t, pending, op, site);
+  } else if (info.blocks != 0 && runtime().oversubscribed && static_cast<double>(duration) * scale > kDescheduledNs) {
+    wait = duration;  // too few polls to look at the time, but between them others had the core
+    add_wait(t, {wait, 0, 0, 0}, op, site);
   }
   c.computing += gap;
   (kind == OpKind::io ? c.io : c.transfer) += duration - wait;
