@@ -64,16 +64,16 @@ void measure(const streams::Named& stream, int rounds, std::int64_t& sink) {
 }
 
 void measure_waits(int rounds, std::int64_t& sink) {
-  constexpr int kEach = 20000;
+  constexpr unsigned kEach = 20000, kKeys = 16;
   std::vector<std::byte> arena(WaitModel::kBytesPerKey * 64 + 64);
   WaitModel model(arena);
   std::vector<double> observe, plan;
   for (int r = 0; r < rounds; ++r) {
     const auto begin = Clock::now();
-    for (int i = 0; i < kEach; ++i) model.observe(static_cast<std::uint64_t>(i % 16), Nanoseconds(1000000 + i * 7919 % 40000));
+    for (unsigned i = 0; i < kEach; ++i) model.observe(i % kKeys, Nanoseconds(1'000'000 + i * 7919 % 40'000));
     const auto between = Clock::now();
-    const WaitCosts costs{Nanoseconds(20000), Nanoseconds(40000), false, Nanoseconds(0)};
-    for (int i = 0; i < kEach; ++i) sink += model.plan(static_cast<std::uint64_t>(i % 16), Nanoseconds(0), costs, 20.0).sleep_for.value;
+    const WaitCosts costs{Nanoseconds(20'000), Nanoseconds(40'000), false, Nanoseconds(0)};
+    for (unsigned i = 0; i < kEach; ++i) sink += model.plan(i % kKeys, Nanoseconds(0), costs, 20.0).sleep_for.value;
     const auto end = Clock::now();
     observe.push_back(std::chrono::duration<double, std::nano>(between - begin).count() / kEach);
     plan.push_back(std::chrono::duration<double, std::nano>(end - between).count() / kEach);
@@ -88,7 +88,8 @@ int main(int argc, char** argv) {
   const char* only = argc > 2 ? argv[2] : "";
   std::int64_t sink = 0;
   std::printf("ns per event, medians of %d rounds; published: pps %.0f ns per call\n", rounds, kPublishedPerCall);
-  std::printf("%-14s %9s %9s %9s %9s %10s %10s %12s\n", "stream", "adaptive", "pps", "spps", "last", "/ pps", "/ last", "/ published");
+  std::printf("%-14s %9s %9s %9s %9s %10s %10s %12s\n", "stream", "adaptive", "pps", "spps", "last", "/ pps", "/ last",
+              "/ published");
   for (const streams::Named& stream : streams::all())
     if (std::strstr(stream.name.c_str(), only) != nullptr) measure(stream, rounds, sink);
   measure_waits(rounds, sink);

@@ -38,4 +38,9 @@ constexpr double decode_double(std::uint16_t code) noexcept {
   return std::bit_cast<double>((kBias + code) << (52 - kCodeMantissaBits));
 }
 
+constexpr float decode_float(std::uint16_t code) noexcept {
+  constexpr std::uint32_t kBias = std::uint32_t{127 + kCodeFirstOctave} << kCodeMantissaBits;
+  return std::bit_cast<float>((kBias + code) << (23 - kCodeMantissaBits));
+}
+
 }  // namespace fallow::predict

@@ -9,12 +9,12 @@
 #include <memory>
 #include <new>
 
+#include "predict/hash.hpp"
 #include "predict/log_code.hpp"
 
 namespace fallow::predict {
 namespace {
 
-constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15ULL;  // 2^64 / golden ratio: spreads keys over the sets
 constexpr std::uint16_t kSeenCap = 512;                   // memory of the rate of novelty, observations
 constexpr int kHiddenRunDoubted = 3;                      // ends unseen in a row until the window is doubted
 constexpr std::uint16_t kAlike = kCodeOctave / 8;         // waits within 1/8 octave (9 %) count as alike

@@ -1,0 +1,421 @@
+#include "predict/adaptive.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "predict/hash.hpp"
+
+namespace fallow::predict {
+namespace {
+
+constexpr std::uint64_t kBase = 0x5851F42D4C957F2DULL;  // of the rolling hashes, odd (Knuth's MMIX multiplier)
+
+/// How a level looks at the past: the last `calls` calls, with their sizes or without.
+struct Level {
+  unsigned calls;
+  bool sizes;
+};
+constexpr unsigned kRoot = 0, kWithSize = 1, kSinceUnusual = 2, kFirstHistory = 3;
+constexpr std::array<Level, AdaptivePredictor::kLevels> kLevel{
+    {{1, false}, {1, true}, {1, false}, {2, false}, {4, true}, {8, false}, {16, true}, {32, false}}};
+
+constexpr std::uint64_t power(std::uint64_t base, unsigned n) noexcept {
+  std::uint64_t p = 1;
+  for (unsigned i = 0; i < n; ++i) p *= base;
+  return p;
+}
+constexpr std::array<std::uint64_t, AdaptivePredictor::kLevels> kOldest = [] {
+  std::array<std::uint64_t, AdaptivePredictor::kLevels> p{};
+  for (std::size_t i = 0; i < p.size(); ++i) p[i] = power(kBase, kLevel[i].calls);
+  return p;
+}();
+
+constexpr int kMemory = 32;            // visits over which earnings are averaged
+constexpr std::uint16_t kSettled = 48;   // visits after which ...
+constexpr unsigned kSampleEach = 4;      // ... each so-many-th usual gap is kept: the sample reaches further back
+constexpr float kStartDoubt = 0.5F;    // an expert starts as if it had been late every second time, once
+constexpr float kFirstLead[2] = {0.02F, 0.05F};
+constexpr float kMostLead = 0.6F;
+constexpr float kNear = 0.01F;         // gaps so near the target (relative) show how dense they are there
+constexpr float kStep = 2e-4F;         // of the leads' gradient, once settled ...
+constexpr float kFirstStep = 2e-3F;    // ... and at first
+constexpr float kMostStep = 0.02F;
+constexpr float kGood = 0.97F;         // share of the ideal from which a context needs no help
+constexpr float kClearlyBetter = 0.03F;  // share of the ideal by which a longer context must do better
+constexpr std::uint16_t kExploreFirst = 256;  // visits in which a call tries all levels; afterwards one in ...
+constexpr std::uint32_t kExploreEach = 16;
+constexpr float kExplorationMost = 16384.0F;  // contexts looked at on trial: at first and after calm, at most ...
+constexpr float kExplorationRate = 0.25F;     // ... and per call in the long run, which bounds the cost
+constexpr float kBenefit = 64.0F;             // a level's benefit for one gain of the size of the mean ideal
+constexpr std::uint32_t kBenefitLoss = 8;     // one visit in so many without gain costs one unit of benefit
+constexpr int kUnusual = kCodeOctave / 2;
+constexpr float kWaitErrorGood = 100.0F;  // codes: 5 %
+constexpr float kWaitClearlyBetter = 0.8F;
+constexpr std::uint8_t kWaitsNeeded = 3;
+
+constexpr std::array<float, kMemory + 1> kWeights = [] {
+  std::array<float, kMemory + 1> w{};
+  for (std::size_t n = 0; n < w.size(); ++n) w[n] = 1.0F / static_cast<float>(n + 2);
+  return w;
+}();
+constexpr std::array<float, 256> kSteps = [] {
+  std::array<float, 256> s{};
+  for (std::size_t n = 0; n < s.size(); ++n) s[n] = kStep + kFirstStep * 8.0F / (8.0F + static_cast<float>(n));
+  return s;
+}();
+
+/// Sizes within a factor of four count as alike.
+std::uint64_t size_class(std::uint64_t bytes) noexcept {
+  return (static_cast<std::uint64_t>(std::bit_width(bytes)) + 1U) / 2U;
+}
+
+/// A mean moved towards what was seen, ns. Fractions of a nanosecond are cut: fading means would end up as
+/// denormal numbers, each of which costs as much as the rest of the update.
+float nearer(float mean, float seen, float weight) noexcept {
+  const float moved = mean + weight * (seen - mean);
+  return std::fabs(moved) < 0.25F ? 0.0F : moved;
+}
+
+}  // namespace
+
+AdaptivePredictor::AdaptivePredictor(const AdaptiveOptions& options, std::span<std::byte> arena)
+    : options_(options),
+      down_(static_cast<float>(options.react.down.value)),
+      up_(std::max(1.0F, static_cast<float>(options.react.up.value))),
+      late_share_(static_cast<float>(options.late_share) / up_),
+      exploration_(kExplorationMost),
+      price_(static_cast<float>(options.delay_price)) {
+  carve(arena);
+}
+
+AdaptivePredictor::AdaptivePredictor(const AdaptiveOptions& options) : AdaptivePredictor(options, {}) {
+  own_arena_ = std::make_unique<std::byte[]>(options.memory_bytes);
+  carve({own_arena_.get(), options.memory_bytes});
+  if (contexts_ == nullptr) throw std::bad_alloc();
+}
+
+void AdaptivePredictor::carve(std::span<std::byte> arena) {
+  if (arena.empty()) return;
+  void* start = arena.data();
+  std::size_t room = arena.size();
+  constexpr std::size_t kSet = kWays * sizeof(Context) + sizeof(*tags_);
+  if (std::align(alignof(Context), kSet, start, room) == nullptr) throw std::bad_alloc();
+  const std::size_t sets = std::bit_floor(room / kSet);
+  contexts_ = static_cast<Context*>(start);
+  tags_ = reinterpret_cast<std::array<std::uint32_t, kWays>*>(contexts_ + sets * kWays);
+  for (std::size_t i = 0; i < sets * kWays; ++i) new (contexts_ + i) Context{};
+  for (std::size_t i = 0; i < sets; ++i) new (tags_ + i) std::array<std::uint32_t, kWays>{};
+  set_mask_ = sets - 1;
+  arena_bytes_ = arena.size();
+}
+
+double AdaptivePredictor::credit_ns() const noexcept {
+  const double run = static_cast<double>((last_exit_ - first_enter_).value) - paid_ns_;
+  return options_.budget * run - paid_ns_;
+}
+
+std::uint32_t AdaptivePredictor::random() noexcept {
+  random_state_ = random_state_ * 1664525U + 1013904223U;  // Numerical Recipes' linear congruence
+  return random_state_ >> 8;
+}
+
+AdaptivePredictor::Context* AdaptivePredictor::look_up(std::uint64_t key, bool create) noexcept {
+  const std::uint64_t h = mix(key);
+  const std::uint64_t set = h & set_mask_;
+  const auto tag = static_cast<std::uint32_t>(h >> 32) | 1U;
+  std::array<std::uint32_t, kWays>& tags = tags_[set];
+  Context* const first = contexts_ + set * kWays;
+  for (unsigned way = 0; way < kWays; ++way)
+    if (tags[way] == tag) return first + way;
+  if (!create) return nullptr;
+  unsigned victim = 0;
+  std::uint64_t best = 0;
+  for (unsigned way = 0; way < kWays; ++way) {  // an unused one, else one never seen again, else the oldest
+    const std::uint64_t age = clock_ - first[way].stamp;
+    const std::uint64_t worth = tags[way] == 0 ? 2U : (first[way].visits < 2 ? 1U : 0U);
+    const std::uint64_t rank = (worth << 40) + age + 1;
+    if (rank > best) {
+      best = rank;
+      victim = way;
+    }
+  }
+  tags[victim] = tag;
+  Context& fresh = first[victim];
+  std::memset(static_cast<void*>(&fresh), 0, sizeof fresh);
+  for (int e = 0; e < kExperts; ++e) {
+    fresh.lead[e] = kFirstLead[e];
+    fresh.score[e] = -kStartDoubt * price_ * up_;
+  }
+  return &fresh;
+}
+
+/// Price of one unit of delay at this target: never so low that a late wake-up counts less than a share of it.
+float AdaptivePredictor::price_at(float target) const noexcept {
+  return std::max(price_, late_share_ * target);
+}
+
+/// What resting until `target` (end of the wake-up) would have earned in this gap.
+float AdaptivePredictor::earned(float target, float gap_ns) const noexcept {
+  if (target <= 0.0F) return 0.0F;
+  if (gap_ns >= target) return target - up_ - down_;
+  const float rest = target - up_;
+  if (gap_ns >= rest) return rest - down_ - price_at(target) * (target - gap_ns);
+  return std::max(0.0F, gap_ns - down_) - price_at(target) * (up_ + std::max(0.0F, down_ - gap_ns));
+}
+
+/// Moves a lead along the gradient of what it earns: less lead is worth the gap's length in each gap, and costs
+/// a delay as often as gaps end near the target.
+void AdaptivePredictor::adjust_lead(Context& context, int expert, float gap_ns) const noexcept {
+  const float target = context.target[expert];
+  if (target <= 0.0F) return;
+  const float step = kSteps[std::min<std::size_t>(context.visits, kSteps.size() - 1)];
+  float change = -step;
+  if (std::fabs(gap_ns - target) < kNear * target)
+    change = std::min(kMostStep, change + step * price_at(target) * up_ / (target * 2.0F * kNear));
+  context.lead[expert] = std::clamp(context.lead[expert] + change, 0.0F, kMostLead);
+}
+
+/// Chooses the base of the sample expert: the gap to which it would have been best to rest each time.
+void AdaptivePredictor::choose_base(Context& context) const noexcept {
+  const float least = down_ + up_;
+  const unsigned n = context.gaps;
+  float shorter = 0.0F;  // low-power time in the gaps that are slept over
+  float best = 0.0F;
+  context.base = 0.0F;
+  for (unsigned k = 0; k < n; ++k) {
+    const std::uint16_t code = context.gap.sorted[k];
+    if (code == 0) continue;
+    const float gap = decode_float(code);
+    const float late = price_at(gap) * up_ * static_cast<float>(k);
+    const float value = shorter + static_cast<float>(n - k) * (gap - least) - late;
+    if (value > best) {
+      best = value;
+      context.base = gap;
+    }
+    shorter += gap - down_;
+  }
+}
+
+/// Sets both experts' targets for the next visit.
+void AdaptivePredictor::plan(Context& context) const noexcept {
+  const float least = down_ + up_;
+  const float last = context.last == 0 ? 0.0F : decode_float(context.last) * (1.0F - context.lead[kLast]);
+  const float sample = context.base * (1.0F - context.lead[kSample]);
+  context.target[kLast] = last > least ? last : 0.0F;
+  context.target[kSample] = sample > least ? sample : 0.0F;
+}
+
+void AdaptivePredictor::learn(const Visit& visit, float gap_ns, std::uint16_t code) noexcept {
+  Context& c = *visit.context;
+  const float weight = kWeights[std::min<std::size_t>(c.visits, kWeights.size() - 1)];
+  if (c.visits < 0xffff) ++c.visits;
+  c.rival = nearer(c.rival, earned(visit.before, gap_ns), weight);
+  if (code == 0 && c.gaps > 0 && c.gap.sorted[c.gaps - 1U] == 0) {  // only short gaps: nothing to plan
+    if (c.gaps < SampleWindow::kSize) c.gap.insert(0, c.gaps, c.gap_head);
+    c.ideal = nearer(c.ideal, 0.0F, weight);
+    for (float& score : c.score) score = nearer(score, 0.0F, weight);
+    return;
+  }
+  c.ideal = nearer(c.ideal, std::max(0.0F, gap_ns - up_ - down_), weight);
+  for (int e = 0; e < kExperts; ++e) {
+    if (c.visits > 1) c.score[e] = nearer(c.score[e], earned(c.target[e], gap_ns), weight);
+    adjust_lead(c, e, gap_ns);
+  }
+  const int median = c.gaps > 0 ? c.gap.sorted[c.gaps / 2U] : code;
+  const bool unusual = std::abs(code - median) > kUnusual;
+  c.since_unusual = unusual ? std::uint16_t{0} : static_cast<std::uint16_t>(c.since_unusual + 1U);
+  c.last = code;
+  if (c.visits < kSettled || unusual || c.visits % kSampleEach == 0) {
+    c.gap.insert(code, c.gaps, c.gap_head);
+    choose_base(c);
+  }
+  plan(c);
+}
+
+/// Keeps account of which levels are worth looking at after this call.
+void AdaptivePredictor::reward(Context& root, const Visit& visit, float gap_ns) noexcept {
+  std::uint8_t& benefit = root.benefit[visit.level];
+  if (visit.after == visit.before) {
+    if (benefit > 0 && random() % kBenefitLoss == 0) --benefit;
+    return;
+  }
+  const float gain = earned(visit.after, gap_ns) - earned(visit.before, gap_ns);
+  const float units = std::clamp(kBenefit * gain / (root.ideal + 1.0F), -255.0F, 255.0F);
+  benefit = static_cast<std::uint8_t>(std::clamp(static_cast<float>(benefit) + units, 0.0F, 255.0F));
+}
+
+/// The gap after the last call is over: pay for the rest taken in it, and learn from it.
+void AdaptivePredictor::settle(Nanoseconds gap) noexcept {
+  if (rest_taken_.value > 0) {
+    const Nanoseconds delay = rest_outcome(rest_taken_, gap, options_.react).delay;
+    paid_ns_ += static_cast<double>(delay.value);
+    if (delay.value > 0) ++mispredictions_;
+    rest_taken_ = Nanoseconds(0);
+  }
+  const bool fits = gap > options_.react.down + options_.react.up;
+  const std::uint16_t code = fits ? std::max<std::uint16_t>(1, encode_ns(gap.value)) : std::uint16_t{0};
+  const auto gap_ns = static_cast<float>(gap.value);
+  Context& root = *visits_[0].context;
+  learn(visits_[0], gap_ns, code);
+  for (std::size_t i = 1; i < visited_; ++i) {
+    reward(root, visits_[i], gap_ns);
+    learn(visits_[i], gap_ns, code);
+  }
+}
+
+/// Enters a context into the list of those that predict what follows, and chooses it if it has earned more
+/// than the shorter ones.
+void AdaptivePredictor::visit(Context* context, unsigned level) noexcept {
+  const float before = chosen_;
+  context->stamp = clock_;
+  if (context->visits >= 2) {
+    const int expert = context->score[kLast] > context->score[kSample] ? kLast : kSample;
+    const float score = context->score[expert];
+    const float target = score > 0.0F ? context->target[expert] : 0.0F;  // not to rest earns nothing
+    if (level == kRoot || score > context->rival + kClearlyBetter * context->ideal) chosen_ = target;
+  }
+  visits_[visited_++] = {context, before, chosen_, static_cast<std::uint8_t>(level)};
+}
+
+/// Which levels to look at after this call, beyond the call itself: those that have been of benefit, and all
+/// when there is something to gain and exploration is affordable.
+unsigned AdaptivePredictor::wanted_levels(const Context& root) noexcept {
+  const float best = std::max(root.score[kSample], root.score[kLast]);
+  const bool gaps_good = root.ideal <= 1.0F || (root.visits > 2 && best >= kGood * root.ideal);
+  const bool waits_good = root.waits < kWaitsNeeded || root.wait_error < kWaitErrorGood;
+  exploration_ = std::min(kExplorationMost, exploration_ + kExplorationRate);
+  if (gaps_good && waits_good) return 0;
+  if (exploration_ >= kLevels && (root.visits < kExploreFirst || random() % kExploreEach == 0)) {
+    exploration_ -= kLevels;
+    return ~0U;
+  }
+  unsigned wanted = 0;
+  for (unsigned level = kWithSize; level < kLevels; ++level) wanted |= (root.benefit[level] > 0 ? 1U : 0U) << level;
+  return wanted;
+}
+
+/// What the context of a level is found by.
+std::uint64_t AdaptivePredictor::key_of(const Context& root, unsigned level) const noexcept {
+  if (level == kRoot) return root_key_;
+  if (level == kWithSize) return full_symbols_[(clock_ - 1U) % kHistory] + 1U;
+  if (level == kSinceUnusual) return root_key_ + (std::uint64_t{root.since_unusual} << 3) * kGolden + 2U;
+  return rolling_[level] + level * kGolden;
+}
+
+/// Looks up the contexts of the call.
+void AdaptivePredictor::walk() noexcept {
+  visited_ = 0;
+  chosen_ = 0.0F;
+  Context* const root = look_up(root_key_, true);
+  visit(root, kRoot);
+  const unsigned wanted = wanted_levels(*root);
+  if (wanted == 0) return;
+  bool deeper_is_new = false;  // a context longer than one never seen is new too
+  for (unsigned level = kWithSize; level < kLevels; ++level) {
+    if ((wanted >> level & 1U) == 0) continue;
+    Context* const context = look_up(key_of(*root, level), !deeper_is_new);
+    if (context == nullptr) break;
+    visit(context, level);
+    if (level >= kFirstHistory) deeper_is_new = context->visits == 0;
+  }
+}
+
+/// A call has begun: the gap before it is known, and so are the contexts that it stands in.
+void AdaptivePredictor::arrive(const Call& call) noexcept {
+  if (started_) {
+    settle(call.enter - last_exit_);
+  } else {
+    first_enter_ = last_exit_ = call.enter;
+    started_ = true;
+  }
+  root_key_ = extend_hash((std::uint64_t{call.op} << 48) | (std::uint64_t{call.comm} << 32) | call.site, 0);
+  const std::uint64_t symbol = mix(root_key_ + static_cast<std::uint32_t>(call.peer));
+  const std::uint64_t full = mix(symbol + size_class(call.bytes));
+  for (std::size_t i = kFirstHistory; i < kLevels; ++i) {
+    const auto& past = kLevel[i].sizes ? full_symbols_ : symbols_;
+    const std::uint64_t oldest = past[(clock_ - kLevel[i].calls) % kHistory];
+    rolling_[i] = rolling_[i] * kBase + (kLevel[i].sizes ? full : symbol) - oldest * kOldest[i];
+  }
+  symbols_[clock_ % kHistory] = symbol;
+  full_symbols_[clock_ % kHistory] = full;
+  ++clock_;
+  const auto name = static_cast<std::uint16_t>(root_key_ >> 40 | 1U);
+  expected_ = next_call_[next_slot_] == name;
+  next_call_[next_slot_] = name;
+  next_slot_ = static_cast<std::uint32_t>(mix(rolling_[kFirstHistory + 1]) % kNextCalls);
+  walk();
+  arrived_ = true;
+}
+
+/// The visited context whose median wait has been off least; a longer one must be clearly better.
+const AdaptivePredictor::Visit& AdaptivePredictor::best_for_waits() const noexcept {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < visited_; ++i) {
+    const Context& c = *visits_[i].context;
+    if (c.waits >= kWaitsNeeded && c.wait_error < kWaitClearlyBetter * visits_[best].context->wait_error) best = i;
+  }
+  return visits_[best];
+}
+
+WaitForecast AdaptivePredictor::on_enter(const Call& call) noexcept {
+  arrive(call);
+  const Visit& best = best_for_waits();
+  const Context& c = *best.context;
+  const std::uint64_t key = key_of(*visits_[0].context, best.level);
+  if (c.waits == 0) return {key, 0, {}, {}, {}};
+  const auto at = [&c](unsigned tenths) {
+    return Nanoseconds(decode_ns(c.wait.sorted[(c.waits - 1U) * tenths / 10U]));
+  };
+  return {key, c.waits, at(1), at(5), at(9)};
+}
+
+void AdaptivePredictor::learn_wait(Nanoseconds wait) noexcept {
+  Context& root = *visits_[0].context;
+  const bool waits = wait.value > kCodeMinNs;
+  if (!waits && root.waits == 0) return;
+  const std::uint16_t code = encode_ns(wait.value);
+  const unsigned level = best_for_waits().level;
+  if (level != kRoot && root.benefit[level] < 255) ++root.benefit[level];
+  const std::size_t several = root.waits < kWaitsNeeded || root.wait_error >= kWaitErrorGood ? visited_ : 1;
+  for (std::size_t i = 0; i < several; ++i) {
+    Context& c = *visits_[i].context;
+    if (c.waits > 0) {
+      const auto error = static_cast<float>(std::abs(code - c.wait.sorted[c.waits / 2U]));
+      c.wait_error += (error - c.wait_error) * kWeights[std::min<std::size_t>(c.visits, kWeights.size() - 1)];
+    }
+    if (c.visits < kSettled || c.visits % kSampleEach == 0) c.wait.insert(code, c.waits, c.wait_head);
+  }
+}
+
+Answer AdaptivePredictor::on_exit(const Event& event) noexcept {
+  if (!arrived_) arrive(event);
+  arrived_ = false;
+  learn_wait(event.wait);
+  last_exit_ = event.exit;
+  Answer answer;
+  answer.call_expected = expected_;
+  if (chosen_ <= 0.0F) return answer;
+  answer.expected_gap = Nanoseconds(static_cast<std::int64_t>(chosen_));
+  const double credit = credit_ns();
+  const double worst = static_cast<double>(up_) + static_cast<double>(down_);
+  if (credit < worst) return answer;  // not even one more mistake can be paid
+  const double whole = credit + (1.0 + options_.budget) * paid_ns_;
+  const double left = std::max(0.05, credit / whole);
+  price_ = static_cast<float>(options_.delay_price / (left * left));
+  answer.rest_for = rest_taken_ = Nanoseconds(static_cast<std::int64_t>(chosen_ - up_));
+  return answer;
+}
+
+PredictorState AdaptivePredictor::state() const noexcept {
+  PredictorState s;
+  s.delay = Nanoseconds(static_cast<std::int64_t>(paid_ns_));
+  s.mispredictions = mispredictions_;
+  s.memory_bytes = arena_bytes_ + sizeof(*this);
+  return s;
+}
+
+}  // namespace fallow::predict

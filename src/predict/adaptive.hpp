@@ -1,0 +1,145 @@
+// Fallow's own predictor: no threshold, no sampling phase, delay held to a budget. See
+// docs/adr/0013-adaptive-predictor.md for why it is as it is.
+//
+// After each call a few contexts are looked up: the call itself, the call with its peer and size, the calls
+// before it (2 to 32 of them), and how often it was made since its gap was last unusual. Each context keeps the
+// last gaps that followed and the waits inside, and plans a rest by two experts: the best rest over its sample,
+// and the last gap less a lead learned by stochastic gradient. What is maximized is
+//
+//     time at low power - price x delay,
+//
+// and each expert and context is trusted by what it would have earned so far, a longer context only where it
+// earned more than the shorter ones did at the same calls (prediction by partial matching, blended by success).
+// A rest is taken only while the credit, budget x time - delay caused, covers the worst delay that it can
+// cause: the budget holds at every moment, and the price rises as the credit is used up.
+//
+// Memory: one arena, 1 MiB by default, fixed at construction. A fraction of the least used contexts gives way.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "predict/predictor.hpp"
+#include "predict/sample_window.hpp"
+
+namespace fallow::predict {
+
+struct AdaptiveOptions {
+  ReactTimes react;
+  double budget = 0.01;        ///< accepted delay as a share of run time
+  double delay_price = 30.0;   ///< low-power time given up to avoid one unit of delay, while credit is plenty
+  double late_share = 0.10;    ///< ... and at least this share of the gap to avoid a late wake-up
+  std::size_t memory_bytes = std::size_t{1} << 20;  ///< arena, when the predictor brings its own
+};
+
+class AdaptivePredictor final : public Predictor {
+ public:
+  static constexpr unsigned kLevels = 8;
+
+  explicit AdaptivePredictor(const AdaptiveOptions& options);
+  /// Uses the caller's memory, which must outlive the predictor; too little for one set throws std::bad_alloc.
+  AdaptivePredictor(const AdaptiveOptions& options, std::span<std::byte> arena);
+
+  WaitForecast on_enter(const Call& call) noexcept override;
+  Answer on_exit(const Event& event) noexcept override;
+  [[nodiscard]] PredictorState state() const noexcept override;
+
+  /// Delay that may still be caused, ns: budget x time - delay caused.
+  [[nodiscard]] double credit_ns() const noexcept;
+  /// Delay beyond the predictor's own account, as its user measured it; counts against the budget.
+  void charge(Nanoseconds delay) noexcept { paid_ns_ += static_cast<double>(delay.value); }
+
+ private:
+  enum Expert : int { kSample, kLast, kExperts };
+
+  struct alignas(64) Context {
+    std::uint32_t stamp;            ///< of the last visit
+    std::uint16_t visits;           ///< gaps learned, saturating
+    std::uint16_t last;             ///< code of the last gap
+    std::uint16_t since_unusual;    ///< visits since the gap was last far from the median
+    std::uint8_t gaps, gap_head;    ///< of the window
+    std::uint8_t waits, wait_head;
+    std::array<std::uint8_t, kLevels> benefit;  ///< of a call: what looking at each level has brought lately
+    float target[kExperts];         ///< planned end of the wake-up, ns after the call; 0: no rest
+    float lead[kExperts];           ///< share taken off what the expert expects
+    float score[kExperts];          ///< mean of what the expert would have earned, ns
+    float rival;                    ///< what shorter contexts would have earned at the same calls
+    float ideal;                    ///< what the oracle would have
+    float wait_error;               ///< mean error of the median wait, in codes
+    float base;                     ///< what the sample expert takes its lead from, ns
+    SampleWindow gap;
+    SampleWindow wait;
+  };
+  static_assert(sizeof(Context) == 192);
+
+  struct Visit {
+    Context* context;
+    float before;        ///< the target that shorter contexts had chosen
+    float after;         ///< the same with this one
+    std::uint8_t level;
+  };
+
+  static constexpr unsigned kWays = 4;
+  static constexpr unsigned kHistory = 64;
+  static constexpr unsigned kNextCalls = 4096;
+
+  void carve(std::span<std::byte> arena);
+  void arrive(const Call& call) noexcept;
+  void settle(Nanoseconds gap) noexcept;
+  void learn(const Visit& visit, float gap_ns, std::uint16_t code) noexcept;
+  void choose_base(Context& context) const noexcept;
+  void plan(Context& context) const noexcept;
+  void adjust_lead(Context& context, int expert, float gap_ns) const noexcept;
+  [[nodiscard]] float price_at(float target) const noexcept;
+  [[nodiscard]] float earned(float target, float gap_ns) const noexcept;
+  void walk() noexcept;
+  void visit(Context* context, unsigned level) noexcept;
+  [[nodiscard]] unsigned wanted_levels(const Context& root) noexcept;
+  [[nodiscard]] std::uint64_t key_of(const Context& root, unsigned level) const noexcept;
+  [[nodiscard]] const Visit& best_for_waits() const noexcept;
+  [[nodiscard]] Context* look_up(std::uint64_t key, bool create) noexcept;
+  void reward(Context& root, const Visit& visit, float gap_ns) noexcept;
+  void learn_wait(Nanoseconds wait) noexcept;
+  [[nodiscard]] std::uint32_t random() noexcept;
+
+  // Set on construction.
+  AdaptiveOptions options_;
+  float down_, up_;
+  float late_share_;  ///< per ns of wake-up time
+  std::unique_ptr<std::byte[]> own_arena_;
+  std::size_t arena_bytes_ = 0;
+  Context* contexts_ = nullptr;
+  std::array<std::uint32_t, kWays>* tags_ = nullptr;
+  std::uint64_t set_mask_ = 0;
+
+  // The call in progress or just ended, and the contexts that it stands in.
+  std::array<Visit, kLevels> visits_;
+  std::size_t visited_ = 0;
+  bool arrived_ = false;
+  bool expected_ = false;
+  float chosen_ = 0;           ///< target of the context that is trusted
+  std::uint64_t root_key_ = 0;
+  Nanoseconds rest_taken_;
+
+  // History of calls.
+  std::array<std::uint64_t, kHistory> symbols_{};       // operation, communicator, site, peer
+  std::array<std::uint64_t, kHistory> full_symbols_{};  // and size class
+  std::array<std::uint64_t, kLevels> rolling_{};
+  std::array<std::uint16_t, kNextCalls> next_call_{};
+  std::uint32_t clock_ = 0;
+  std::uint32_t next_slot_ = 0;
+  std::uint32_t random_state_ = 1;
+  float exploration_;          ///< contexts that may yet be looked at to see whether they help
+
+  // Accounts.
+  Nanoseconds first_enter_, last_exit_;
+  bool started_ = false;
+  double paid_ns_ = 0;
+  float price_;
+  std::uint64_t mispredictions_ = 0;
+};
+
+}  // namespace fallow::predict

@@ -1,0 +1,166 @@
+#include "predict/adaptive.hpp"
+
+#include <gtest/gtest.h>
+
+#include <new>
+#include <vector>
+
+#include "predict/evaluate.hpp"
+#include "predict/pps.hpp"
+#include "predict/test_streams.hpp"
+
+namespace fallow::predict {
+namespace {
+
+using streams::Builder;
+using streams::kMs;
+using streams::kUs;
+
+Evaluation run(const std::vector<Event>& stream, const AdaptiveOptions& options = {}) {
+  AdaptivePredictor predictor(options);
+  return evaluate(stream, predictor, {.react = options.react});
+}
+
+TEST(SampleWindow, KeepsTheLastSixteenSorted) {
+  SampleWindow window{};
+  std::uint8_t count = 0, head = 0;
+  std::mt19937 random(1);
+  std::vector<std::uint16_t> all;
+  for (int i = 0; i < 2000; ++i) {
+    all.push_back(static_cast<std::uint16_t>(random() % 50));
+    window.insert(all.back(), count, head);
+    std::vector<std::uint16_t> last(all.end() - std::min<std::ptrdiff_t>(16, std::ssize(all)), all.end());
+    std::sort(last.begin(), last.end());
+    ASSERT_EQ(std::vector<std::uint16_t>(window.sorted, window.sorted + count), last);
+  }
+}
+
+TEST(Adaptive, RestsFromTheThirdTimeOn) {
+  AdaptivePredictor predictor{AdaptiveOptions{}};
+  Builder b(1);
+  for (int i = 0; i < 4; ++i) b.call(1, 1, 5 * kMs);
+  int call = 0;
+  for (const Event& event : b.take()) {
+    const Answer answer = predictor.on_exit(event);
+    EXPECT_EQ(answer.rest_for.value > 0, ++call >= 3) << call;  // by then two gaps have been seen
+  }
+}
+
+TEST(Adaptive, NeedsNoThreshold) {  // gaps of 60 us rest, of 15 us do not
+  Builder b(1);
+  for (int i = 0; i < 2000; ++i) b.call(1, 1, 60 * kUs).call(2, 2, 15 * kUs);
+  const Evaluation sum = run(b.take());
+  EXPECT_GT(sum.rest_of_oracle(), 0.9);
+  EXPECT_LE(sum.rests, 2000U);
+}
+
+TEST(Adaptive, CountsInnerLoops) {
+  const Evaluation sum = run(streams::nested(600, 10, 0.01));
+  EXPECT_GT(sum.rest_of_oracle(), 0.95);
+  EXPECT_LT(sum.slowdown(), 2e-4);
+}
+
+TEST(Adaptive, SizesTellWhatSitesDoNot) {
+  const Evaluation sum = run(streams::mg(200, 0.01));
+  EXPECT_GT(sum.rest_of_oracle(), 0.95);
+  EXPECT_LT(sum.slowdown(), 1e-4);
+}
+
+TEST(Adaptive, DataDependentBranchesAreFollowed) {
+  EXPECT_GT(run(streams::branches(3000, 0.01)).rest_of_oracle(), 0.95);
+}
+
+TEST(Adaptive, AdaptsToAnotherPhase) {
+  Builder b(1, 0.02);  // the same calls with other gaps
+  for (int i = 0; i < 400; ++i) b.call(1, 1, 10 * kMs).call(2, 2, kMs);
+  for (int i = 0; i < 400; ++i) b.call(1, 1, kMs).call(2, 2, 4 * kMs);
+  const auto stream = b.take();
+  AdaptivePredictor predictor{AdaptiveOptions{}};
+  evaluate(std::span(stream).first(850), predictor, {});
+  const Evaluation later = evaluate(std::span(stream).subspan(850), predictor, {});
+  EXPECT_GT(later.rest_of_oracle(), 0.90);
+  EXPECT_GT(run(stream).rest_of_oracle(), 0.93);
+}
+
+TEST(Adaptive, DriftingGapsAreFollowed) {
+  const Evaluation sum = run(streams::drifting(3000, 0.01));
+  EXPECT_GT(sum.rest_of_oracle(), 0.95);
+  EXPECT_LT(sum.slowdown(), 2e-4);
+}
+
+TEST(Adaptive, TighterBudgetNeverDelaysMore) {
+  const auto stream = streams::bt(250, 0.3);
+  double last_delay = 1.0;
+  for (const double budget : {0.05, 0.002, 0.0005, 0.0001, 0.0}) {
+    AdaptiveOptions options;
+    options.budget = budget;
+    const Evaluation sum = run(stream, options);
+    EXPECT_LE(sum.budget_worst, budget) << budget;
+    EXPECT_LE(sum.slowdown(), last_delay + 1e-5) << budget;
+    last_delay = sum.slowdown();
+    if (budget == 0.0) {
+      EXPECT_EQ(sum.rests, 0U);
+    }
+  }
+}
+
+TEST(Adaptive, DelayMeasuredElsewhereCountsAgainstTheBudget) {
+  Builder b(1);
+  for (int i = 0; i < 100; ++i) b.call(1, 1, kMs);
+  AdaptivePredictor predictor{AdaptiveOptions{}};
+  const auto stream = b.take();
+  for (const Event& event : stream) predictor.on_exit(event);
+  EXPECT_GT(predictor.credit_ns(), 900e3);
+  predictor.charge(Nanoseconds(990'000));
+  Event next = stream.back();
+  next.enter = next.exit + Nanoseconds(1'000'000);
+  next.exit = next.enter + Nanoseconds(1000);
+  EXPECT_EQ(predictor.on_exit(next).rest_for.value, 0);
+}
+
+TEST(Adaptive, ForecastsWaits) {
+  AdaptivePredictor predictor{AdaptiveOptions{}};
+  Builder b(1, 0.05);
+  for (int i = 0; i < 300; ++i) b.call(1, 1, kMs).call(9, 2, 100 * kUs, 700 * kUs).call(9, 2, 20 * kUs, 80 * kUs, 2);
+  WaitForecast first, second;
+  int i = 0;
+  for (const Event& event : b.take()) {
+    const WaitForecast forecast = predictor.on_enter(event);
+    if (i % 3 == 1) first = forecast;
+    if (i % 3 == 2) second = forecast;
+    predictor.on_exit(event);
+    ++i;
+  }
+  // The same call site waits long with one peer and briefly with the other.
+  EXPECT_NEAR(static_cast<double>(first.median.value), 700 * kUs, 50 * kUs);
+  EXPECT_NEAR(static_cast<double>(second.median.value), 80 * kUs, 6 * kUs);
+  EXPECT_NE(first.key, second.key);
+  EXPECT_LE(first.p10, first.median);
+  EXPECT_LE(first.median, first.p90);
+}
+
+TEST(Adaptive, SameWithAndWithoutOnEnter) {
+  const auto stream = streams::dynamics(300, 10, 0.1);
+  AdaptivePredictor with{AdaptiveOptions{}}, without{AdaptiveOptions{}};
+  for (const Event& event : stream) {
+    with.on_enter(event);
+    ASSERT_EQ(with.on_exit(event).rest_for, without.on_exit(event).rest_for);
+  }
+}
+
+TEST(Adaptive, UsesTheMemoryItIsGiven) {
+  std::vector<std::byte> arena(64 * 1024);
+  AdaptivePredictor predictor({}, arena);
+  EXPECT_GE(predictor.state().memory_bytes, arena.size());
+  const Evaluation sum = evaluate(streams::bt(250, 0.01), predictor, {});
+  EXPECT_GT(sum.rest_of_oracle(), 0.9);  // 256 contexts suffice for a small loop
+  std::byte little[100];
+  EXPECT_THROW(AdaptivePredictor({}, little), std::bad_alloc);
+  AdaptiveOptions options;
+  options.memory_bytes = 10;
+  EXPECT_THROW(AdaptivePredictor{options}, std::bad_alloc);
+  EXPECT_LE(AdaptivePredictor{AdaptiveOptions{}}.state().memory_bytes, (1U << 20) + 20'000U);
+}
+
+}  // namespace
+}  // namespace fallow::predict

@@ -1,0 +1,46 @@
+// Accounting: what a predictor's rests would have given and cost on a recorded stream.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "predict/predictor.hpp"
+
+namespace fallow::predict {
+
+struct EvaluateParams {
+  ReactTimes react;
+  bool delays_shift = true;  ///< a delay moves all that follows, as it would in the run; false: times stay as recorded
+};
+
+/// Sums over one stream. Gaps that count are those that a rest fits into: longer than both transitions.
+struct Evaluation {
+  std::uint64_t calls = 0;
+  std::uint64_t calls_predicted = 0;
+  std::uint64_t gaps = 0;
+  std::uint64_t gaps_predicted = 0;   ///< for which a length was expected
+  std::uint64_t rests = 0;
+  std::uint64_t mispredictions = 0;   ///< rests that outlasted their gap
+  Nanoseconds idle, idle_predicted;   ///< time in these gaps, in the predicted ones
+  Nanoseconds low, oracle_low;        ///< time in the low-power state; what the oracle has
+  Nanoseconds delay, delay_worst;     ///< sum; the largest of one call
+  Nanoseconds run;                    ///< from the first entry to the last exit, without delays
+  double budget_worst = 0;            ///< highest of (delay so far) / (time so far), over all calls
+  PredictorState state;
+
+  [[nodiscard]] double calls_predicted_share() const noexcept { return share(double(calls_predicted), double(calls)); }
+  [[nodiscard]] double gaps_predicted_share() const noexcept { return share(double(gaps_predicted), double(gaps)); }
+  [[nodiscard]] double idle_predicted_share() const noexcept { return share(ns(idle_predicted), ns(idle)); }
+  [[nodiscard]] double rest_of_oracle() const noexcept { return share(ns(low), ns(oracle_low)); }
+  [[nodiscard]] double slowdown() const noexcept { return share(ns(delay), ns(run)); }
+
+ private:
+  static double ns(Nanoseconds t) noexcept { return static_cast<double>(t.value); }
+  static double share(double part, double whole) noexcept { return whole > 0.0 ? part / whole : 0.0; }
+};
+
+/// Feeds `stream` (in order of time) through `predictor`. Every rest that outlasts its gap is charged the delay
+/// of rest_outcome(). Neither allocates nor throws.
+Evaluation evaluate(std::span<const Event> stream, Predictor& predictor, const EvaluateParams& params) noexcept;
+
+}  // namespace fallow::predict

@@ -1,0 +1,159 @@
+#include "predict/evaluate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "predict/node_link.hpp"
+#include "predict/registry.hpp"
+#include "predict/test_streams.hpp"
+
+namespace fallow::predict {
+namespace {
+
+using streams::Builder;
+using streams::kMs;
+using streams::kUs;
+
+constexpr Nanoseconds us(std::int64_t n) { return Nanoseconds(n * 1000); }
+
+/// Answers what it is told.
+class Scripted final : public Predictor {
+ public:
+  explicit Scripted(std::deque<Answer> answers) : answers_(std::move(answers)) {}
+  WaitForecast on_enter(const Call&) noexcept override { return {}; }
+  Answer on_exit(const Event& event) noexcept override {
+    seen.push_back(event);
+    if (answers_.empty()) return {};
+    const Answer a = answers_.front();
+    answers_.pop_front();
+    return a;
+  }
+  PredictorState state() const noexcept override { return {}; }
+  std::vector<Event> seen;
+
+ private:
+  std::deque<Answer> answers_;
+};
+
+TEST(RestOutcome, ByHand) {
+  const ReactTimes react{us(10), us(20)};
+  const auto outcome = [&](std::int64_t rest, std::int64_t gap) { return rest_outcome(us(rest), us(gap), react); };
+  EXPECT_EQ(outcome(0, 100).low, us(0));
+  EXPECT_EQ(outcome(0, 100).delay, us(0));
+  EXPECT_EQ(outcome(80, 100).low, us(70));   // awake just in time
+  EXPECT_EQ(outcome(80, 100).delay, us(0));
+  EXPECT_EQ(outcome(90, 100).delay, us(10));  // caught half awake
+  EXPECT_EQ(outcome(90, 100).low, us(80));
+  EXPECT_EQ(outcome(500, 100).delay, us(20));  // caught asleep
+  EXPECT_EQ(outcome(500, 100).low, us(90));
+  EXPECT_EQ(outcome(500, 4).delay, us(26));    // caught on the way down, which is completed first
+  EXPECT_EQ(outcome(500, 4).low, us(0));
+  EXPECT_EQ(oracle_rest(us(30), react), us(0));
+  EXPECT_EQ(oracle_rest(us(100), react), us(80));
+  EXPECT_EQ(rest_outcome(oracle_rest(us(100), react), us(100), react).delay, us(0));
+}
+
+TEST(Evaluate, SumsAreAsByHand) {
+  Builder b(1);  // gaps of 100, 15 and 200 us; calls last 1.5 us
+  b.call(1, 1, 0).call(1, 1, 100 * kUs).call(1, 1, 15 * kUs).call(1, 1, 200 * kUs);
+  const auto stream = b.take();
+  Scripted predictor(
+      {{us(80), us(100), true}, {us(12), us(15), false}, {us(195), us(250), true}, {us(5), us(5), true}});
+  const Evaluation sum = evaluate(stream, predictor, {});
+  EXPECT_EQ(sum.calls, 4U);
+  EXPECT_EQ(sum.calls_predicted, 3U);
+  EXPECT_EQ(sum.gaps, 2U);  // 15 us does not hold two transitions
+  EXPECT_EQ(sum.gaps_predicted, 2U);
+  EXPECT_EQ(sum.idle, us(300));
+  EXPECT_EQ(sum.rests, 3U);
+  EXPECT_EQ(sum.low, us(70 + 2 + 185));
+  EXPECT_EQ(sum.oracle_low, us(80 + 180));
+  EXPECT_EQ(sum.delay, us(7 + 5));  // 12 + 10 - 15, 195 + 10 - 200
+  EXPECT_EQ(sum.delay_worst, us(7));
+  EXPECT_EQ(sum.mispredictions, 2U);
+  EXPECT_EQ(sum.run, us(315 + 6));
+  // The delays move what follows, and lie inside the calls.
+  EXPECT_EQ(predictor.seen[2].exit - predictor.seen[2].enter, Nanoseconds(1500 + 7000));
+  EXPECT_EQ(predictor.seen[3].enter - predictor.seen[2].exit, us(200));
+}
+
+TEST(Evaluate, OracleRestsEverythingWithoutDelay) {
+  for (const auto& stream : streams::all()) {
+    PredictorOptions options;
+    options.future = stream.events;
+    const auto oracle = make_predictor("oracle", options);
+    const Evaluation sum = evaluate(stream.events, *oracle, {});
+    EXPECT_EQ(sum.low, sum.oracle_low) << stream.name;
+    EXPECT_EQ(sum.delay.value, 0) << stream.name;
+    EXPECT_EQ(sum.calls_predicted, sum.calls);
+  }
+}
+
+TEST(Evaluate, EmptyStreamAndOneCall) {
+  Scripted predictor({});
+  EXPECT_EQ(evaluate({}, predictor, {}).calls, 0U);
+  Builder b(1);
+  b.call(1, 1, 0);
+  EXPECT_EQ(evaluate(b.take(), predictor, {}).gaps, 0U);
+}
+
+TEST(Last, RestsForTheLastGapOfTheSite) {
+  LastPredictor last({});
+  Builder b(1);
+  b.call(1, 1, 0).call(1, 2, 500 * kUs).call(1, 1, 80 * kUs).call(1, 2, 300 * kUs).call(1, 1, 70 * kUs);
+  const auto stream = b.take();
+  EXPECT_EQ(last.on_exit(stream[0]).rest_for.value, 0);
+  EXPECT_EQ(last.on_exit(stream[1]).rest_for.value, 0);
+  EXPECT_EQ(last.on_exit(stream[2]).rest_for.value, 475'000 - 10'000);
+  EXPECT_EQ(last.on_exit(stream[3]).expected_gap.value, 80'000);
+  EXPECT_EQ(last.on_exit(stream[4]).rest_for.value, 285'000 - 10'000);
+}
+
+TEST(Registry, MakesEveryPredictorAndNoOther) {
+  for (const PredictorEntry& entry : predictors()) EXPECT_NE(make_predictor(entry.name, {}), nullptr) << entry.name;
+  EXPECT_EQ(make_predictor("none", {}), nullptr);
+  EXPECT_EQ(predictors().size(), 5U);
+}
+
+TEST(NodeLink, RestsOnlyWhileAllArePredictedIdleAndWakesForTheFirst) {
+  NodeLink link(2, {});
+  link.on_exit(0, us(0), us(1000));
+  EXPECT_EQ(link.rests(), 0U);        // the other is still in its call
+  link.on_exit(1, us(100), us(500));  // until 600, the first to end
+  EXPECT_EQ(link.rests(), 1U);
+  EXPECT_EQ(link.on_enter(0, us(400)), us(10));  // caught at rest
+  EXPECT_EQ(link.low(), us(300 - 10));
+  EXPECT_EQ(link.on_enter(1, us(404)), us(6));   // while the link still wakes
+  EXPECT_EQ(link.delay(), us(16));
+  EXPECT_EQ(link.oracle_low(), us(300 - 20));
+  link.on_exit(1, us(500), us(0));               // not predicted
+  link.on_exit(0, us(510), us(900));
+  EXPECT_EQ(link.on_enter(0, us(900)), us(0));
+  EXPECT_EQ(link.rests(), 1U);
+}
+
+TEST(NodeLink, OraclesOfTwoRanksDelayNobody) {
+  const auto a = streams::alya(100, 0.05, 1), b = streams::bt(20, 0.05, 2);
+  OraclePredictor pa(a, {}), pb(b, {});
+  const std::span<const Event> both[] = {a, b};
+  Predictor* const predictors[] = {&pa, &pb};
+  const NodeEvaluation sum = evaluate_node(both, predictors, {});
+  EXPECT_EQ(sum.delay.value, 0);
+  EXPECT_GT(sum.rest_of_oracle(), 0.5);
+  EXPECT_LE(sum.rest_of_oracle(), 1.0);
+}
+
+TEST(NodeLink, OneRankIsTheSameAsAlone) {
+  const auto stream = streams::dynamics(200, 10, 0.05);
+  PpsPredictor alone({}), in_node({});
+  const Evaluation a = evaluate(stream, alone, {});
+  const std::span<const Event> streams_of[] = {stream};
+  Predictor* const predictors[] = {&in_node};
+  const NodeEvaluation n = evaluate_node(streams_of, predictors, {});
+  EXPECT_EQ(n.low, a.low);
+  EXPECT_EQ(n.delay, a.delay);
+}
+
+}  // namespace
+}  // namespace fallow::predict
