@@ -19,7 +19,7 @@ struct Level {
   unsigned calls;
   bool sizes;
 };
-constexpr unsigned kRoot = 0, kWithSize = 1, kSinceUnusual = 2, kFirstHistory = 3;
+constexpr unsigned kRoot = 0, kWithSize = 1, kSinceUnusual = 2, kFirstHistory = 3, kNextCallLevel = 4;
 constexpr std::array<Level, AdaptivePredictor::kLevels> kLevel{
     {{1, false}, {1, true}, {1, false}, {2, false}, {4, true}, {8, false}, {16, true}, {32, false}}};
 
@@ -50,9 +50,11 @@ constexpr std::uint16_t kExploreFirst = 256;  // visits in which a call tries al
 constexpr std::uint32_t kExploreEach = 16;
 constexpr float kExplorationMost = 16384.0F;  // contexts looked at on trial: at first and after calm, at most ...
 constexpr float kExplorationRate = 0.25F;     // ... and per call in the long run, which bounds the cost
-constexpr float kBenefit = 64.0F;             // a level's benefit for one gain of the size of the mean ideal
-constexpr std::uint32_t kBenefitLoss = 8;     // one visit in so many without gain costs one unit of benefit
-constexpr int kUnusual = kCodeOctave / 2;
+constexpr float kBenefit = 16.0F;             // units of benefit for one gain of the size of the mean ideal ...
+constexpr float kBenefitCost = 0.5F;          // ... less these for each visit that changes the choice
+constexpr std::uint32_t kBenefitLoss = 8;     // one visit in so many without a change costs one unit
+constexpr unsigned kBenefitNeeded = 24;       // to be looked at each time; noise alone seldom gets there
+constexpr int kUnusual = kCodeOctave * 3 / 4;
 constexpr float kWaitErrorGood = 100.0F;  // codes: 5 %
 constexpr float kWaitClearlyBetter = 0.8F;
 constexpr std::uint8_t kWaitsNeeded = 3;
@@ -158,13 +160,12 @@ float AdaptivePredictor::price_at(float target) const noexcept {
   return std::max(price_, late_share_ * target);
 }
 
-/// What resting until `target` (end of the wake-up) would have earned in this gap.
+/// What resting until `target` (end of the wake-up) would have earned in this gap: rest_outcome() and the price,
+/// without branches, as their outcomes are what cannot be predicted. A target is 0 or leaves room for a rest.
 float AdaptivePredictor::earned(float target, float gap_ns) const noexcept {
-  if (target <= 0.0F) return 0.0F;
-  if (gap_ns >= target) return target - up_ - down_;
-  const float rest = target - up_;
-  if (gap_ns >= rest) return rest - down_ - price_at(target) * (target - gap_ns);
-  return std::max(0.0F, gap_ns - down_) - price_at(target) * (up_ + std::max(0.0F, down_ - gap_ns));
+  const float low = std::max(0.0F, std::min(target - up_, gap_ns) - down_);
+  const float delay = std::min(std::max(0.0F, target - gap_ns), up_) + std::max(0.0F, down_ - gap_ns);
+  return target > 0.0F ? low - price_at(target) * delay : 0.0F;
 }
 
 /// Moves a lead along the gradient of what it earns: less lead is worth the gap's length in each gap, and costs
@@ -173,9 +174,8 @@ void AdaptivePredictor::adjust_lead(Context& context, int expert, float gap_ns) 
   const float target = context.target[expert];
   if (target <= 0.0F) return;
   const float step = kSteps[std::min<std::size_t>(context.visits, kSteps.size() - 1)];
-  float change = -step;
-  if (std::fabs(gap_ns - target) < kNear * target)
-    change = std::min(kMostStep, change + step * price_at(target) * up_ / (target * 2.0F * kNear));
+  const float near_step = std::min(kMostStep, step * (price_at(target) * up_ / (target * 2.0F * kNear) - 1.0F));
+  const float change = std::fabs(gap_ns - target) < kNear * target ? near_step : -step;
   context.lead[expert] = std::clamp(context.lead[expert] + change, 0.0F, kMostLead);
 }
 
@@ -184,20 +184,18 @@ void AdaptivePredictor::choose_base(Context& context) const noexcept {
   const float least = down_ + up_;
   const unsigned n = context.gaps;
   float shorter = 0.0F;  // low-power time in the gaps that are slept over
-  float best = 0.0F;
-  context.base = 0.0F;
+  float best = 0.0F, base = 0.0F;
   for (unsigned k = 0; k < n; ++k) {
     const std::uint16_t code = context.gap.sorted[k];
     if (code == 0) continue;
     const float gap = decode_float(code);
     const float late = price_at(gap) * up_ * static_cast<float>(k);
     const float value = shorter + static_cast<float>(n - k) * (gap - least) - late;
-    if (value > best) {
-      best = value;
-      context.base = gap;
-    }
+    base = value > best ? gap : base;
+    best = std::max(best, value);
     shorter += gap - down_;
   }
+  context.base = base;
 }
 
 /// Sets both experts' targets for the next visit.
@@ -244,7 +242,7 @@ void AdaptivePredictor::reward(Context& root, const Visit& visit, float gap_ns) 
     return;
   }
   const float gain = earned(visit.after, gap_ns) - earned(visit.before, gap_ns);
-  const float units = std::clamp(kBenefit * gain / (root.ideal + 1.0F), -255.0F, 255.0F);
+  const float units = std::clamp(kBenefit * gain / (root.ideal + 1.0F) - kBenefitCost, -255.0F, 255.0F);
   benefit = static_cast<std::uint8_t>(std::clamp(static_cast<float>(benefit) + units, 0.0F, 255.0F));
 }
 
@@ -294,16 +292,21 @@ unsigned AdaptivePredictor::wanted_levels(const Context& root) noexcept {
     return ~0U;
   }
   unsigned wanted = 0;
-  for (unsigned level = kWithSize; level < kLevels; ++level) wanted |= (root.benefit[level] > 0 ? 1U : 0U) << level;
+  for (unsigned level = kWithSize; level < kLevels; ++level) wanted |= (root.benefit[level] >= kBenefitNeeded ? 1U : 0U) << level;
   return wanted;
 }
 
 /// What the context of a level is found by.
 std::uint64_t AdaptivePredictor::key_of(const Context& root, unsigned level) const noexcept {
   if (level == kRoot) return root_key_;
-  if (level == kWithSize) return full_symbols_[(clock_ - 1U) % kHistory] + 1U;
-  if (level == kSinceUnusual) return root_key_ + (std::uint64_t{root.since_unusual} << 3) * kGolden + 2U;
-  return rolling_[level] + level * kGolden;
+  if (level == kSinceUnusual) return root_key_ + (std::uint64_t{root.since_unusual} << 3) * kGolden + level;
+  return history(level) + level * kGolden;
+}
+
+/// The hash of the last calls, as a level looks at them.
+std::uint64_t AdaptivePredictor::history(unsigned level) const noexcept {
+  const auto& hashes = kLevel[level].sizes ? full_hashes_ : hashes_;
+  return hashes[clock_ % kHistory] - hashes[(clock_ - kLevel[level].calls) % kHistory] * kOldest[level];
 }
 
 /// Looks up the contexts of the call.
@@ -335,18 +338,14 @@ void AdaptivePredictor::arrive(const Call& call) noexcept {
   root_key_ = extend_hash((std::uint64_t{call.op} << 48) | (std::uint64_t{call.comm} << 32) | call.site, 0);
   const std::uint64_t symbol = mix(root_key_ + static_cast<std::uint32_t>(call.peer));
   const std::uint64_t full = mix(symbol + size_class(call.bytes));
-  for (std::size_t i = kFirstHistory; i < kLevels; ++i) {
-    const auto& past = kLevel[i].sizes ? full_symbols_ : symbols_;
-    const std::uint64_t oldest = past[(clock_ - kLevel[i].calls) % kHistory];
-    rolling_[i] = rolling_[i] * kBase + (kLevel[i].sizes ? full : symbol) - oldest * kOldest[i];
-  }
-  symbols_[clock_ % kHistory] = symbol;
-  full_symbols_[clock_ % kHistory] = full;
-  ++clock_;
+  const std::size_t before = clock_ % kHistory;
+  const std::size_t now = ++clock_ % kHistory;
+  hashes_[now] = hashes_[before] * kBase + symbol;
+  full_hashes_[now] = full_hashes_[before] * kBase + full;
   const auto name = static_cast<std::uint16_t>(root_key_ >> 40 | 1U);
   expected_ = next_call_[next_slot_] == name;
   next_call_[next_slot_] = name;
-  next_slot_ = static_cast<std::uint32_t>(mix(rolling_[kFirstHistory + 1]) % kNextCalls);
+  next_slot_ = static_cast<std::uint32_t>(mix(history(kNextCallLevel)) % kNextCalls);
   walk();
   arrived_ = true;
 }

@@ -99,6 +99,7 @@ class AdaptivePredictor final : public Predictor {
   void visit(Context* context, unsigned level) noexcept;
   [[nodiscard]] unsigned wanted_levels(const Context& root) noexcept;
   [[nodiscard]] std::uint64_t key_of(const Context& root, unsigned level) const noexcept;
+  [[nodiscard]] std::uint64_t history(unsigned level) const noexcept;
   [[nodiscard]] const Visit& best_for_waits() const noexcept;
   [[nodiscard]] Context* look_up(std::uint64_t key, bool create) noexcept;
   void reward(Context& root, const Visit& visit, float gap_ns) noexcept;
@@ -125,9 +126,8 @@ class AdaptivePredictor final : public Predictor {
   Nanoseconds rest_taken_;
 
   // History of calls.
-  std::array<std::uint64_t, kHistory> symbols_{};       // operation, communicator, site, peer
-  std::array<std::uint64_t, kHistory> full_symbols_{};  // and size class
-  std::array<std::uint64_t, kLevels> rolling_{};
+  std::array<std::uint64_t, kHistory> hashes_{};       // of all calls up to one: operation, communicator, site, peer
+  std::array<std::uint64_t, kHistory> full_hashes_{};  // and size class
   std::array<std::uint16_t, kNextCalls> next_call_{};
   std::uint32_t clock_ = 0;
   std::uint32_t next_slot_ = 0;
