@@ -58,8 +58,8 @@ std::unique_ptr<Topology> detail::make_dragonfly(const TopologySpec& spec) {
     throw std::invalid_argument("a dragonfly needs nodes per switch, switches per group and global links");
   }
   if (groups > most) throw std::invalid_argument("a dragonfly has at most switches_per_group x global_links + 1 groups");
-  if (groups * spec.switches_per_group * spec.nodes_per_switch > kMaxRanks) {
-    throw std::invalid_argument("a dragonfly of more than 1,048,576 nodes");
+  if (groups * spec.switches_per_group * spec.nodes_per_switch > kMaxNodes) {
+    throw std::invalid_argument("a dragonfly of more than 4,194,304 nodes");
   }
   return std::make_unique<Dragonfly>(spec, static_cast<std::uint32_t>(groups));
 }

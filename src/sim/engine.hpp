@@ -162,8 +162,8 @@ class Engine {
   NodeRest rest_;
   RequestTables tables_;
   Pool<Collective> collectives_;
-  std::vector<Rank> ranks_;
-  std::vector<trace::CallEvent> calls_;  // each rank's present or next call
+  HugeVector<Rank> ranks_;
+  HugeVector<trace::CallEvent> calls_;  // each rank's present or next call
   std::vector<std::unique_ptr<predict::Predictor>> predictors_;
   std::unordered_map<std::uint64_t, std::uint32_t> tags_;  // (rank, communicator) -> collectives so far
   Time clock_ = 0;

@@ -12,6 +12,7 @@
 #include <functional>
 #include <vector>
 
+#include "sim/huge.hpp"
 #include "sim/time.hpp"
 
 namespace fallow::sim {
@@ -166,7 +167,7 @@ class EventQueue {
 
   std::vector<std::uint32_t> heads_;
   std::vector<std::uint64_t> occupied_;
-  std::vector<Chunk> chunks_;
+  HugeVector<Chunk> chunks_;
   std::vector<Event> sorted_, near_, far_;
   std::size_t next_ = 0;
   Time current_ = -1;

@@ -59,8 +59,8 @@ class Network {
   /// What the links of a class did up to `end`; the gaps that are still open are closed as if a message came then.
   /// Of edge links those of the first `nodes` nodes count.
   LinkTotals totals(LinkClass link_class, std::uint32_t nodes, Time end) const;
-  const std::vector<Link>& links() const noexcept { return links_; }
-  const std::vector<LinkRests>& rests() const noexcept { return rests_; }  ///< empty if no link ever rests
+  const HugeVector<Link>& links() const noexcept { return links_; }
+  const HugeVector<LinkRests>& rests() const noexcept { return rests_; }  ///< empty if no link ever rests
   std::size_t memory_bytes() const noexcept {
     return links_.capacity() * sizeof(Link) + rests_.capacity() * sizeof(LinkRests) + plans_.capacity() * sizeof(RestPlan);
   }
@@ -90,8 +90,8 @@ class Network {
   std::unique_ptr<Topology> topology_;
   NodePool& pool_;
   EventQueue& queue_;
-  std::vector<Link> links_;
-  std::vector<LinkRests> rests_;
+  HugeVector<Link> links_;
+  HugeVector<LinkRests> rests_;
   std::vector<RestPlan> plans_;  // of edge links, if their rule is `planned`
   std::uint64_t train_bytes_;
   std::uint32_t ranks_per_node_;

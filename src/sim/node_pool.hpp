@@ -4,8 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <new>
+#include <type_traits>
 #include <vector>
 
+#include "sim/huge.hpp"
 #include "sim/time.hpp"
 
 namespace fallow::sim {
@@ -68,9 +71,10 @@ class Pool {
       if (made_left_ == 0) {
         made_ = static_cast<std::uint32_t>(blocks_.size()) * kBlock;
         made_left_ = kBlock;
-        blocks_.push_back(std::make_unique<Record[]>(kBlock));
+        blocks_.push_back(fresh_block());
       }
       --made_left_;
+      new (&(*this)[made_]) Record{};
       return made_++;
     }
     const std::uint32_t taken = free_.back();
@@ -84,10 +88,11 @@ class Pool {
     if (row_left_ < count) {
       row_ = static_cast<std::uint32_t>(blocks_.size()) * kBlock;
       row_left_ = kBlock;
-      blocks_.push_back(std::make_unique<Record[]>(kBlock));
+      blocks_.push_back(fresh_block());
     }
     row_left_ -= count;
     row_ += count;
+    for (std::uint32_t i = row_ - count; i < row_; ++i) new (&(*this)[i]) Record{};
     return row_ - count;
   }
   void give(std::uint32_t index) { free_.push_back(index); }
@@ -95,13 +100,21 @@ class Pool {
   const Record& operator[](std::uint32_t index) const noexcept { return blocks_[index / kBlock][index % kBlock]; }
   void prefetch(std::uint32_t index) const noexcept { __builtin_prefetch(&(*this)[index]); }
   std::size_t memory_bytes() const noexcept {
-    return blocks_.size() * kBlock * sizeof(Record) + free_.capacity() * sizeof(std::uint32_t);
+    return (blocks_.size() * kBlock - made_left_ - row_left_) * sizeof(Record) + free_.capacity() * sizeof(std::uint32_t);
   }
 
  private:
-  static constexpr std::uint32_t kBlock = 4096;
+  static constexpr std::uint32_t kBlock = 1u << 15;  ///< one large page of nodes
   static constexpr std::size_t kAhead = 4;  ///< records that are about to be taken are fetched so far ahead
-  std::vector<std::unique_ptr<Record[]>> blocks_;
+  struct Free {
+    void operator()(Record* block) const noexcept { HugeAllocator<Record>().deallocate(block, kBlock); }
+  };
+  using Block = std::unique_ptr<Record[], Free>;
+  static_assert(std::is_trivially_destructible_v<Record>);
+  /// Untouched memory: records are made when they are first taken.
+  static Block fresh_block() { return Block(HugeAllocator<Record>().allocate(kBlock)); }
+
+  std::vector<Block> blocks_;
   std::vector<std::uint32_t> free_;  ///< last freed, first used
   std::uint32_t made_ = 0, made_left_ = 0;  ///< the block that single records come from
   std::uint32_t row_ = 0, row_left_ = 0;    ///< and that of rows

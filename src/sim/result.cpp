@@ -16,11 +16,14 @@ void add(std::string& out, const char* key, double value) {
   std::snprintf(text, sizeof(text), "\"%s\":%.9g,", key, value);
   out += text;
 }
+void begin(std::string& out, const char* key) { out.append("\"").append(key).append("\":"); }
 void add(std::string& out, const char* key, std::uint64_t value) {
-  out += std::string("\"") + key + "\":" + std::to_string(value) + ",";
+  begin(out, key);
+  out.append(std::to_string(value)).append(",");
 }
 void add(std::string& out, const char* key, Time value) {
-  out += std::string("\"") + key + "\":" + std::to_string(value) + ",";
+  begin(out, key);
+  out.append(std::to_string(value)).append(",");
 }
 void close(std::string& out) {
   out.back() = '}';
@@ -28,7 +31,8 @@ void close(std::string& out) {
 }
 
 void add_links(std::string& out, const char* key, const LinkTotals& t) {
-  out += std::string("\"") + key + "\":{";
+  begin(out, key);
+  out += '{';
   add(out, "links", t.links);
   add(out, "busy_ps", t.busy);
   add(out, "low_ps", t.low);
@@ -58,7 +62,8 @@ Energy energy_of(const Result& r, const Machine& m) noexcept {
 }
 
 std::string to_json(const Result& r) {
-  std::string out = "{\"policy\":\"" + r.policy + "\",";
+  std::string out = "{\"policy\":\"";
+  out.append(r.policy).append("\",");
   add(out, "ranks", std::uint64_t{r.ranks});
   add(out, "nodes", std::uint64_t{r.nodes});
   add(out, "switches", std::uint64_t{r.switches});

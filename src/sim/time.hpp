@@ -23,5 +23,6 @@ constexpr Nanoseconds nanoseconds(Time t) noexcept { return Nanoseconds(t / kNs)
 
 inline constexpr std::uint32_t kNone = 0xffffffff;
 inline constexpr std::uint32_t kMaxRanks = 1u << 20;  ///< a rank takes 20 bits of an event's order
+inline constexpr std::uint32_t kMaxNodes = 1u << 22;  ///< of a topology
 
 }  // namespace fallow::sim

@@ -58,7 +58,7 @@ std::unique_ptr<Topology> detail::make_torus(const TopologySpec& spec) {
     longest += n / 2;
   }
   if (spec.extent.empty() || switches == 0 || spec.nodes_per_switch == 0) throw std::invalid_argument("a torus needs its extent and nodes");
-  if (switches * spec.nodes_per_switch > kMaxRanks) throw std::invalid_argument("a torus of more than 1,048,576 nodes");
+  if (switches * spec.nodes_per_switch > kMaxNodes) throw std::invalid_argument("a torus of more than 4,194,304 nodes");
   const std::uint64_t hops = 2 + longest * (spec.routing == Routing::valiant ? 2 : 1);
   if (hops > Path::kMaxHops) throw std::invalid_argument("a torus with ways of more than 96 links");
   return std::make_unique<Torus>(spec, static_cast<std::uint32_t>(switches));

@@ -74,7 +74,7 @@ std::unique_ptr<Topology> detail::make_xgft(const TopologySpec& spec) {
   }
   std::uint64_t nodes = 1;
   for (const std::uint32_t m : spec.children) nodes *= m;
-  if (nodes > kMaxRanks) throw std::invalid_argument("an XGFT of more than 1,048,576 nodes");
+  if (nodes > kMaxNodes) throw std::invalid_argument("an XGFT of more than 4,194,304 nodes");
   std::vector<Xgft::Level> levels(height);
   std::uint64_t links = 0, switches = 0, subtree = 1, over = 1;
   for (std::size_t i = 0; i < height; ++i) {
