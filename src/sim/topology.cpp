@@ -38,11 +38,11 @@ std::unique_ptr<Topology> make_topology(const TopologySpec& spec) {
   for (const Row& row : kRows) {
     if (spec.kind == row.kind) return row.make(spec);
   }
-  throw std::invalid_argument("no topology is called '" + spec.kind + "'");
+  throw std::invalid_argument(std::string("no topology is called '").append(spec.kind).append("'"));
 }
 
 TopologySpec parse_xgft(std::string_view text) {
-  const auto wrong = [&] { return std::invalid_argument("'" + std::string(text) + "' is not XGFT(h; m1,..,mh; w1,..,wh)"); };
+  const auto wrong = [&] { return std::invalid_argument(std::string(text).append(" is not XGFT(h; m1,..,mh; w1,..,wh)")); };
   if (!text.starts_with("XGFT(") || !text.ends_with(")")) throw wrong();
   std::vector<std::vector<std::uint32_t>> lists(1);
   for (const char* at = text.data() + 5; at != text.data() + text.size() - 1;) {

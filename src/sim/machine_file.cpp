@@ -1,0 +1,241 @@
+#include "sim/machine_file.hpp"
+
+#include <cmath>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include <toml++/toml.h>
+
+namespace fallow::sim {
+namespace {
+
+[[noreturn]] void fail(std::string_view file, const toml::source_region& where, const std::string& what) {
+  throw MachineFileError(std::string(file) + ":" + std::to_string(where.begin.line) + ": " + what);
+}
+
+/// One table: keys are asked for, and what nobody asked for is refused.
+class Section {
+ public:
+  Section(std::string_view file, const toml::table* table, std::string name) : file_(file), table_(table), name_(std::move(name)) {}
+
+  /// Leaves `value` alone if the key is absent.
+  bool number(std::string_view key, double low, double high, double& value) {
+    const toml::node* node = find(key);
+    if (node == nullptr) return false;
+    const auto v = node->value<double>();
+    if (!v || !(*v >= low && *v <= high)) refuse(*node, key, "a number from " + text_of(low) + " to " + text_of(high));
+    value = *v;
+    return true;
+  }
+  void whole(std::string_view key, std::int64_t low, std::int64_t high, auto& value) {
+    const toml::node* node = find(key);
+    if (node == nullptr) return;
+    const auto v = node->value_exact<std::int64_t>();
+    if (!v || *v < low || *v > high) refuse(*node, key, "a whole number from " + std::to_string(low) + " to " + std::to_string(high));
+    value = static_cast<std::remove_reference_t<decltype(value)>>(*v);
+  }
+  void time(std::string_view key, Time unit, Time& value) {
+    double v = 0;
+    if (number(key, 0, 1e9, v)) value = std::llround(v * static_cast<double>(unit));
+  }
+  void watts(std::string_view key, Watts& value) { number(key, 0, 1e6, value.value); }
+  void flag(std::string_view key, bool& value) {
+    const toml::node* node = find(key);
+    if (node == nullptr) return;
+    if (!node->is_boolean()) refuse(*node, key, "true or false");
+    value = *node->value<bool>();
+  }
+  const toml::node* text(std::string_view key, std::string& value) {
+    const toml::node* node = find(key);
+    if (node == nullptr) return nullptr;
+    if (!node->is_string()) refuse(*node, key, "a text");
+    value = *node->value<std::string>();
+    return node;
+  }
+  const toml::node* find(std::string_view key) {
+    asked_.emplace(key);
+    return table_ == nullptr ? nullptr : table_->get(key);
+  }
+  [[noreturn]] void refuse(const toml::node& node, std::string_view key, const std::string& wanted) const {
+    fail(file_, node.source(), (name_.empty() ? "" : name_ + ".") + std::string(key) + " must be " + wanted);
+  }
+  Section section(std::string_view key) {
+    const toml::node* node = find(key);
+    if (node != nullptr && !node->is_table()) refuse(*node, key, "a table");
+    return {file_, node == nullptr ? nullptr : node->as_table(), std::string(key)};
+  }
+  void finish() const {
+    if (table_ == nullptr) return;
+    for (const auto& [key, node] : *table_) {
+      if (!asked_.contains(key.str())) fail(file_, key.source(), (name_.empty() ? "" : name_ + ".") + std::string(key.str()) + " is not known");
+    }
+  }
+
+ private:
+  static std::string text_of(double v) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%g", v);
+    return text;
+  }
+  std::string_view file_;
+  const toml::table* table_;
+  std::string name_;
+  std::set<std::string, std::less<>> asked_;
+};
+
+/// Gigabytes per second as picoseconds per KiB.
+void rate(Section& s, std::string_view key, double gigabytes_per_unit, Time& ps_per_kib) {
+  double v = 0;
+  if (s.number(key, 1e-3, 1e5, v)) ps_per_kib = std::llround(1024e3 / (v * gigabytes_per_unit));
+}
+
+Routing routing_of(Section& s, Routing fallback) {
+  std::string name;
+  const toml::node* node = s.text("routing", name);
+  if (node == nullptr || name == "automatic") return fallback;
+  constexpr std::pair<const char*, Routing> kNames[] = {
+      {"d-mod-k", Routing::d_mod_k}, {"random", Routing::random}, {"minimal", Routing::minimal}, {"valiant", Routing::valiant}};
+  for (const auto& [known, routing] : kNames) {
+    if (name == known) return routing;
+  }
+  s.refuse(*node, "routing", "automatic, d-mod-k, random, minimal or valiant");
+}
+
+void read_lists(Section& s, TopologySpec& spec) {
+  if (const toml::node* node = s.find("extent")) {
+    const toml::array* list = node->as_array();
+    if (list == nullptr || list->empty()) s.refuse(*node, "extent", "a list of whole numbers");
+    for (const toml::node& n : *list) {
+      const auto v = n.value_exact<std::int64_t>();
+      if (!v || *v < 1 || *v > 65536) s.refuse(n, "extent", "a list of whole numbers from 1 to 65536");
+      spec.extent.push_back(static_cast<std::uint32_t>(*v));
+    }
+  }
+  const toml::node* node = s.find("edges");
+  if (node == nullptr) return;
+  const toml::array* list = node->as_array();
+  if (list == nullptr) s.refuse(*node, "edges", "a list of [a, b] or [a, b, relative bandwidth]");
+  for (const toml::node& n : *list) {
+    const toml::array* edge = n.as_array();
+    if (edge == nullptr || edge->size() < 2 || edge->size() > 3) s.refuse(n, "edges", "a list of [a, b] or [a, b, relative bandwidth]");
+    const auto a = (*edge)[0].value_exact<std::int64_t>(), b = (*edge)[1].value_exact<std::int64_t>();
+    const auto relative = edge->size() == 3 ? (*edge)[2].value<double>() : 1.0;
+    if (!a || !b || *a < 0 || *b < 0 || *a >= kMaxNodes || *b >= kMaxNodes || !relative || !(*relative >= 1e-3 && *relative <= 1e3)) {
+      s.refuse(n, "edges", "vertices, and a relative bandwidth from 0.001 to 1000");
+    }
+    spec.edges.push_back({static_cast<std::uint32_t>(*a), static_cast<std::uint32_t>(*b), static_cast<std::uint32_t>(std::llround(*relative * 1000))});
+  }
+}
+
+void read_network(Section s, std::string_view file, Machine& m) {
+  TopologySpec spec = m.topology;
+  std::string kind;
+  const toml::node* node = s.text("topology", kind);
+  if (kind.starts_with("XGFT")) {
+    try {
+      spec = parse_xgft(kind);
+    } catch (const std::invalid_argument& e) {
+      fail(file, node->source(), e.what());
+    }
+  } else if (node != nullptr) {
+    spec.kind = kind;
+  }
+  spec.routing = routing_of(s, spec.routing);
+  s.whole("seed", 0, std::int64_t{1} << 62, spec.seed);
+  s.whole("nodes", 1, kMaxNodes, spec.nodes);
+  s.whole("nodes_per_switch", 1, kMaxNodes, spec.nodes_per_switch);
+  s.whole("switches_per_group", 1, 65536, spec.switches_per_group);
+  s.whole("global_links", 1, 65536, spec.global_links);
+  s.whole("groups", 1, kMaxNodes, spec.groups);
+  s.whole("vertices", 1, kMaxNodes, spec.vertices);
+  read_lists(s, spec);
+  bool contention = true;
+  s.flag("contention", contention);
+  m.contention = contention ? Contention::full : Contention::none;
+  s.time("lookahead_ns", kNs, m.lookahead);
+  s.finish();
+  try {
+    make_topology(spec);
+  } catch (const std::invalid_argument& e) {
+    if (node == nullptr) throw MachineFileError(std::string(file) + ": " + e.what());
+    fail(file, node->source(), e.what());
+  }
+  m.topology = spec;
+}
+
+void read_link(Section s, LinkSpec& link) {
+  rate(s, "gbit_s", 0.125, link.ps_per_kib);
+  s.whole("lanes", 1, 64, link.lanes);
+  s.time("switch_latency_ns", kNs, link.latency);
+  s.time("react_us", kUs, link.rest.up);
+  link.rest.down = link.rest.up;
+  s.time("react_down_us", kUs, link.rest.down);
+  s.number("low_power_fraction", 0, 1, link.rest.fraction);
+  s.time("deep_react_us", kUs, link.deep.up);
+  s.time("deep_react_down_us", kUs, link.deep.down);
+  s.number("deep_fraction", 0, 1, link.deep.fraction);
+  s.watts("port_w", link.port);
+  s.number("share_of_switch", 0.01, 1, link.share_of_switch);
+  s.finish();
+}
+
+void read_message(Section s, MessageSpec& message) {
+  s.time("latency_us", kUs, message.latency);
+  s.time("overhead_ns", kNs, message.overhead);
+  s.time("call_overhead_ns", kNs, message.call_overhead);
+  s.time("match_ns", kNs, message.match);
+  s.whole("eager_bytes", 0, std::int64_t{1} << 40, message.eager_limit);
+  s.whole("segment_bytes", 64, 1 << 20, message.segment);
+  s.whole("train_segments", 1, 1 << 20, message.train_segments);
+  rate(s, "reduce_gb_s", 1, message.reduce_ps_per_kib);
+  s.finish();
+}
+
+}  // namespace
+
+Machine parse_machine(std::string_view text, std::string_view name) {
+  toml::table root;
+  try {
+    root = toml::parse(text, name);
+  } catch (const toml::parse_error& e) {
+    fail(name, e.source(), std::string(e.description()));
+  }
+  Machine m;
+  Section top(name, &root, "");
+  top.text("name", m.name);
+  top.whole("ranks_per_node", 1, 65536, m.node.ranks);
+  std::string library;
+  if (const toml::node* node = top.text("collectives", library)) {
+    if (library != "openmpi" && library != "mpich") top.refuse(*node, "collectives", "openmpi or mpich");
+    m.collectives = library == "mpich" ? coll::Library::mpich : coll::Library::openmpi;
+  }
+  read_network(top.section("network"), name, m);
+  read_link(top.section("link"), m.link);
+  read_message(top.section("message"), m.message);
+  Section node = top.section("node");
+  rate(node, "memory_gb_s", 1, m.node.memory_ps_per_kib);
+  node.time("memory_latency_ns", kNs, m.node.memory_latency);
+  node.watts("card_idle_w", m.node.card_idle);
+  node.watts("card_active_w", m.node.card_active);
+  double speed = 1;
+  if (node.number("cpu_speed", 1e-3, 1e3, speed)) m.node.compute_ps_per_ns = static_cast<std::uint32_t>(std::llround(1000 / speed));
+  node.finish();
+  Section core = top.section("core");
+  core.watts("compute_w", m.node.core_busy);
+  core.watts("spin_w", m.node.core_spin);
+  core.watts("sleep_w", m.node.core_sleep);
+  core.time("wake_us", kUs, m.node.core_wake);
+  core.finish();
+  top.finish();
+  return m;
+}
+
+Machine read_machine(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) throw MachineFileError(path + ": cannot be read");
+  return parse_machine(text.str(), path);
+}
+
+}  // namespace fallow::sim

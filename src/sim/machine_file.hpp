@@ -1,0 +1,41 @@
+// Machines from TOML files: the network and what programs meet on it. Every key is optional and has the default of
+// machine.hpp; a key that is not known is an error, and every error names file and line.
+//
+//   name = "minotauro"
+//   ranks_per_node = 1
+//   collectives = "openmpi"              # or mpich
+//   [network]
+//   topology = "XGFT(2;18,14;1,18)"      # or crossbar, dragonfly, torus, graph
+//   routing = "random"                   # automatic, d-mod-k, random, minimal, valiant
+//   seed = 1
+//   contention = true
+//   lookahead_ns = 1000
+//   nodes = 252                          # crossbar, graph
+//   nodes_per_switch, switches_per_group, global_links, groups, extent = [..]
+//   vertices, edges = [[a, b], [a, b, relative]]
+//   [link]     gbit_s lanes switch_latency_ns react_us low_power_fraction deep_react_us deep_fraction port_w share_of_switch
+//   [message]  latency_us overhead_ns call_overhead_ns match_ns eager_bytes segment_bytes train_segments reduce_gb_s
+//   [node]     memory_gb_s memory_latency_ns card_idle_w card_active_w cpu_speed
+//   [core]     compute_w spin_w sleep_w wake_us
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "sim/machine.hpp"
+
+namespace fallow::sim {
+
+/// "FILE:LINE: what is wrong".
+class MachineFileError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Throws MachineFileError.
+Machine read_machine(const std::string& path);
+/// The same from a text; `name` stands for the file in errors.
+Machine parse_machine(std::string_view text, std::string_view name);
+
+}  // namespace fallow::sim

@@ -1,0 +1,71 @@
+#include "sim/machine_file.hpp"
+
+#include <gtest/gtest.h>
+
+namespace fallow::sim {
+namespace {
+
+TEST(MachineFile, OfThePublicationGivesTheDefaults) {
+  const Machine m = parse_machine(R"toml(
+name = "minotauro"
+[network]
+topology = "XGFT(2;18,14;1,18)"
+routing = "random"
+[link]
+gbit_s = 40
+lanes = 4
+switch_latency_ns = 100
+react_us = 10
+low_power_fraction = 0.43
+port_w = 2.0
+share_of_switch = 0.64
+[message]
+latency_us = 1
+segment_bytes = 2048
+[node]
+memory_gb_s = 2
+)toml", "m.toml");
+  const Machine d;
+  EXPECT_EQ(m.name, "minotauro");
+  EXPECT_EQ(m.topology.routing, Routing::random);
+  EXPECT_EQ(m.link.ps_per_kib, d.link.ps_per_kib);
+  EXPECT_EQ(m.link.latency, d.link.latency);
+  EXPECT_EQ(m.link.rest.up, d.link.rest.up);
+  EXPECT_EQ(m.message.latency, d.message.latency);
+  EXPECT_EQ(m.node.memory_ps_per_kib, d.node.memory_ps_per_kib);
+}
+
+TEST(MachineFile, EveryTopology) {
+  for (const char* text : {"topology = 'crossbar'\nnodes = 4", "topology = 'torus'\nextent = [4, 4]\nnodes_per_switch = 2",
+                           "topology = 'dragonfly'\nnodes_per_switch = 2\nswitches_per_group = 4\nglobal_links = 2\nrouting = 'valiant'",
+                           "topology = 'graph'\nnodes = 2\nvertices = 4\nedges = [[0, 2], [1, 3], [2, 3, 0.5]]\ncontention = false"}) {
+    EXPECT_NO_THROW(parse_machine(std::string("[network]\n") + text, "m.toml")) << text;
+  }
+}
+
+TEST(MachineFile, ErrorsNameFileAndLine) {
+  const auto message = [](const std::string& text) {
+    try {
+      parse_machine("[network]\ntopology = 'crossbar'\nnodes = 4\n" + text, "m.toml");
+    } catch (const MachineFileError& e) {
+      return std::string(e.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(message("[link]\ngbit = 40\n"), "m.toml:5: link.gbit is not known");
+  EXPECT_EQ(message("[link]\n\ngbit_s = -1\n"), "m.toml:6: link.gbit_s must be a number from 0.001 to 100000");
+  EXPECT_EQ(message("routing = 'up'\n"), "m.toml:4: network.routing must be automatic, d-mod-k, random, minimal or valiant");
+  EXPECT_EQ(message("[message]\neager_bytes = 1.5\n"), "m.toml:5: message.eager_bytes must be a whole number from 0 to 1099511627776");
+  EXPECT_EQ(message("[core\n").substr(0, 9), "m.toml:4:");
+  EXPECT_EQ(message("edges = [[0]]\n"), "m.toml:4: network.edges must be a list of [a, b] or [a, b, relative bandwidth]");
+  try {
+    parse_machine("[network]\ntopology = 'XGFT(2;4;1)'\n", "m.toml");
+    FAIL();
+  } catch (const MachineFileError& e) {
+    EXPECT_EQ(std::string(e.what()).substr(0, 9), "m.toml:2:");
+  }
+  EXPECT_THROW(read_machine("/nonexistent/m.toml"), MachineFileError);
+}
+
+}  // namespace
+}  // namespace fallow::sim
