@@ -33,8 +33,8 @@ demo: build  ## a real program with and without Fallow, and a report to look at
 	@tools/demo
 
 test: build  ## unit, conformance, integration and fault tests (under 20 minutes)
-	@cmake --preset dev >/dev/null && cmake --build --preset dev
-	@ctest --preset dev
+	@cmake --preset test >/dev/null && cmake --build --preset test
+	@ctest --preset test
 	@$(PYTEST) -m "not long" tests
 
 test-long: build  ## the suites that take long: sanitizers, all of mpi4py, large messages, fuzzing

@@ -1,6 +1,9 @@
 # Where things go. The preloaded library finds the runtimes beside itself, so they always lie together.
 #   component fallow_python  what the wheel takes: everything under fallow/
 #   component fallow         cmake --install: libraries, header, CMake package, pkg-config file
+if(NOT FALLOW_RUNTIME)
+  return()
+endif()
 include(CMakePackageConfigHelpers)
 
 set(runtime_targets fallow-preload)
