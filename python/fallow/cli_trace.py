@@ -1,0 +1,201 @@
+"""`fallow trace info|cut|merge|convert`: look into traces and hand them on."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from fallow.errors import UserError
+from fallow.text import Style
+from fallow.traces import convert
+from fallow.traces.model import FileSource, find_files
+
+_EPILOG = """\
+examples:
+  fallow trace info OUT                       calls, gaps and size of the trace recorded into OUT
+  fallow trace merge OUT -o run.ftr           one file of the parts that the ranks wrote
+  fallow trace cut run.ftr --from 1s --to 2s -o middle.ftr
+  fallow trace convert run.ftr -o run.prv     by the ending, or with --to paraver
+  fallow trace convert traces.otf2 -o run.ftr
+
+formats: fallow .ftr, otf2 (a new directory), paraver .prv, dimemas .dim, simgrid .tit, and for writing only
+perfetto .json, parquet .parquet, goal .goal
+"""
+_UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+_END_NS = (1 << 62) - 1
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command."""
+    top = commands.add_parser(
+        "trace", help="look into, cut, merge and convert traces", description="Looks into traces and hands them on.",
+        epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parts = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def part(name: str, text: str, action: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+        p = parts.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        p.add_argument("trace", nargs="+", type=Path, metavar="TRACE", help="a trace, its parts, or a directory with them")
+        p.set_defaults(action=action)
+        return p
+
+    info = part("info", "show ranks, calls, gaps and size", _info)
+    info.add_argument("--json", action="store_true", help="as JSON")
+    merge = part("merge", "make one file of the parts that ranks wrote", _merge)
+    cut = part("cut", "keep a window of time or some ranks", _cut)
+    cut.add_argument("--from", dest="from_ns", type=_time, default=0, metavar="TIME", help="first instant, e.g. 1.5s or 300ms (default: 0)")
+    cut.add_argument("--to", dest="to_ns", type=_time, default=_END_NS, metavar="TIME", help="end of the window (default: the end)")
+    cut.add_argument("--ranks", type=_ranks, default=[], metavar="LIST", help="ranks to keep, e.g. 0,4-7 (default: all)")
+    other = part("convert", "write another tool's format, or read one", _convert)
+    names = [f.name for f in convert.FORMATS]
+    other.add_argument("--from", dest="source", choices=names, metavar="FORMAT", help="format of TRACE (default: by its name)")
+    other.add_argument("--to", dest="target", choices=names, metavar="FORMAT", help="format to write (default: by its name)")
+    for p in (merge, cut, other):
+        p.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="file to write")
+
+
+def _time(text: str) -> int:
+    digits = text.rstrip("nums")
+    unit = _UNITS_NS.get(text[len(digits) :] or "s")
+    try:
+        value = round(float(digits) * unit) if unit else -1
+    except (ValueError, OverflowError):
+        value = -1
+    if not 0 <= value <= _END_NS:
+        raise argparse.ArgumentTypeError(f"'{text}' is no time; say 1.5s, 300ms, 20us or 5ns")
+    return value
+
+
+def _ranks(text: str) -> list[int]:
+    try:
+        out: list[int] = []
+        for piece in text.split(","):
+            first, _, last = piece.partition("-")
+            low, high = int(first), int(last or first)
+            if not 0 <= low <= high < 1 << 21:
+                raise ValueError
+            out.extend(range(low, high + 1))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is no list of ranks; say 0,4-7") from None
+    return out
+
+
+def _open(paths: list[Path]) -> FileSource:
+    source = FileSource(find_files(paths))
+    for problem in source.reader.problems():
+        print(f"fallow: NOTE: {problem}", file=sys.stderr)
+    return source
+
+
+def _native_errors(action: Callable[[], Any]) -> Any:  # noqa: ANN401  # whatever the action returns
+    try:
+        return action()
+    except (ValueError, OverflowError) as error:
+        raise UserError(str(error)) from None
+
+
+def _summary(source: FileSource) -> dict[str, Any]:
+    s = _native_errors(source.reader.statistics)
+    events = s["events"]
+    return {
+        "program": source.info.program,
+        "mpi_version": source.info.mpi_version,
+        "ranks": source.info.size,
+        "hosts": len(set(source.info.hosts)),
+        "clock": source.info.clock,
+        "start_wall_ns": source.info.start_wall_ns,
+        "duration_s": (s["last_ns"] - s["first_ns"]) * 1e-9,
+        "events": events,
+        "events_dropped": s["dropped"],
+        "ranks_incomplete": s["incomplete_ranks"],
+        "ranks_empty": s["empty_ranks"],
+        "size_bytes": s["stored_bytes"],
+        "bytes_per_event": s["stored_bytes"] / events if events else None,
+        "mpi_s": s["mpi_ns"] * 1e-9,
+        "compute_s": s["compute_ns"] * 1e-9,
+        "communicators": len(source.info.comms),
+        "sites": len(source.info.sites),
+        "operations": [
+            {"name": name, "calls": calls, "size_bytes": size, "time_s": time * 1e-9, "wait_s": wait * 1e-9}
+            for name, calls, size, time, wait in sorted(s["ops"], key=lambda row: -row[3])
+        ],
+        "gaps": [
+            {"from_s": low * 1e-9, "below_s": high * 1e-9 if high else None, "count": count, "time_s": time * 1e-9}
+            for low, high, count, time in s["gaps"]
+        ],
+        "problems": source.reader.problems(),
+    }
+
+
+def _bin_name(gap: dict[str, Any]) -> str:
+    low, high = round(gap["from_s"] * 1e6), gap["below_s"]
+    if high is None:
+        return f">= {low} us"
+    return f"{low}-{round(high * 1e6)} us" if low else f"< {round(high * 1e6)} us"
+
+
+def _info_lines(d: dict[str, Any], style: Style) -> Iterator[str]:
+    title = d["program"] or "(program unknown)"
+    yield style.paint(style.safe(title), "bold")
+    yield f"  {d['ranks']} ranks on {d['hosts']} hosts, {d['duration_s']:.6g} s, computation by {d['clock']} clock"
+    per_event = f", {d['bytes_per_event']:.2f} bytes per event" if d["events"] else ""
+    yield f"  {d['events']} events in {d['size_bytes']} bytes{per_event}"
+    yield f"  {d['communicators']} communicators, {d['sites']} call sites"
+    if d["events_dropped"]:
+        yield f"  {d['events_dropped']} events were dropped: record with a larger ring"
+    if d["ranks_empty"]:
+        yield f"  {d['ranks_empty']} ranks have no events"
+    if d["ranks_incomplete"]:
+        yield f"  {d['ranks_incomplete']} ranks did not end well: read up to their last whole block"
+    yield ""
+    yield style.paint("  operation                        calls         bytes       time s       wait s", "bold")
+    for op in d["operations"]:
+        yield f"  {op['name']:<26} {op['calls']:>11} {op['size_bytes']:>13} {op['time_s']:>12.6f} {op['wait_s']:>12.6f}"
+    total = sum(g["count"] for g in d["gaps"])
+    total_s = sum(g["time_s"] for g in d["gaps"])
+    yield ""
+    yield style.paint("  gaps between calls               count        %       time s        %", "bold")
+    for gap in d["gaps"]:
+        share = 100 * gap["count"] / total if total else 0.0
+        time_share = 100 * gap["time_s"] / total_s if total_s else 0.0
+        yield f"  {_bin_name(gap):<26} {gap['count']:>11} {share:>8.2f} {gap['time_s']:>12.6f} {time_share:>8.2f}"
+
+
+def _info(arguments: argparse.Namespace) -> int:
+    summary = _summary(_open(arguments.trace))
+    if arguments.json:
+        print(json.dumps(summary, indent=1))
+        return 0
+    for line in _info_lines(summary, Style.of(sys.stdout)):
+        print(line)
+    return 0
+
+
+def _merge(arguments: argparse.Namespace) -> int:
+    source = _open(arguments.trace)
+    _native_errors(lambda: source.reader.merge(str(arguments.output)))
+    return 0
+
+
+def _cut(arguments: argparse.Namespace) -> int:
+    source = _open(arguments.trace)
+    missing = [r for r in arguments.ranks if r >= source.info.size]
+    if missing:
+        raise UserError(f"rank {missing[0]} is not in this trace of {source.info.size} ranks")
+    if arguments.from_ns >= arguments.to_ns:
+        raise UserError("--from must be before --to")
+    _native_errors(lambda: source.reader.cut(str(arguments.output), arguments.from_ns, arguments.to_ns, arguments.ranks))
+    return 0
+
+
+def _convert(arguments: argparse.Namespace) -> int:
+    if any(p == arguments.output for p in arguments.trace):
+        raise UserError(f"{arguments.output}: would be written over itself")
+    source = convert.open_source(arguments.trace, arguments.source)
+    for line in convert.convert(source, arguments.output, arguments.target):
+        print(f"fallow: NOTE: {line}", file=sys.stderr)
+    return 0

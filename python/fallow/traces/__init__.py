@@ -1,0 +1,1 @@
+"""Traces: Fallow's own files, and those of other tools."""

@@ -1,0 +1,89 @@
+"""From and to other tools' formats: one table, one row a format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fallow.errors import UserError
+from fallow.traces import dimemas, goal, model, otf2_format, paraver, parquet, perfetto, simgrid
+from fallow.traces.model import FileSource, Source
+from fallow.traces.text import Losses
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format: how it is called, told by its name, written and read."""
+
+    name: str
+    title: str
+    endings: tuple[str, ...]
+    write: Callable[[Source, Path, Losses], None] | None = None
+    read: Callable[[Path], Source] | None = None
+
+
+def _write_fallow(source: Source, path: Path, losses: Losses) -> None:  # noqa: ARG001
+    model.write_source(source, path)
+
+
+def _read_fallow(path: Path) -> Source:
+    return FileSource(model.find_files([path]))
+
+
+FORMATS = (
+    Format("fallow", "Fallow's own", (".ftr",), _write_fallow, _read_fallow),
+    Format("otf2", "OTF2", (".otf2",), otf2_format.write, otf2_format.read),
+    Format("paraver", "Paraver", (".prv",), paraver.write, paraver.read),
+    Format("dimemas", "Dimemas", (".dim",), dimemas.write, dimemas.read),
+    Format("simgrid", "SimGrid's time-independent format", (".tit", ".ti"), simgrid.write, simgrid.read),
+    Format("perfetto", "Perfetto", (".json",), perfetto.write),
+    Format("parquet", "Parquet", (".parquet",), parquet.write),
+    Format("goal", "GOAL", (".goal",), goal.write),
+)
+
+
+def by_name(name: str) -> Format:
+    """The format of this name; UserError if there is none."""
+    for f in FORMATS:
+        if f.name == name:
+            return f
+    raise UserError(f"'{name}' is none of the formats {', '.join(f.name for f in FORMATS)}")
+
+
+def by_path(path: Path) -> Format:
+    """The format that a file's name or a directory's content says; UserError if it says none."""
+    if path.is_dir() and (path / "traces.otf2").is_file():
+        return by_name("otf2")
+    if path.is_dir():
+        return by_name("fallow")
+    for f in FORMATS:
+        if path.suffix in f.endings:
+            return f
+    known = ", ".join(f"{f.name} ({' '.join(f.endings)})" for f in FORMATS)
+    raise UserError(f"{path}: its name does not tell the format; say --from or --to one of {known}")
+
+
+def open_source(paths: Sequence[Path], name: str | None) -> Source:
+    """Opens a trace of any format that can be read."""
+    f = by_name(name) if name else by_path(paths[0])
+    if f.read is None:
+        raise UserError(f"{f.title} can be written, not read")
+    if f.name == "fallow":
+        return FileSource(model.find_files(paths))
+    if len(paths) != 1:
+        raise UserError(f"{f.title} is read from one file")
+    return f.read(paths[0])
+
+
+def convert(source: Source, out: Path, name: str | None) -> list[str]:
+    """Writes `source` in the format meant; returns what that format cannot carry, one line each."""
+    f = by_name(name) if name else by_path(out)
+    if f.write is None:
+        raise UserError(f"{f.title} can be read, not written")
+    losses = Losses()
+    try:
+        f.write(source, out, losses)
+    except OSError as error:
+        raise UserError(f"{error.filename or out}: {error.strerror or error}") from None
+    return losses.lines(f.title)

@@ -1,0 +1,241 @@
+"""The event model in Python, over the native reader and writer. See docs/reference/trace-format.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from fallow import native
+from fallow.errors import UserError
+
+NO_PEER, ANY_PEER, NULL_PEER, ROOT_HERE = -1, -2, -3, -4
+NO_TAG, ANY_TAG = -1, -2
+COMM_NONE, COMM_WORLD, COMM_SELF, FIRST_COMM = 0, 1, 2, 3
+CPU_TIME = 1 << 5  # flag: compute_ns is CPU time, not the gap
+
+BLOCKS, SENDS, RECEIVES, CREATES, STARTS, PERSISTENT, COMPLETES = (1 << i for i in range(7))
+COLLECTIVE, ROOTED, VECTOR, NEIGHBOR, REDUCES = (1 << i for i in range(7, 12))
+
+_BATCH = 4096
+
+Run = tuple[int, int, int]
+"""World ranks: first, count, stride."""
+
+
+class Event(NamedTuple):
+    """One MPI call of one rank; fields as in src/trace/event.hpp."""
+
+    op: int = 0
+    flags: int = 0
+    thread: int = 0
+    comm: int = COMM_NONE
+    site: int = 0
+    peer: int = NO_PEER
+    tag: int = NO_TAG
+    recv_peer: int = NO_PEER
+    recv_tag: int = NO_TAG
+    root: int = NO_PEER
+    size_bytes: int = 0
+    recv_bytes: int = 0
+    enter_ns: int = 0
+    exit_ns: int = 0
+    compute_ns: int = 0
+    wait_ns: int = 0
+    counts: Sequence[int] = ()
+    recv_counts: Sequence[int] = ()
+    requests: Sequence[int] = ()
+    completed: Sequence[int] = ()
+
+
+class Op(NamedTuple):
+    """What an operation is."""
+
+    number: int
+    name: str
+    kind: int
+    bits: int
+    blocking: int
+
+    def has(self, bits: int) -> bool:
+        """Whether any of these bits is set."""
+        return self.bits & bits != 0
+
+
+@cache
+def ops() -> tuple[Op, ...]:
+    """All operations by number."""
+    return tuple(Op(i, *row) for i, row in enumerate(_native("trace_ops")()))
+
+
+@cache
+def op_numbers() -> dict[str, int]:
+    """Number of an operation by its MPI name."""
+    return {op.name: op.number for op in ops()}
+
+
+def op_number(name: str) -> int:
+    """Number of "MPI_Send", "MPI_Send_c"; 0 if unknown."""
+    return op_numbers().get(name.removesuffix("_c"), 0)
+
+
+@dataclass
+class Info:
+    """What a trace says beside its events."""
+
+    size: int
+    program: str = ""
+    mpi_version: str = ""
+    start_wall_ns: int = 0
+    clock: str = "wall"
+    hosts: list[str] = field(default_factory=list)
+    comms: list[tuple[list[Run], list[Run]]] = field(default_factory=list)  # from FIRST_COMM on; group, remote
+    sites: list[tuple[int, str, str]] = field(default_factory=list)  # from 1 on; address, module, label
+
+    def members(self, comm: int, caller: int, *, remote: bool = False) -> Sequence[int]:
+        """World ranks of the communicator: the caller's side, or the side that it addresses."""
+        if comm == COMM_WORLD:
+            return range(self.size)
+        if comm == COMM_SELF:
+            return (caller,)
+        if not FIRST_COMM <= comm < FIRST_COMM + len(self.comms):
+            return ()
+        group, other = self._sides(comm)
+        if other and ((caller in group) == remote):
+            return other
+        return group
+
+    def _sides(self, comm: int) -> tuple[Sequence[int], Sequence[int]]:
+        cached: dict[int, tuple[Sequence[int], Sequence[int]]] = self.__dict__.setdefault("_expanded", {})
+        if comm not in cached:
+            group, other = self.comms[comm - FIRST_COMM]
+            cached[comm] = (_expand(group), _expand(other))
+        return cached[comm]
+
+    def world_rank(self, comm: int, caller: int, peer: int) -> int:
+        """World rank that `caller` names by `peer`; -1 if there is none."""
+        if comm == COMM_WORLD:
+            return peer if 0 <= peer < self.size else -1
+        members = self.members(comm, caller, remote=True)
+        return members[peer] if 0 <= peer < len(members) else -1
+
+    def as_dict(self) -> dict[str, Any]:
+        """As the native writer takes it."""
+        hosts = self.hosts + [""] * (self.size - len(self.hosts))
+        return {
+            "program": self.program, "mpi_version": self.mpi_version, "start_wall_ns": self.start_wall_ns,
+            "clock": self.clock, "ranks": [{"host": h} for h in hosts], "comms": self.comms, "sites": self.sites,
+        }  # fmt: skip
+
+
+def _expand(runs: list[Run]) -> Sequence[int]:
+    if len(runs) == 1:
+        first, count, stride = runs[0]
+        return range(first, first + count * stride, stride) if stride else (first,)
+    return tuple(first + i * stride for first, count, stride in runs for i in range(count))
+
+
+def runs_of(ranks: Sequence[int]) -> list[Run]:
+    """World ranks as runs with a stride."""
+    out: list[Run] = []
+    at = 0
+    while at < len(ranks):
+        end = at + 1
+        stride = ranks[end] - ranks[at] if end < len(ranks) else 1
+        while end < len(ranks) and stride != 0 and ranks[end] - ranks[end - 1] == stride:
+            end += 1
+        out.append((ranks[at], end - at, stride if end - at > 1 else 1))
+        at = end
+    return out
+
+
+class Source(Protocol):
+    """Anything that has events by rank."""
+
+    info: Info
+
+    def events(self, rank: int) -> Iterator[Event]:
+        """Events of a rank from its first on, in order of enter_ns."""
+        ...
+
+
+class FileSource:
+    """A Fallow trace on disk."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        reader = _native("TraceReader")
+        try:
+            self.reader = reader([str(p) for p in paths])
+        except ValueError as error:
+            raise UserError(str(error)) from None
+        d = self.reader.info()
+        self.ranks: list[dict[str, Any]] = d["ranks"]
+        self.info = Info(
+            size=len(self.ranks), program=d["program"], mpi_version=d["mpi_version"], start_wall_ns=d["start_wall_ns"],
+            clock=d["clock"], hosts=[r["host"] for r in self.ranks], comms=d["comms"], sites=d["sites"],
+        )  # fmt: skip
+
+    def events(self, rank: int) -> Iterator[Event]:
+        """Events of a rank from its first on."""
+        self.reader.rewind(rank)
+        try:
+            while batch := self.reader.batch(rank, _BATCH):
+                yield from map(Event._make, batch)
+        except ValueError as error:
+            raise UserError(str(error)) from None
+
+
+class MemorySource:
+    """Events in lists, as importers collect them."""
+
+    def __init__(self, info: Info, events: list[list[Event]] | None = None) -> None:
+        self.info = info
+        self.lists: list[list[Event]] = events if events is not None else [[] for _ in range(info.size)]
+
+    def events(self, rank: int) -> Iterator[Event]:
+        """Events of a rank."""
+        return iter(self.lists[rank])
+
+
+def write_source(source: Source, path: Path) -> None:
+    """Writes a Fallow trace."""
+    try:
+        writer = _native("TraceWriter")(str(path), source.info.as_dict())
+        for rank in range(source.info.size):
+            batch: list[Event] = []
+            for event in source.events(rank):
+                batch.append(event)
+                if len(batch) == _BATCH:
+                    writer.add(rank, batch)
+                    batch = []
+            writer.add(rank, batch)
+            writer.close_rank(rank)
+        for rank in range(source.info.size):
+            writer.end_rank(rank, 0)
+        writer.finish()
+    except (ValueError, TypeError, OverflowError, RuntimeError) as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def find_files(paths: Sequence[Path]) -> list[Path]:
+    """The trace files meant: a directory stands for the merged trace in it, or for its parts."""
+    out: list[Path] = []
+    for path in paths:
+        if not path.is_dir():
+            out.append(path)
+            continue
+        merged = path / "trace.ftr"
+        found = [merged] if merged.is_file() else sorted(path.glob("trace-*.ftr"))
+        if not found:
+            raise UserError(f"{path}: no trace in this directory; record one with: fallow run --trace OUT -- COMMAND")
+        out += found
+    return out
+
+
+def _native(name: str) -> Any:  # noqa: ANN401  # classes of the extension module
+    found = getattr(native.require(), name, None)
+    if found is None:
+        raise UserError("this build of Fallow cannot read traces; install the package anew: pip install .")
+    return found

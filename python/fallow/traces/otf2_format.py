@@ -1,0 +1,352 @@
+"""OTF2, the format of Score-P, TAU, Vampir and Scalasca, through its own library (pip install otf2).
+
+A call is an Enter and a Leave of a region with the call's name, with OTF2's MPI records between them. What those
+cannot say stands in attributes of the Enter, so that a trace read back is the same; other tools ignore them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from fallow.errors import UserError
+from fallow.traces import model
+from fallow.traces.model import COMM_SELF, COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Source
+from fallow.traces.text import Losses
+
+_TIMER_HZ = 1_000_000_000
+_UNDEFINED_ROOT = 0xFFFFFFFF
+_NO_REQUEST = 0xFFFFFFFFFFFFFFFF
+_FIELDS = "fallow.call"
+_COMPUTE = "fallow.compute_ns"
+_WAIT = "fallow.wait_ns"
+_KEPT = ("flags", "comm", "site", "peer", "tag", "recv_peer", "recv_tag", "root", "size_bytes", "recv_bytes")
+_LISTS = ("counts", "recv_counts", "requests", "completed")
+_DEFAULTS = Event()
+
+
+def _library() -> Any:  # noqa: ANN401  # a module without types
+    try:
+        otf2 = importlib.import_module("otf2")
+        importlib.import_module("otf2.writer")
+        importlib.import_module("otf2.reader")
+    except ImportError:
+        raise UserError("OTF2 needs its Python library; install it with: pip install otf2") from None
+    return otf2
+
+
+def _pack(e: Event) -> str:
+    """What of a call is neither its name nor a time: "peer=3 size_bytes=8 requests=1,2"."""
+    words = [f"{name}={getattr(e, name)}" for name in _KEPT if getattr(e, name) != getattr(_DEFAULTS, name)]
+    words += [f"{name}={','.join(map(str, getattr(e, name)))}" for name in _LISTS if getattr(e, name)]
+    return " ".join(words)
+
+
+def _unpack(text: str) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for word in text.split():
+        name, _, value = word.partition("=")
+        if name in _KEPT:
+            out[name] = int(value)
+        elif name in _LISTS:
+            out[name] = tuple(int(v) for v in value.split(","))
+    return out
+
+
+# --- writing
+
+
+class _Writer:
+    def __init__(self, otf2: Any, trace: Any, source: Source, losses: Losses) -> None:  # noqa: ANN401
+        self.otf2, self.trace, self.source, self.losses = otf2, trace, source, losses
+        d = trace.definitions
+        self.fields = d.attribute(_FIELDS, "fields of the call", otf2.Type.STRING)
+        self.compute = d.attribute(_COMPUTE, "computation before the call", otf2.Type.UINT64)
+        self.wait = d.attribute(_WAIT, "waiting inside the call", otf2.Type.UINT64)
+        self.root = d.system_tree_node("machine")
+        self.regions: dict[int, Any] = {}
+        self.request = 0  # OTF2 wants a number of its own for each message
+        self.masters = [self._location(rank, 0) for rank in range(source.info.size)]
+        self.comms = self._define_comms()
+
+    def _location(self, rank: int, thread: int) -> Any:  # noqa: ANN401
+        d, info = self.trace.definitions, self.source.info
+        host = (info.hosts[rank] if rank < len(info.hosts) else "") or "node"
+        node = d.system_tree_node(host, parent=self.root)
+        group = d.location_group(f"MPI Rank {rank}", system_tree_parent=node)
+        return d.location(f"Rank {rank} thread {thread}", group=group)
+
+    def _define_comms(self) -> dict[int, Any]:
+        d, otf2, info = self.trace.definitions, self.otf2, self.source.info
+        mpi = otf2.Paradigm.MPI
+        d.group("MPI", group_type=otf2.GroupType.COMM_LOCATIONS, paradigm=mpi, members=tuple(self.masters))
+
+        def group(name: str, ranks: Sequence[int]) -> Any:  # noqa: ANN401
+            members = tuple(self.masters[r] for r in ranks)
+            return d.group(name, group_type=otf2.GroupType.COMM_GROUP, paradigm=mpi, members=members)
+
+        comms = {COMM_WORLD: d.comm("MPI_COMM_WORLD", group=group("world", range(info.size)))}
+        for number in range(FIRST_COMM, FIRST_COMM + len(info.comms)):
+            if info.comms[number - FIRST_COMM][1]:
+                self.losses.add("intercommunicators (the local group is written)")
+            comms[number] = d.comm(f"communicator {number}", group=group(f"group {number}", info.members(number, -1)))
+        return comms
+
+    def comm(self, e: Event, rank: int) -> Any:  # noqa: ANN401
+        if e.comm == COMM_SELF:
+            return self.comms[COMM_WORLD]
+        return self.comms.get(e.comm, self.comms[COMM_WORLD])
+
+    def rank(self, rank: int) -> None:
+        writers: dict[int, Any] = {}
+        open_requests: dict[int, tuple[int, str, Event]] = {}
+        for e in self.source.events(rank):
+            if e.thread not in writers:
+                location = self.masters[rank] if e.thread == 0 else self._location(rank, e.thread)
+                writers[e.thread] = self.trace.event_writer_from_location(location)
+            w, op = writers[e.thread], model.ops()[e.op]
+            region = self.regions.get(e.op)
+            if region is None:
+                region = self.regions[e.op] = self.trace.definitions.region(op.name, region_role=self.otf2.RegionRole.FUNCTION, paradigm=self.otf2.Paradigm.MPI)
+            attributes: dict[Any, Any] = {self.fields: _pack(e)}
+            if e.flags & model.CPU_TIME:
+                attributes[self.compute] = e.compute_ns
+            if e.wait_ns:
+                attributes[self.wait] = e.wait_ns
+            w.enter(e.enter_ns, region, attributes=attributes)
+            self.records(w, rank, op, e, open_requests)
+            w.leave(e.exit_ns, region)
+
+    def records(self, w: Any, rank: int, op: model.Op, e: Event, open_requests: dict[int, tuple[int, str, Event]]) -> None:  # noqa: ANN401
+        comm = self.comm(e, rank)
+        if op.has(model.COLLECTIVE) and op.kind in (3, 7) and op.has(model.STARTS):
+            kind = getattr(self.otf2.CollectiveOp, model.ops()[op.blocking].name.removeprefix("MPI_").upper(), None)
+            if kind is not None and not op.has(model.CREATES):
+                w.mpi_collective_begin(e.enter_ns)
+                root = e.root if e.root >= 0 else _UNDEFINED_ROOT
+                w.mpi_collective_end(e.exit_ns, kind, comm, root, e.size_bytes, e.recv_bytes)
+        elif op.kind in (1, 2, 3) and op.has(model.STARTS):
+            self.message(w, op, e, comm, open_requests)
+        for r in e.completed:
+            number, kind, begun = open_requests.pop(r, (0, "", e))
+            if kind == "send":
+                w.mpi_isend_complete(e.exit_ns, number)
+            elif kind == "recv" and begun.peer >= 0:
+                w.mpi_irecv(e.exit_ns, begun.peer, self.comm(begun, rank), max(begun.tag, 0), begun.size_bytes, number)
+
+    def message(self, w: Any, op: model.Op, e: Event, comm: Any, open_requests: dict[int, tuple[int, str, Event]]) -> None:  # noqa: ANN401
+        sends, receives = op.has(model.SENDS), op.has(model.RECEIVES)
+        if op.has(model.CREATES) and e.requests and not (sends and receives):
+            self.request += 1
+            open_requests[e.requests[0]] = (self.request, "send" if sends else "recv", e)
+            if sends and e.peer >= 0:
+                w.mpi_isend(e.enter_ns, e.peer, comm, max(e.tag, 0), e.size_bytes, self.request)
+            elif receives:
+                w.mpi_irecv_request(e.enter_ns, self.request)
+            return
+        if sends and e.peer >= 0:
+            w.mpi_send(e.enter_ns, e.peer, comm, max(e.tag, 0), e.size_bytes)
+        peer, tag, size = (e.recv_peer, e.recv_tag, e.recv_bytes) if sends else (e.peer, e.tag, e.size_bytes)
+        if receives and peer >= 0:
+            w.mpi_recv(e.exit_ns, peer, comm, max(tag, 0), size)
+
+
+def write(source: Source, path: Path, losses: Losses) -> None:
+    """Writes an archive: the directory `path` (its ending .otf2 is left out), or the one that holds `path`."""
+    otf2 = _library()
+    folder = path.parent if path.name == "traces.otf2" else path.with_suffix("")
+    if folder.exists() and any(folder.iterdir()):
+        raise UserError(f"{folder}: OTF2 is written into a new directory; this one holds something")
+    try:
+        with otf2.writer.open(str(folder), timer_resolution=_TIMER_HZ) as trace:
+            writer = _Writer(otf2, trace, source, losses)
+            for rank in range(source.info.size):
+                writer.rank(rank)
+    except (UserError, OSError):
+        raise
+    except Exception as error:  # the library's own
+        raise UserError(f"{folder}: {error}") from None
+    if source.info.sites:
+        losses.add("the names of call sites (their numbers are written)")
+
+
+# --- reading
+
+
+@dataclass
+class _Call:
+    name: str
+    enter_ns: int
+    fields: dict[str, Any]
+    own: bool
+
+
+@dataclass
+class _Thread:
+    rank: int
+    number: int
+    calls: list[_Call] = field(default_factory=list)
+    last_exit: int | None = None
+
+
+class _Reader:
+    def __init__(self, otf2: Any, trace: Any) -> None:  # noqa: ANN401
+        self.otf2, self.trace = otf2, trace
+        groups = [g for g in trace.definitions.groups if g.group_type == otf2.GroupType.COMM_LOCATIONS and g.paradigm == otf2.Paradigm.MPI]
+        if not groups:
+            raise UserError("no MPI ranks in this archive")
+        masters = list(groups[0].members)
+        ranks = {location.group: rank for rank, location in enumerate(masters)}
+        self.threads: dict[Any, _Thread] = {}
+        count = [0] * len(masters)
+        for location in sorted(trace.definitions.locations, key=lambda x: x not in masters):
+            if location.group in ranks:
+                rank = ranks[location.group]
+                self.threads[location] = _Thread(rank, count[rank])
+                count[rank] += 1
+        self.source = MemorySource(Info(size=len(masters), hosts=[m.group.system_tree_parent.name or "" for m in masters]))
+        self.comms = self._read_comms(masters)
+        clock = trace.definitions.clock_properties
+        self.ns_per_tick = 1e9 / clock.timer_resolution
+        self.exact = clock.timer_resolution == _TIMER_HZ
+        own = any(a.name == _FIELDS for a in trace.definitions.attributes)  # ours begin at 0, not at the first call
+        self.offset = 0 if own else clock.global_offset
+        self.numbers: list[dict[int, int]] = [{} for _ in masters]  # of open requests, by rank
+        self.pending: list[dict[int, tuple[int, int]]] = [{} for _ in masters]  # receives under way: event's place
+
+    def _read_comms(self, masters: list[Any]) -> dict[Any, int]:
+        place = {location: rank for rank, location in enumerate(masters)}
+        comms: dict[Any, int] = {}
+        for comm in self.trace.definitions.comms:
+            group = getattr(comm, "group", None)
+            if group is None or group.paradigm != self.otf2.Paradigm.MPI or group.group_type == self.otf2.GroupType.COMM_SELF:
+                comms[comm] = COMM_SELF if group is not None else 0
+                continue
+            ranks = [place[m] for m in group.members if m in place]
+            if ranks == list(range(len(masters))) and COMM_WORLD not in comms.values():
+                comms[comm] = COMM_WORLD
+            else:
+                self.source.info.comms.append((model.runs_of(ranks), []))
+                comms[comm] = FIRST_COMM + len(self.source.info.comms) - 1
+        return comms
+
+    def time(self, ticks: int) -> int:
+        since = max(ticks - self.offset, 0)
+        return since if self.exact else round(since * self.ns_per_tick)
+
+    def run(self) -> MemorySource:
+        e = self.otf2.events
+        handlers = {
+            e.Enter: self.enter, e.Leave: self.leave, e.MpiSend: self.send, e.MpiIsend: self.send, e.MpiRecv: self.recv,
+            e.MpiIrecv: self.irecv, e.MpiIrecvRequest: self.irecv_request, e.MpiIsendComplete: self.isend_complete,
+            e.MpiCollectiveEnd: self.collective,
+        }  # fmt: skip
+        for location, event in self.trace.events:
+            handler = handlers.get(type(event))
+            if handler is not None and (thread := self.threads.get(location)) is not None:
+                handler(thread, event)
+        for events in self.source.lists:
+            events.sort(key=lambda x: x.enter_ns)
+            if any(a.exit_ns > b.enter_ns and a.thread == b.thread for a, b in pairwise(events)):
+                raise UserError("calls of one thread overlap in this archive")
+        return self.source
+
+    def enter(self, thread: _Thread, event: Any) -> None:  # noqa: ANN401
+        if event.region is None or not (event.region.name or "").startswith("MPI_"):
+            return
+        own = {a.name: v for a, v in (event.attributes or {}).items()}
+        fields = _unpack(own[_FIELDS]) if _FIELDS in own else {}
+        for name, key in (("compute_ns", _COMPUTE), ("wait_ns", _WAIT)):
+            if key in own:
+                fields[name] = own[key]
+        thread.calls.append(_Call(event.region.name, self.time(event.time), fields, _FIELDS in own))
+
+    def leave(self, thread: _Thread, event: Any) -> None:  # noqa: ANN401
+        if event.region is None or not thread.calls or thread.calls[-1].name != event.region.name:
+            return
+        call, exit_ns = thread.calls.pop(), self.time(event.time)
+        if thread.calls:
+            return  # a call inside another is part of it
+        last = call.enter_ns if thread.last_exit is None else thread.last_exit
+        fields = {"compute_ns": call.enter_ns - last} | call.fields
+        fields["site"] = 0
+        e = Event(op=model.op_number(call.name), thread=thread.number, enter_ns=call.enter_ns, exit_ns=exit_ns)
+        self.source.lists[thread.rank].append(e._replace(**fields))
+        thread.last_exit = exit_ns
+
+    def foreign(self, thread: _Thread) -> dict[str, Any] | None:
+        """Fields of the call under way, if they are to be taken from OTF2's own records."""
+        return thread.calls[0].fields if thread.calls and not thread.calls[0].own else None
+
+    def send(self, thread: _Thread, event: Any) -> None:  # noqa: ANN401
+        if (f := self.foreign(thread)) is None:
+            return
+        f.update(comm=self.comms.get(event.communicator, 0), peer=event.receiver, tag=event.msg_tag, size_bytes=event.msg_length)
+        if (request := getattr(event, "request_id", None)) is not None:
+            f["requests"] = (self.number(thread.rank, request),)
+
+    def recv(self, thread: _Thread, event: Any) -> None:  # noqa: ANN401
+        if (f := self.foreign(thread)) is None:
+            return
+        f["comm"] = self.comms.get(event.communicator, 0)
+        if "Sendrecv" in thread.calls[0].name:
+            f.update(recv_peer=event.sender, recv_tag=event.msg_tag, recv_bytes=event.msg_length)
+        else:
+            f.update(peer=event.sender, tag=event.msg_tag, size_bytes=event.msg_length)
+
+    def number(self, rank: int, request: int) -> int:
+        numbers = self.numbers[rank]
+        if request not in numbers:
+            taken = set(numbers.values())
+            numbers[request] = next(i for i in range(len(taken) + 1) if i not in taken)
+        return numbers[request]
+
+    def irecv_request(self, thread: _Thread, event: Any) -> None:  # noqa: ANN401
+        if (f := self.foreign(thread)) is not None:
+            f["requests"] = (self.number(thread.rank, event.request_id),)
+            self.pending[thread.rank][event.request_id] = (thread.rank, len(self.source.lists[thread.rank]))
+
+    def complete(self, thread: _Thread, f: dict[str, Any], request: int) -> None:
+        number = self.numbers[thread.rank].pop(request, None)
+        if number is not None:
+            f["completed"] = (*f.get("completed", ()), number)
+
+    def isend_complete(self, thread: _Thread, event: Any) -> None:  # noqa: ANN401
+        if (f := self.foreign(thread)) is not None:
+            self.complete(thread, f, event.request_id)
+
+    def irecv(self, thread: _Thread, event: Any) -> None:  # noqa: ANN401
+        if (f := self.foreign(thread)) is None:
+            return
+        self.complete(thread, f, event.request_id)
+        rank, index = self.pending[thread.rank].pop(event.request_id, (0, -1))
+        events = self.source.lists[rank]
+        if 0 <= index < len(events):
+            events[index] = events[index]._replace(
+                comm=self.comms.get(event.communicator, 0), peer=event.sender, tag=event.msg_tag, size_bytes=event.msg_length
+            )
+
+    def collective(self, thread: _Thread, event: Any) -> None:  # noqa: ANN401
+        if (f := self.foreign(thread)) is not None:
+            f.update(comm=self.comms.get(event.communicator, 0), size_bytes=event.size_sent, recv_bytes=event.size_received)
+            if event.root < self.source.info.size:
+                f["root"] = event.root
+
+
+def read(path: Path) -> MemorySource:
+    """Reads an archive by its anchor file, or the directory that holds traces.otf2."""
+    otf2 = _library()
+    anchor = path / "traces.otf2" if path.is_dir() else path
+    if not anchor.is_file():
+        raise UserError(f"{anchor}: no such file")
+    try:
+        with otf2.reader.open(str(anchor)) as trace:
+            return _Reader(otf2, trace).run()
+    except UserError:
+        raise
+    except Exception as error:  # the library has many of its own, and passes on what its data make Python raise
+        raise UserError(f"{anchor}: not a trace that can be read: {error}") from None

@@ -1,0 +1,320 @@
+"""SimGrid's time-independent traces: a list of files, one for each rank, with one action a line.
+
+The actions are those of SMPI's replay (docs: "Replaying time-independent traces"): amounts of computation and of
+bytes, no times, the world communicator only. An `init` without argument makes all sizes bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from fallow.traces import model
+from fallow.traces.model import COLLECTIVE, COMM_WORLD, Event, Info, MemorySource, Source
+from fallow.traces.text import FormatError, Losses, RequestNumbers, nanoseconds, read_lines, whole
+
+DEFAULT_FLOPS_PER_S = 1e9  # so that one flop stands for one nanosecond
+_MAX_RANKS = 1 << 21
+_POINT_TO_POINT = {
+    "MPI_Send": "send", "MPI_Ssend": "send", "MPI_Rsend": "send", "MPI_Bsend": "send", "MPI_Recv": "recv",
+    "MPI_Isend": "isend", "MPI_Issend": "isend", "MPI_Irsend": "isend", "MPI_Ibsend": "isend", "MPI_Irecv": "irecv",
+}  # fmt: skip
+_EXACT = {"MPI_Send", "MPI_Recv", "MPI_Isend", "MPI_Irecv"}
+
+
+# --- writing
+
+
+class _RankWriter:
+    def __init__(self, source: Source, rank: int, losses: Losses, flops_per_s: float) -> None:
+        self.info, self.rank, self.losses = source.info, rank, losses
+        self.flops_per_ns = flops_per_s * 1e-9
+        self.open: dict[int, tuple[int, int, int]] = {}  # request: source, destination, tag
+        self.lines = [f"{rank} init"]
+
+    def emit(self, *words: object) -> None:
+        self.lines.append(" ".join(str(w) for w in (self.rank, *words)))
+
+    def add(self, e: Event) -> None:
+        op = model.ops()[e.op]
+        if e.compute_ns:
+            self.emit("compute", f"{e.compute_ns * self.flops_per_ns:.17g}")
+        if e.site:
+            self.losses.add("call sites")
+        if op.name in _POINT_TO_POINT:
+            self.point_to_point(op.name, e)
+        elif op.name.startswith("MPI_Sendrecv"):
+            self.exchange(e)
+        elif op.has(model.COMPLETES):
+            self.wait(op.name, e)
+        elif op.has(COLLECTIVE) and op.has(model.STARTS):
+            self.collective(op, e)
+        elif op.name not in ("MPI_Init", "MPI_Init_thread", "MPI_Finalize"):
+            self.losses.add(op.name)
+
+    def partner(self, e: Event, peer: int) -> int | None:
+        if peer == model.NULL_PEER:
+            return None
+        partner = self.info.world_rank(e.comm, self.rank, peer)
+        if partner < 0:
+            self.losses.add("messages whose partner is not known")
+            return None
+        if e.comm != COMM_WORLD:
+            self.losses.add("communicators other than the world's")
+        return partner
+
+    def point_to_point(self, name: str, e: Event) -> None:
+        partner = self.partner(e, e.peer)
+        if partner is None:
+            return
+        if name not in _EXACT:
+            self.losses.add("send modes")
+        tag = max(e.tag, 0)
+        self.emit(_POINT_TO_POINT[name], partner, tag, e.size_bytes)
+        sends = "send" in _POINT_TO_POINT[name]
+        for request in e.requests:
+            self.open[request] = (self.rank, partner, tag) if sends else (partner, self.rank, tag)
+
+    def exchange(self, e: Event) -> None:
+        self.losses.add("MPI_Sendrecv as one call (written as irecv, send, wait)")
+        source, to = self.partner(e, e.recv_peer), self.partner(e, e.peer)
+        if source is not None:
+            self.emit("irecv", source, max(e.recv_tag, 0), e.recv_bytes)
+        if to is not None:
+            self.emit("send", to, max(e.tag, 0), e.size_bytes)
+        if source is not None:
+            self.emit("wait", source, self.rank, max(e.recv_tag, 0))
+
+    def wait(self, name: str, e: Event) -> None:
+        done = [self.open.pop(r) for r in e.completed if r in self.open]
+        if name == "MPI_Waitall" and done and not self.open:
+            self.emit("waitall")
+            return
+        if len(done) != 1 or name != "MPI_Wait":
+            self.losses.add(f"{name} as one call" if done else f"{name} that completes nothing")
+        for key in done:
+            self.emit("wait", *key)
+
+    def collective(self, op: model.Op, e: Event) -> None:
+        blocking = model.ops()[op.blocking].name
+        if op.number != op.blocking:
+            self.losses.add("non-blocking collectives (written as blocking ones)")
+        if e.comm != COMM_WORLD:
+            self.losses.add("communicators other than the world's")
+            return
+        words = _collective_words(blocking, e, self.info.size)
+        if words is None:
+            self.losses.add(op.name)
+        else:
+            self.emit(*words)
+
+
+def _collective_words(name: str, e: Event, ranks: int) -> tuple[object, ...] | None:
+    n, back, root = e.size_bytes, e.recv_bytes, max(e.root, 0)
+    each, back_each = n // ranks, back // ranks
+    counts = list(e.counts) or [each] * ranks
+    recv_counts = list(e.recv_counts) or [back_each] * ranks
+    forms: dict[str, tuple[object, ...]] = {
+        "MPI_Barrier": ("barrier",),
+        "MPI_Bcast": ("bcast", n, root),
+        "MPI_Reduce": ("reduce", n, 0, root),
+        "MPI_Allreduce": ("allreduce", n, 0),
+        "MPI_Scan": ("scan", n, 0),
+        "MPI_Exscan": ("exscan", n, 0),
+        "MPI_Alltoall": ("alltoall", each, back_each),
+        "MPI_Allgather": ("allgather", n, back_each),
+        "MPI_Gather": ("gather", n, back_each or n, root),
+        "MPI_Scatter": ("scatter", each or back, back, root),
+        "MPI_Allgatherv": ("allgatherv", n, *recv_counts),
+        "MPI_Gatherv": ("gatherv", n, *recv_counts, root),
+        "MPI_Scatterv": ("scatterv", *counts, back, root),
+        "MPI_Alltoallv": ("alltoallv", n, *counts, back, *recv_counts),
+        "MPI_Reduce_scatter": ("reducescatter", *(list(e.counts) or list(e.recv_counts) or [each] * ranks), 0),
+    }
+    return forms.get(name)
+
+
+def write(source: Source, path: Path, losses: Losses, flops_per_s: float = DEFAULT_FLOPS_PER_S) -> None:
+    """Writes the list file `path` and the ranks' files beside it."""
+    folder = path.with_name(path.name + ".ranks")
+    folder.mkdir(exist_ok=True)
+    names = []
+    for rank in range(source.info.size):
+        writer = _RankWriter(source, rank, losses, flops_per_s)
+        for event in source.events(rank):
+            writer.add(event)
+        writer.emit("finalize")
+        (folder / f"rank-{rank}.txt").write_text("\n".join(writer.lines) + "\n")
+        names.append(f"{folder.name}/rank-{rank}.txt")
+    path.write_text("\n".join(names) + "\n")
+    losses.add("times inside MPI, and where calls overlap with computation")
+
+
+# --- reading
+
+
+class _RankReader:
+    def __init__(self, rank: int, ranks: int, flops_per_s: float) -> None:
+        self.rank, self.ranks, self.ns_per_flop = rank, ranks, 1e9 / flops_per_s
+        self.clock_ns = 0
+        self.compute_ns = 0
+        self.requests = RequestNumbers()
+        self.events: list[Event] = []
+
+    def put(self, name: str, **fields: object) -> None:
+        self.clock_ns += self.compute_ns
+        if self.clock_ns >= 1 << 62:
+            raise ValueError("computation of more than a century")
+        self.events.append(
+            Event(op=model.op_number(name), enter_ns=self.clock_ns, exit_ns=self.clock_ns, compute_ns=self.compute_ns, comm=COMM_WORLD)._replace(**fields)  # type: ignore[arg-type]
+        )
+        self.compute_ns = 0
+
+    def read(self, words: list[str]) -> None:
+        action, rest = words[1].lower(), words[2:]
+        handler = _HANDLERS.get(action)
+        if handler is None:
+            raise ValueError(f"unknown action '{action}'")
+        handler(self, rest)
+
+    def compute(self, w: list[str]) -> None:
+        self.compute_ns += nanoseconds(w[0], self.ns_per_flop)
+
+    def sleep(self, w: list[str]) -> None:
+        self.compute_ns += nanoseconds(w[0], 1e9)
+
+    def message(self, name: str, w: list[str]) -> None:
+        peer, tag, size = whole(w[0], 0, self.ranks - 1), whole(w[1], -1, 2**31 - 1), _amount(w[2])
+        requests: tuple[int, ...] = ()
+        if name.startswith("MPI_I"):
+            sends = name == "MPI_Isend"
+            requests = (self.requests.add((self.rank, peer, tag) if sends else (peer, self.rank, tag)),)
+        self.put(name, peer=peer, tag=tag, size_bytes=size, requests=requests)
+
+    def wait(self, w: list[str]) -> None:
+        key = (whole(w[0], 0, self.ranks - 1), whole(w[1], 0, self.ranks - 1), whole(w[2], -1, 2**31 - 1))
+        number = self.requests.complete(key)
+        if number is None:
+            raise ValueError("wait for a message that was not started")
+        self.put("MPI_Wait", comm=0, completed=(number,))
+
+    def test(self, w: list[str]) -> None:
+        whole(w[0]), whole(w[1]), whole(w[2], -1)
+        self.put("MPI_Test", comm=0)
+
+    def waitall(self, _: list[str]) -> None:
+        self.put("MPI_Waitall", comm=0, completed=self.requests.complete_all())
+
+    def list_of(self, w: list[str], at: int) -> tuple[int, ...]:
+        if len(w) < at + self.ranks:
+            raise ValueError(f"{self.ranks} counts expected")
+        return tuple(whole(x) for x in w[at : at + self.ranks])
+
+    def root(self, w: list[str], at: int) -> int:
+        return whole(w[at], 0, self.ranks - 1) if len(w) > at else 0
+
+    def gather(self, w: list[str]) -> None:
+        root = self.root(w, 2)
+        self.put("MPI_Gather", size_bytes=_amount(w[0]), recv_bytes=_amount(w[1]) * self.ranks if root == self.rank else 0, root=root)
+
+    def scatter(self, w: list[str]) -> None:
+        root = self.root(w, 2)
+        self.put("MPI_Scatter", size_bytes=_amount(w[0]) * self.ranks if root == self.rank else 0, recv_bytes=_amount(w[1]), root=root)
+
+    def gatherv(self, w: list[str]) -> None:
+        counts, root = self.list_of(w, 1), self.root(w, 1 + self.ranks)
+        at_root = root == self.rank
+        self.put("MPI_Gatherv", size_bytes=_amount(w[0]), recv_counts=counts if at_root else (), recv_bytes=sum(counts) if at_root else 0, root=root)
+
+    def scatterv(self, w: list[str]) -> None:
+        counts, root = self.list_of(w, 0), self.root(w, 1 + self.ranks)
+        at_root = root == self.rank
+        self.put("MPI_Scatterv", size_bytes=sum(counts) if at_root else 0, counts=counts if at_root else (), recv_bytes=_amount(w[self.ranks]), root=root)
+
+    def allgatherv(self, w: list[str]) -> None:
+        counts = self.list_of(w, 1)
+        self.put("MPI_Allgatherv", size_bytes=_amount(w[0]), recv_counts=counts, recv_bytes=sum(counts))
+
+    def alltoallv(self, w: list[str]) -> None:
+        counts = self.list_of(w, 1)
+        recv_counts = self.list_of(w, 2 + self.ranks)
+        self.put("MPI_Alltoallv", size_bytes=sum(counts), recv_bytes=sum(recv_counts), counts=counts, recv_counts=recv_counts)
+
+    def reducescatter(self, w: list[str]) -> None:
+        counts = self.list_of(w, 0)
+        self.put("MPI_Reduce_scatter", size_bytes=sum(counts), counts=counts, recv_bytes=counts[self.rank])
+
+
+def _amount(text: str) -> int:
+    value = float(text)
+    if not 0 <= value < 1 << 62:
+        raise ValueError(f"{text} is no size")
+    return int(value)
+
+
+def _nothing(_: _RankReader, __: list[str]) -> None:
+    """An action that is no MPI call of interest."""
+
+
+_HANDLERS: dict[str, Callable[[_RankReader, list[str]], None]] = {
+    "init": _nothing, "finalize": _nothing, "comm_size": _nothing, "comm_split": _nothing, "comm_dup": _nothing,
+    "location": _nothing,
+    "compute": _RankReader.compute, "sleep": _RankReader.sleep,
+    "send": lambda r, w: r.message("MPI_Send", w), "recv": lambda r, w: r.message("MPI_Recv", w),
+    "isend": lambda r, w: r.message("MPI_Isend", w), "irecv": lambda r, w: r.message("MPI_Irecv", w),
+    "wait": _RankReader.wait, "test": _RankReader.test, "waitall": _RankReader.waitall,
+    "barrier": lambda r, w: r.put("MPI_Barrier"),
+    "bcast": lambda r, w: r.put("MPI_Bcast", size_bytes=_amount(w[0]), root=r.root(w, 1)),
+    "reduce": lambda r, w: r.put("MPI_Reduce", size_bytes=_amount(w[0]), root=r.root(w, 2)),
+    "allreduce": lambda r, w: r.put("MPI_Allreduce", size_bytes=_amount(w[0])),
+    "scan": lambda r, w: r.put("MPI_Scan", size_bytes=_amount(w[0])),
+    "exscan": lambda r, w: r.put("MPI_Exscan", size_bytes=_amount(w[0])),
+    "alltoall": lambda r, w: r.put("MPI_Alltoall", size_bytes=_amount(w[0]) * r.ranks, recv_bytes=_amount(w[1]) * r.ranks),
+    "allgather": lambda r, w: r.put("MPI_Allgather", size_bytes=_amount(w[0]), recv_bytes=_amount(w[1]) * r.ranks),
+    "gather": _RankReader.gather, "scatter": _RankReader.scatter, "gatherv": _RankReader.gatherv,
+    "scatterv": _RankReader.scatterv, "allgatherv": _RankReader.allgatherv, "alltoallv": _RankReader.alltoallv,
+    "reducescatter": _RankReader.reducescatter,
+}  # fmt: skip
+
+
+def read(path: Path, flops_per_s: float = DEFAULT_FLOPS_PER_S) -> MemorySource:
+    """Reads the list file `path` and the ranks' files that it names, or one file that holds all ranks."""
+    lines = list(read_lines(path))
+    if not lines:
+        raise FormatError(path, 1, "the file is empty")
+    if len(lines[0][1].split()) > 1:
+        return _read_single(path, lines, flops_per_s)
+    if len(lines) > _MAX_RANKS:
+        raise FormatError(path, len(lines), "too many ranks")
+    source = MemorySource(Info(size=len(lines)))
+    for rank, (_, name) in enumerate(lines):
+        reader = _RankReader(rank, len(lines), flops_per_s)
+        file = path.parent / name
+        for number, line in read_lines(file):
+            _read_line(file, number, line, {rank: reader})
+        source.lists[rank] = reader.events
+    return source
+
+
+def _read_single(path: Path, lines: list[tuple[int, str]], flops_per_s: float) -> MemorySource:
+    names = {line.split(maxsplit=1)[0] for _, line in lines}
+    ranks = len(names)
+    readers = {rank: _RankReader(rank, ranks, flops_per_s) for rank in range(ranks)}
+    for number, line in lines:
+        _read_line(path, number, line, readers)
+    return MemorySource(Info(size=ranks), [readers[r].events for r in range(ranks)])
+
+
+def _read_line(path: Path, number: int, line: str, readers: dict[int, _RankReader]) -> None:
+    words = line.split()
+    try:
+        if words[0].startswith("#"):
+            return
+        rank = whole(words[0].removeprefix("p"))
+        if rank not in readers:
+            raise ValueError(f"rank {rank} does not belong here")
+        readers[rank].read(words)
+    except IndexError:
+        raise FormatError(path, number, "the action lacks an argument") from None
+    except (ValueError, OverflowError) as error:
+        raise FormatError(path, number, str(error)) from None

@@ -1,0 +1,100 @@
+"""What the readers and writers of text formats share."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator
+from pathlib import Path
+
+from fallow.errors import UserError
+
+LARGEST = (1 << 62) - 1
+
+
+class FormatError(UserError):
+    """A text that is not what it should be: names file, line and reason."""
+
+    def __init__(self, path: Path, line: int, reason: str) -> None:
+        super().__init__(f"{path}: line {line}: {reason}")
+
+
+class Losses:
+    """What a format cannot carry, said once each."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def add(self, what: str) -> None:
+        """Notes one event or field that is lost."""
+        self.counts[what] += 1
+
+    def lines(self, name: str) -> list[str]:
+        """One line for each kind of loss."""
+        return [f"{name} cannot carry {what} ({n} times)" for what, n in self.counts.items()]
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines that are not empty, with their numbers; UserError if the file cannot be read."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            for number, line in enumerate(file, 1):
+                if text := line.strip():
+                    yield number, text
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:  # a name that no file can have
+        raise UserError(f"{str(path)!r}: {error}") from None
+
+
+def whole(text: str, low: int = 0, high: int = LARGEST) -> int:
+    """A number in bounds; ValueError else."""
+    value = int(text)
+    if not low <= value <= high:
+        raise ValueError(f"{value} is out of range")
+    return value
+
+
+def nanoseconds(text: str, per_unit: float) -> int:
+    """A decimal number of some unit of time, in ns; ValueError if it makes no sense."""
+    value = float(text) * per_unit
+    if not 0 <= value < LARGEST:  # refuses NaN too
+        raise ValueError(f"{text} is no time")
+    return round(value)
+
+
+class RequestNumbers:
+    """Numbers for the requests of one rank in formats that name them by peer and tag."""
+
+    def __init__(self) -> None:
+        self._free: list[int] = []
+        self._next = 0
+        self._open: dict[tuple[int, ...], deque[int]] = {}
+
+    def add(self, key: tuple[int, ...]) -> int:
+        """The lowest free number, to be found by `key`."""
+        if self._free:
+            number = min(self._free)
+            self._free.remove(number)
+        else:
+            number = self._next
+            self._next += 1
+        self._open.setdefault(key, deque()).append(number)
+        return number
+
+    def complete(self, key: tuple[int, ...]) -> int | None:
+        """The oldest request with this key, which is over then."""
+        waiting = self._open.get(key)
+        if not waiting:
+            return None
+        number = waiting.popleft()
+        if not waiting:
+            del self._open[key]
+        self._free.append(number)
+        return number
+
+    def complete_all(self) -> tuple[int, ...]:
+        """All requests, which are over then."""
+        numbers = tuple(sorted(n for waiting in self._open.values() for n in waiting))
+        self._open.clear()
+        self._free.extend(numbers)
+        return numbers

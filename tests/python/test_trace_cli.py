@@ -1,0 +1,115 @@
+"""`fallow trace`: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import trace_samples as samples
+
+from fallow import cli
+from fallow.traces.model import FileSource, write_source
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "a.ftr"
+    write_source(samples.rich(), path)
+    return path
+
+
+def test_info_says_what_is_in_it(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["trace", "info", str(trace)]) == 0
+    text = capsys.readouterr().out
+    assert "4 ranks on 2 hosts" in text
+    assert "MPI_Alltoallv" in text
+    assert "bytes per event" in text
+    assert "20-200 us" in text
+
+
+def test_info_as_json(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["trace", "info", "--json", str(trace)]) == 0
+    d = json.loads(capsys.readouterr().out)
+    assert d["ranks"] == 4
+    assert d["events"] == 4 * 57
+    assert sum(g["count"] for g in d["gaps"]) == 4 * 56
+    assert d["gaps"][2]["count"] == 4 * 5
+    assert {o["name"]: o["calls"] for o in d["operations"]}["MPI_Isend"] == 20
+    assert d["problems"] == []
+
+
+def test_cut_keeps_window_and_ranks(trace: Path, tmp_path: Path) -> None:
+    out = tmp_path / "b.ftr"
+    assert cli.main(["trace", "cut", str(trace), "--from", "10us", "--to", "1ms", "--ranks", "1-2", "-o", str(out)]) == 0
+    cut = FileSource([out])
+    assert not list(cut.events(0))
+    kept = list(cut.events(1))
+    assert kept
+    assert kept[0].enter_ns < 2000
+    assert kept[-1].enter_ns < 990_000
+
+
+def test_merge_of_one_trace_is_the_same(trace: Path, tmp_path: Path) -> None:
+    out = tmp_path / "b.ftr"
+    assert cli.main(["trace", "merge", str(trace), "-o", str(out)]) == 0
+    assert list(FileSource([out]).events(3)) == list(FileSource([trace]).events(3))
+
+
+def test_convert_says_once_what_is_lost(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["trace", "convert", str(trace), "-o", str(tmp_path / "a.dim")]) == 0
+    errors = capsys.readouterr().err
+    assert errors.count("times inside MPI") == 1
+    assert cli.main(["trace", "convert", str(tmp_path / "a.dim"), "-o", str(tmp_path / "b.ftr")]) == 0
+    assert FileSource([tmp_path / "b.ftr"]).info.size == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["info", "missing.ftr"], "missing.ftr: at offset 0: No such file"),
+        (["info", "{dir}"], "no trace in this directory"),
+        (["convert", "{trace}", "-o", "x.unknown"], "does not tell the format"),
+        (["convert", "{trace}", "-o", "{trace}"], "over itself"),
+        (["convert", "x.json", "-o", "y.ftr"], "can be written, not read"),
+        (["cut", "{trace}", "--ranks", "9", "-o", "x.ftr"], "rank 9 is not in this trace"),
+        (["cut", "{trace}", "--from", "2s", "--to", "1s", "-o", "x.ftr"], "--from must be before --to"),
+        (["merge", "{trace}", "-o", "/nowhere/x.ftr"], "/nowhere/x.ftr"),
+        (["merge", "{trace}", "{trace}", "-o", "x.ftr"], "too"),
+    ],
+)
+def test_errors_are_one_line_and_status_2(
+    trace: Path, tmp_path: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    monkeypatch.chdir(empty)
+    filled = [a.replace("{trace}", str(trace)).replace("{dir}", str(empty)) for a in arguments]
+    assert cli.main(["trace", *filled]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_damage_is_named_with_its_offset(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = bytearray(trace.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    trace.write_bytes(data)
+    assert cli.main(["trace", "info", str(trace)]) == 2
+    assert "at offset" in capsys.readouterr().err
+
+
+def test_a_part_that_was_cut_short_is_read_and_noted(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    short = tmp_path / "trace-000000.ftr"
+    short.write_bytes(trace.read_bytes()[:-40])
+    assert cli.main(["trace", "info", str(tmp_path), "--json"]) == 0
+    said = capsys.readouterr()
+    assert "NOTE" in said.err
+    assert json.loads(said.out)["events"] > 0
+
+
+@pytest.mark.parametrize("text", ["x", "-1s", "1h", "nan", "1e30s"])
+def test_times_that_are_none_are_refused(trace: Path, text: str) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["trace", "cut", str(trace), f"--from={text}", "-o", "x.ftr"])
+    assert stopped.value.code == 2

@@ -1,0 +1,209 @@
+"""Converters: round trips where a format can carry it, what it cannot is said, damaged texts are refused."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+import trace_samples as samples
+
+from fallow.errors import UserError
+from fallow.traces import convert, model, paraver
+from fallow.traces.model import FileSource, Source, write_source
+from fallow.traces.text import Losses, RequestNumbers
+
+needs_otf2 = pytest.mark.skipif(importlib.util.find_spec("otf2") is None, reason="otf2 is not installed")
+MUTATIONS = 400
+
+
+def same(a: Source, b: Source, *, sites: bool = True) -> None:
+    assert a.info.size == b.info.size
+    for rank in range(a.info.size):
+        for x, y in zip(a.events(rank), b.events(rank), strict=True):
+            wanted = x if sites else x._replace(site=0)
+            assert wanted == y._replace(counts=tuple(y.counts))
+
+
+def test_our_own_format_carries_everything(tmp_path: Path) -> None:
+    source = samples.rich()
+    write_source(source, tmp_path / "a.ftr")
+    back = FileSource([tmp_path / "a.ftr"])
+    same(source, back)
+    assert back.info.program == "/bin/app"
+    assert back.info.hosts == ["n0", "n0", "n1", "n1"]
+    assert back.info.comms == source.info.comms
+    assert back.info.sites == source.info.sites
+    assert back.info.start_wall_ns == 123456789
+
+
+@pytest.mark.parametrize("ending", ["prv", pytest.param("otf2", marks=needs_otf2)])
+def test_rich_formats_carry_everything_but_site_names(tmp_path: Path, ending: str) -> None:
+    source = samples.rich()
+    lost = convert.convert(source, tmp_path / f"a.{ending}", None)
+    assert len(lost) == 1
+    assert "names of call sites" in lost[0]
+    path = tmp_path / "a" / "traces.otf2" if ending == "otf2" else tmp_path / "a.prv"
+    back = convert.open_source([path], None)
+    same(source, back, sites=False)
+    assert back.info.comms == source.info.comms
+
+
+@pytest.mark.parametrize("ending", ["dim", "tit", "prv", "ftr", pytest.param("otf2", marks=needs_otf2)])
+def test_plain_traces_survive_every_format(tmp_path: Path, ending: str) -> None:
+    source = samples.plain()
+    convert.convert(source, tmp_path / f"a.{ending}", None)
+    path = tmp_path / "a" if ending == "otf2" else tmp_path / f"a.{ending}"
+    same(source, convert.open_source([path], None))
+
+
+@pytest.mark.parametrize("ending", ["dim", "tit", "goal", "json"])
+def test_what_a_format_cannot_carry_is_said_once(tmp_path: Path, ending: str) -> None:
+    lost = convert.convert(samples.rich(), tmp_path / f"a.{ending}", None)
+    assert lost
+    assert len(set(lost)) == len(lost)
+    assert all("cannot carry" in line for line in lost)
+
+
+def test_dimemas_header_says_where_the_offsets_are(tmp_path: Path) -> None:
+    path = tmp_path / "a.dim"
+    convert.convert(samples.plain(), path, None)
+    text = path.read_bytes()
+    found = re.match(rb'#DIMEMAS:"a.dim":1,(\d+):4\(1,1,1,1\),1 *\n', text)
+    assert found
+    lines = text[int(found[1]) :].decode().splitlines()
+    assert [line.split(":")[:2] for line in lines] == [["s", str(r)] for r in range(4)]
+    for line in lines:
+        _, rank, offset = line.split(":")
+        assert text[int(offset) :].startswith(f"1:{rank}:0:".encode())
+
+
+def test_paraver_records_come_in_order_and_messages_are_matched(tmp_path: Path) -> None:
+    convert.convert(samples.plain(), tmp_path / "a.prv", None)
+    times, messages = [], 0
+    for line in (tmp_path / "a.prv").read_text().splitlines():
+        if line[0] in "123":
+            times.append(int(line.split(":")[5]))
+        messages += line.startswith("3:")
+    assert times == sorted(times)
+    assert messages == 4 * 6 * 2
+    assert "MPI_Send" in (tmp_path / "a.pcf").read_text()
+    assert "THREAD 1.4.1" in (tmp_path / "a.row").read_text()
+
+
+def test_paraver_has_rows_for_core_and_link(tmp_path: Path) -> None:
+    states = [
+        paraver.RestState(2, "core", 100, 200, paraver.CORE_AT_REST),
+        paraver.RestState(2, "link", 100, 150, paraver.LINK_AT_REST),
+    ]
+    paraver.write(samples.plain(), tmp_path / "a.prv", Losses(), states)
+    text = (tmp_path / "a.prv").read_text()
+    assert "(3:1,3:1,3:1,3:1)" in text.splitlines()[0]
+    assert "1:3:1:3:2:100:200:22" in text
+    assert "1:3:1:3:3:100:150:24" in text
+    assert "LINK 1.3" in (tmp_path / "a.row").read_text()
+    same(samples.plain(), convert.open_source([tmp_path / "a.prv"], None))
+
+
+def test_goal_sends_and_receives_match(tmp_path: Path) -> None:
+    convert.convert(samples.plain(), tmp_path / "a.goal", None)
+    rank, sends, receives = -1, [], []
+    for line in (tmp_path / "a.goal").read_text().splitlines():
+        if line.startswith("rank"):
+            rank = int(line.split()[1])
+        if found := re.match(r"l\d+: (send|recv) (\d+)b (?:to|from) (\d+) tag (\d+)", line):
+            size, other, tag = (int(x) for x in found.groups()[1:])
+            (sends if found[1] == "send" else receives).append((rank, other, tag, size) if found[1] == "send" else (other, rank, tag, size))
+    assert sends
+    assert sorted(sends) == sorted(receives)
+
+
+def test_perfetto_is_json_with_a_slice_for_each_call(tmp_path: Path) -> None:
+    convert.convert(samples.plain(2, 1), tmp_path / "a.json", None)
+    events = json.loads((tmp_path / "a.json").read_text())["traceEvents"]
+    assert sum(e["ph"] == "X" for e in events) == 22
+    assert {e["pid"] for e in events} == {0, 1}
+
+
+def test_parquet_has_a_row_for_each_call(tmp_path: Path) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    source = samples.rich()
+    convert.convert(source, tmp_path / "a.parquet", None)
+    table = pq.read_table(tmp_path / "a.parquet")
+    assert table.num_rows == sum(len(x) for x in source.lists)
+    assert table["op"][0].as_py() == "MPI_Init"
+    assert table["requests"].to_pylist()[1] == [0]
+
+
+def test_simgrid_reads_what_its_tools_write(tmp_path: Path) -> None:
+    (tmp_path / "r0.txt").write_text("0 init\n0 compute 2e6\n0 isend 1 0 100\n0 wait 0 1 0\n0 gather 68 68 0 0 0\n0 finalize\n")
+    (tmp_path / "r1.txt").write_text("1 init\n1 irecv 0 0 100\n1 waitall\n1 gather 68 68 0 0 0\n1 finalize\n")
+    (tmp_path / "list.tit").write_text("r0.txt\nr1.txt\n")
+    source = convert.open_source([tmp_path / "list.tit"], None)
+    names = [[model.ops()[e.op].name for e in source.events(r)] for r in range(2)]
+    assert names == [["MPI_Isend", "MPI_Wait", "MPI_Gather"], ["MPI_Irecv", "MPI_Waitall", "MPI_Gather"]]
+    first = next(iter(source.events(0)))
+    assert (first.enter_ns, first.compute_ns, first.peer) == (2_000_000, 2_000_000, 1)
+
+
+def test_paraver_of_other_tools_takes_names_from_its_pcf(tmp_path: Path) -> None:
+    (tmp_path / "x.prv").write_text(
+        "#Paraver (01/02/2020 at 10:11):1000_ns:1(2):1:2(1:1,1:1),1\n"
+        "c:1:1:2:1:2\n"
+        "2:1:1:1:1:100:50000001:77\n"
+        "3:1:1:1:1:100:110:2:1:2:1:90:120:4096:5\n"
+        "2:1:1:1:1:150:50000001:0\n"
+        "2:2:1:2:1:90:50000001:2\n"
+        "2:2:1:2:1:200:50000001:0\n"
+    )
+    (tmp_path / "x.pcf").write_text("EVENT_TYPE\n9    50000001    MPI Point-to-point\nVALUES\n0   End\n77   MPI_Ssend\n2   MPI_Recv\n")
+    source = convert.open_source([tmp_path / "x.prv"], None)
+    sent, received = next(iter(source.events(0))), next(iter(source.events(1)))
+    assert model.ops()[sent.op].name == "MPI_Ssend"
+    assert (sent.peer, sent.tag, sent.size_bytes, sent.enter_ns, sent.exit_ns) == (1, 5, 4096, 100, 150)
+    assert (received.peer, received.size_bytes) == (0, 4096)
+
+
+@pytest.mark.parametrize("ending", ["dim", "tit", "prv"])
+def test_damaged_texts_are_read_or_refused_by_line(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"a.{ending}"
+    convert.convert(samples.plain(2, 2), path, None)
+    target = tmp_path / "a.tit.ranks" / "rank-1.txt" if ending == "tit" else path
+    good = target.read_bytes()
+    chance = random.Random(5)
+    refused = 0
+    for _ in range(MUTATIONS):
+        target.write_bytes(samples.mutate(good, chance))
+        try:
+            source = convert.open_source([path], None)
+        except UserError as error:
+            refused += 1
+            assert "line" in str(error), error
+        else:
+            for rank in range(source.info.size):
+                list(source.events(rank))
+    assert refused > MUTATIONS // 4
+
+
+@pytest.mark.parametrize("ending", ["dim", "tit", "prv", "ftr", "otf2"])
+def test_files_that_are_nothing_are_refused(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"a.{ending}"
+    for content in (b"", b"\n\n", b"hello there\n", bytes(range(256)) * 8):
+        path.write_bytes(content)
+        with pytest.raises(UserError):
+            convert.open_source([path], None)
+    path.unlink()
+    with pytest.raises(UserError):
+        convert.open_source([path], None)
+
+
+def test_request_numbers_are_small_and_used_again() -> None:
+    numbers = RequestNumbers()
+    assert [numbers.add((i,)) for i in range(3)] == [0, 1, 2]
+    assert numbers.complete((1,)) == 1
+    assert numbers.complete((1,)) is None
+    assert numbers.add((9,)) == 1
+    assert numbers.complete_all() == (0, 1, 2)
