@@ -36,7 +36,8 @@ constexpr std::array<std::uint64_t, AdaptivePredictor::kLevels> kOldest = [] {
 
 constexpr int kMemory = 32;            // visits over which earnings are averaged
 constexpr std::uint16_t kSettled = 48;   // visits after which ...
-constexpr unsigned kSampleEach = 4;      // ... each so-many-th usual gap is kept: the sample reaches further back
+constexpr unsigned kSampleEach = 4;      // ... one sample in so many is kept, so that they reach further back; at
+                                         // random, as counting would pick phases of a loop
 constexpr float kStartDoubt = 0.5F;    // an expert starts as if it had been late every second time, once
 constexpr float kFirstLead[2] = {0.02F, 0.05F};
 constexpr float kMostLead = 0.6F;
@@ -227,7 +228,7 @@ void AdaptivePredictor::learn(const Visit& visit, float gap_ns, std::uint16_t co
   const bool unusual = std::abs(code - median) > kUnusual;
   c.since_unusual = unusual ? std::uint16_t{0} : static_cast<std::uint16_t>(c.since_unusual + 1U);
   c.last = code;
-  if (c.visits < kSettled || unusual || c.visits % kSampleEach == 0) {
+  if (c.visits < kSettled || random() % kSampleEach == 0) {
     c.gap.insert(code, c.gaps, c.gap_head);
     choose_base(c);
   }
@@ -386,7 +387,7 @@ void AdaptivePredictor::learn_wait(Nanoseconds wait) noexcept {
       const auto error = static_cast<float>(std::abs(code - c.wait.sorted[c.waits / 2U]));
       c.wait_error += (error - c.wait_error) * kWeights[std::min<std::size_t>(c.visits, kWeights.size() - 1)];
     }
-    if (c.visits < kSettled || c.visits % kSampleEach == 0) c.wait.insert(code, c.waits, c.wait_head);
+    if (c.visits < kSettled || random() % kSampleEach == 0) c.wait.insert(code, c.waits, c.wait_head);
   }
 }
 
