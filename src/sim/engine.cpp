@@ -56,7 +56,7 @@ void Engine::prefetch() const noexcept {
   constexpr std::size_t kRecordAhead = 12, kRankAhead = 8, kQueueAhead = 4;
   if (const Event* e = queue_.peek(kRecordAhead); e != nullptr && e->kind != EventKind::resume) pool_.prefetch(e->index);
   if (const Event* e = queue_.peek(kRankAhead); e != nullptr) {
-    if (e->kind == EventKind::hop) return;
+    if (e->kind == EventKind::hop) return network_.prefetch_next(pool_[e->index]);
     const Rank* rank = &ranks_[e->kind == EventKind::resume ? e->index : pool_[e->index].rank];
     __builtin_prefetch(rank, 1);
     __builtin_prefetch(reinterpret_cast<const char*>(rank) + 64, 1);
@@ -65,6 +65,7 @@ void Engine::prefetch() const noexcept {
     const Rank& rank = ranks_[pool_[e->index].rank];
     if (rank.posted.head != kNone) pool_.prefetch(rank.posted.head);
   } else if (e != nullptr && e->kind == EventKind::resume) {
+    network_.prefetch_card(e->index);
     __builtin_prefetch(&calls_[e->index], 1);
     __builtin_prefetch(reinterpret_cast<const char*>(&calls_[e->index]) + 64, 1);
   }

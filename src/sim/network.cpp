@@ -58,6 +58,7 @@ void Network::walk(Walk w, Time now, bool by_event) {
       link.events_until = std::max(link.events_until, w.at);
       node->hop = static_cast<std::uint8_t>(hop);
       node->time = w.tail;
+      node->chain = path.links[hop];
       queue_.push({w.at, w.tie, w.index, EventKind::hop});
       return;
     }
@@ -88,6 +89,7 @@ void Network::split(Walk& w, Node& message, std::uint64_t& bytes) {
   message.bytes -= train_bytes_;
   message.hop = 0;
   message.time = 0;
+  message.chain = source;
   Link& card = links_[source];
   const Time again = std::max(w.at, card.free) + serialize(train_bytes_, card.ps_per_kib);
   queue_.push({again, w.tie, rest, EventKind::hop});

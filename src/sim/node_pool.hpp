@@ -44,7 +44,7 @@ struct alignas(64) Node {
   std::int32_t tag = 0;
   std::uint32_t order = 0;      ///< place in its queue's history
   std::uint32_t prev = kNone, next = kNone;  ///< neighbours in its queue
-  std::uint32_t chain = kNone;  ///< next of the same hash
+  std::uint32_t chain = kNone;  ///< next of the same hash; message under way: the link it is held before
   std::uint32_t rank = 0;       ///< request: its rank. Message: destination, world rank
   std::uint64_t bytes = 0;
   Time time = 0;                ///< request: posted, then done. Message: when its tail left the last link
