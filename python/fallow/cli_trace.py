@@ -39,7 +39,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
     def part(name: str, text: str, action: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
         p = parts.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-        p.add_argument("trace", nargs="+", type=Path, metavar="TRACE", help="a trace, its parts, or a directory with them")
+        p.add_argument(
+            "trace", nargs="+", type=Path, metavar="TRACE", help="a trace, its parts, or a directory with them"
+        )
         p.set_defaults(action=action)
         return p
 
@@ -47,13 +49,28 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     info.add_argument("--json", action="store_true", help="as JSON")
     merge = part("merge", "make one file of the parts that ranks wrote", _merge)
     cut = part("cut", "keep a window of time or some ranks", _cut)
-    cut.add_argument("--from", dest="from_ns", type=_time, default=0, metavar="TIME", help="first instant, e.g. 1.5s or 300ms (default: 0)")
-    cut.add_argument("--to", dest="to_ns", type=_time, default=_END_NS, metavar="TIME", help="end of the window (default: the end)")
-    cut.add_argument("--ranks", type=_ranks, default=[], metavar="LIST", help="ranks to keep, e.g. 0,4-7 (default: all)")
+    cut.add_argument(
+        "--from",
+        dest="from_ns",
+        type=_time,
+        default=0,
+        metavar="TIME",
+        help="first instant, e.g. 1.5s or 300ms (default: 0)",
+    )
+    cut.add_argument(
+        "--to", dest="to_ns", type=_time, default=_END_NS, metavar="TIME", help="end of the window (default: the end)"
+    )
+    cut.add_argument(
+        "--ranks", type=_ranks, default=[], metavar="LIST", help="ranks to keep, e.g. 0,4-7 (default: all)"
+    )
     other = part("convert", "write another tool's format, or read one", _convert)
     names = [f.name for f in convert.FORMATS]
-    other.add_argument("--from", dest="source", choices=names, metavar="FORMAT", help="format of TRACE (default: by its name)")
-    other.add_argument("--to", dest="target", choices=names, metavar="FORMAT", help="format to write (default: by its name)")
+    other.add_argument(
+        "--from", dest="source", choices=names, metavar="FORMAT", help="format of TRACE (default: by its name)"
+    )
+    other.add_argument(
+        "--to", dest="target", choices=names, metavar="FORMAT", help="format to write (default: by its name)"
+    )
     for p in (merge, cut, other):
         p.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="file to write")
 
@@ -188,7 +205,9 @@ def _cut(arguments: argparse.Namespace) -> int:
         raise UserError(f"rank {missing[0]} is not in this trace of {source.info.size} ranks")
     if arguments.from_ns >= arguments.to_ns:
         raise UserError("--from must be before --to")
-    _native_errors(lambda: source.reader.cut(str(arguments.output), arguments.from_ns, arguments.to_ns, arguments.ranks))
+    _native_errors(
+        lambda: source.reader.cut(str(arguments.output), arguments.from_ns, arguments.to_ns, arguments.ranks)
+    )
     return 0
 
 

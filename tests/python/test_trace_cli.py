@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-import trace_samples as samples
 
+import trace_samples as samples
 from fallow import cli
 from fallow.traces.model import FileSource, write_source
 
@@ -41,7 +41,9 @@ def test_info_as_json(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_cut_keeps_window_and_ranks(trace: Path, tmp_path: Path) -> None:
     out = tmp_path / "b.ftr"
-    assert cli.main(["trace", "cut", str(trace), "--from", "10us", "--to", "1ms", "--ranks", "1-2", "-o", str(out)]) == 0
+    assert (
+        cli.main(["trace", "cut", str(trace), "--from", "10us", "--to", "1ms", "--ranks", "1-2", "-o", str(out)]) == 0
+    )
     cut = FileSource([out])
     assert not list(cut.events(0))
     kept = list(cut.events(1))
@@ -79,9 +81,9 @@ def test_convert_says_once_what_is_lost(trace: Path, tmp_path: Path, capsys: pyt
     ],
 )
 def test_errors_are_one_line_and_status_2(
-    trace: Path, tmp_path: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    trace: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    empty = tmp_path / "empty"
+    empty = trace.parent / "empty"
     empty.mkdir()
     monkeypatch.chdir(empty)
     filled = [a.replace("{trace}", str(trace)).replace("{dir}", str(empty)) for a in arguments]
@@ -99,7 +101,9 @@ def test_damage_is_named_with_its_offset(trace: Path, capsys: pytest.CaptureFixt
     assert "at offset" in capsys.readouterr().err
 
 
-def test_a_part_that_was_cut_short_is_read_and_noted(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_part_that_was_cut_short_is_read_and_noted(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     short = tmp_path / "trace-000000.ftr"
     short.write_bytes(trace.read_bytes()[:-40])
     assert cli.main(["trace", "info", str(tmp_path), "--json"]) == 0

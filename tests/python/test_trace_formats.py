@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 import pytest
-import trace_samples as samples
 
+import trace_samples as samples
 from fallow.errors import UserError
 from fallow.traces import convert, model, paraver
 from fallow.traces.model import FileSource, Source, write_source
@@ -116,7 +116,9 @@ def test_goal_sends_and_receives_match(tmp_path: Path) -> None:
             rank = int(line.split()[1])
         if found := re.match(r"l\d+: (send|recv) (\d+)b (?:to|from) (\d+) tag (\d+)", line):
             size, other, tag = (int(x) for x in found.groups()[1:])
-            (sends if found[1] == "send" else receives).append((rank, other, tag, size) if found[1] == "send" else (other, rank, tag, size))
+            (sends if found[1] == "send" else receives).append(
+                (rank, other, tag, size) if found[1] == "send" else (other, rank, tag, size)
+            )
     assert sends
     assert sorted(sends) == sorted(receives)
 
@@ -139,7 +141,9 @@ def test_parquet_has_a_row_for_each_call(tmp_path: Path) -> None:
 
 
 def test_simgrid_reads_what_its_tools_write(tmp_path: Path) -> None:
-    (tmp_path / "r0.txt").write_text("0 init\n0 compute 2e6\n0 isend 1 0 100\n0 wait 0 1 0\n0 gather 68 68 0 0 0\n0 finalize\n")
+    (tmp_path / "r0.txt").write_text(
+        "0 init\n0 compute 2e6\n0 isend 1 0 100\n0 wait 0 1 0\n0 gather 68 68 0 0 0\n0 finalize\n"
+    )
     (tmp_path / "r1.txt").write_text("1 init\n1 irecv 0 0 100\n1 waitall\n1 gather 68 68 0 0 0\n1 finalize\n")
     (tmp_path / "list.tit").write_text("r0.txt\nr1.txt\n")
     source = convert.open_source([tmp_path / "list.tit"], None)
@@ -159,7 +163,9 @@ def test_paraver_of_other_tools_takes_names_from_its_pcf(tmp_path: Path) -> None
         "2:2:1:2:1:90:50000001:2\n"
         "2:2:1:2:1:200:50000001:0\n"
     )
-    (tmp_path / "x.pcf").write_text("EVENT_TYPE\n9    50000001    MPI Point-to-point\nVALUES\n0   End\n77   MPI_Ssend\n2   MPI_Recv\n")
+    (tmp_path / "x.pcf").write_text(
+        "EVENT_TYPE\n9    50000001    MPI Point-to-point\nVALUES\n0   End\n77   MPI_Ssend\n2   MPI_Recv\n"
+    )
     source = convert.open_source([tmp_path / "x.prv"], None)
     sent, received = next(iter(source.events(0))), next(iter(source.events(1)))
     assert model.ops()[sent.op].name == "MPI_Ssend"

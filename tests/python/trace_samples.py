@@ -18,7 +18,12 @@ class Rank:
     def call(self, name: str, *, gap: int = 1000, lasts: int = 300, **fields: object) -> None:
         last = self.now
         self.now += gap
-        event = Event(op=model.op_number(name), enter_ns=self.now, exit_ns=self.now + lasts, compute_ns=self.now - last if self.events else 0)
+        event = Event(
+            op=model.op_number(name),
+            enter_ns=self.now,
+            exit_ns=self.now + lasts,
+            compute_ns=self.now - last if self.events else 0,
+        )
         if not self.events:
             event = event._replace(compute_ns=0)
         self.events.append(event._replace(**fields))
@@ -41,8 +46,24 @@ def rich(ranks: int = 4, steps: int = 5) -> MemorySource:
             rank.call("MPI_Irecv", comm=COMM_WORLD, peer=left, tag=step, size_bytes=1 << step, requests=(0,), site=1)
             rank.call("MPI_Isend", comm=COMM_WORLD, peer=right, tag=step, size_bytes=1 << step, requests=(1,), site=2)
             rank.call("MPI_Waitall", completed=(0, 1), wait_ns=100)
-            rank.call("MPI_Sendrecv", comm=COMM_WORLD, peer=right, tag=7, recv_peer=left, recv_tag=7, size_bytes=10, recv_bytes=10)
-            rank.call("MPI_Alltoallv", comm=COMM_WORLD, size_bytes=ranks, recv_bytes=ranks, counts=(1,) * ranks, recv_counts=(1,) * ranks)
+            rank.call(
+                "MPI_Sendrecv",
+                comm=COMM_WORLD,
+                peer=right,
+                tag=7,
+                recv_peer=left,
+                recv_tag=7,
+                size_bytes=10,
+                recv_bytes=10,
+            )
+            rank.call(
+                "MPI_Alltoallv",
+                comm=COMM_WORLD,
+                size_bytes=ranks,
+                recv_bytes=ranks,
+                counts=(1,) * ranks,
+                recv_counts=(1,) * ranks,
+            )
             rank.call("MPI_Bcast", comm=FIRST_COMM if r < half else COMM_WORLD, root=0, size_bytes=8)
             rank.call("MPI_Allreduce", comm=FIRST_COMM + 1, size_bytes=8, lasts=0, gap=0)
             rank.call("MPI_Iallreduce", comm=COMM_WORLD, size_bytes=8, requests=(2,))
@@ -91,7 +112,9 @@ def mutate(text: bytes, chance: random.Random) -> bytes:
         if kind == 0:
             del out[at : at + chance.randint(1, 40)]
         elif kind == 1:
-            out[at:at] = chance.choice((b"-1", b"99999999999999999999", b":", b"\n", b"nan", b"1e400", b" ", b"\x00\xff", b"("))
+            out[at:at] = chance.choice(
+                (b"-1", b"99999999999999999999", b":", b"\n", b"nan", b"1e400", b" ", b"\x00\xff", b"(")
+            )
         elif kind == 2 and out:
             out[at] = chance.randrange(256)
         elif kind == 3:

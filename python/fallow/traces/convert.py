@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fallow.errors import UserError
-from fallow.traces import dimemas, goal, model, otf2_format, paraver, parquet, perfetto, simgrid
+from fallow.traces import dimemas, goal, model, otf2_format, paraver, paraver_read, parquet, perfetto, simgrid
 from fallow.traces.model import FileSource, Source
 from fallow.traces.text import Losses
 
@@ -23,7 +23,7 @@ class Format:
     read: Callable[[Path], Source] | None = None
 
 
-def _write_fallow(source: Source, path: Path, losses: Losses) -> None:  # noqa: ARG001
+def _write_fallow(source: Source, path: Path, losses: Losses) -> None:
     model.write_source(source, path)
 
 
@@ -34,7 +34,7 @@ def _read_fallow(path: Path) -> Source:
 FORMATS = (
     Format("fallow", "Fallow's own", (".ftr",), _write_fallow, _read_fallow),
     Format("otf2", "OTF2", (".otf2",), otf2_format.write, otf2_format.read),
-    Format("paraver", "Paraver", (".prv",), paraver.write, paraver.read),
+    Format("paraver", "Paraver", (".prv",), paraver.write, paraver_read.read),
     Format("dimemas", "Dimemas", (".dim",), dimemas.write, dimemas.read),
     Format("simgrid", "SimGrid's time-independent format", (".tit", ".ti"), simgrid.write, simgrid.read),
     Format("perfetto", "Perfetto", (".json",), perfetto.write),

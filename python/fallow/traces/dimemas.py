@@ -12,7 +12,17 @@ from pathlib import Path
 from fallow.errors import UserError
 from fallow.traces import model
 from fallow.traces.model import COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Source
-from fallow.traces.text import FormatError, Losses, RequestNumbers, nanoseconds, read_lines, whole
+from fallow.traces.text import (
+    FormatError,
+    Losses,
+    Message,
+    RequestNumbers,
+    nanoseconds,
+    read_lines,
+    received,
+    sent,
+    whole,
+)
 
 _COLLECTIVES = (
     "Barrier", "Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv", "Alltoall", "Alltoallv",
@@ -50,14 +60,14 @@ class _RankWriter:
         if op.name in _SENDS:
             if op.name not in _SEND_NAMES:
                 self.losses.add("ready and buffered sends as such")
-            self.message(2, e, e.peer, e.tag, e.size_bytes, _SENDS[op.name])
+            self.message(2, e, sent(e), _SENDS[op.name])
         elif op.name in ("MPI_Recv", "MPI_Irecv"):
-            self.message(3, e, e.peer, e.tag, e.size_bytes, int(op.name == "MPI_Irecv"))
+            self.message(3, e, sent(e), int(op.name == "MPI_Irecv"))
         elif op.name.startswith("MPI_Sendrecv"):
             self.losses.add("MPI_Sendrecv as one call (written as irecv, send, wait)")
-            self.message(3, e, e.recv_peer, e.recv_tag, e.recv_bytes, 1)
-            self.message(2, e, e.peer, e.tag, e.size_bytes, 0)
-            self.message(3, e, e.recv_peer, e.recv_tag, e.recv_bytes, 2)
+            self.message(3, e, received(e), 1)
+            self.message(2, e, sent(e), 0)
+            self.message(3, e, received(e), 2)
         elif op.has(model.COMPLETES):
             self.wait(op.name, e)
         elif op.has(model.COLLECTIVE) and model.ops()[op.blocking].name in _NUMBERS and op.has(model.STARTS):
@@ -65,14 +75,14 @@ class _RankWriter:
         elif op.name not in ("MPI_Init", "MPI_Init_thread", "MPI_Finalize"):
             self.losses.add(op.name)
 
-    def message(self, kind: int, e: Event, peer: int, tag: int, size: int, how: int) -> None:
-        if peer == model.NULL_PEER:
+    def message(self, kind: int, e: Event, m: Message, how: int) -> None:
+        if m.peer == model.NULL_PEER:
             return
-        partner = self.info.world_rank(e.comm, self.rank, peer)
+        partner = self.info.world_rank(e.comm, self.rank, m.peer)
         if partner < 0:
             self.losses.add("messages whose partner is not known")
             return
-        fields = (partner, 0, size, max(tag, 0), _comm_number(e.comm), how)
+        fields = (partner, 0, m.size_bytes, max(m.tag, 0), _comm_number(e.comm), how)
         self.record(kind, *fields)
         if kind == 3 and how == 1 and e.requests:
             self.open[e.requests[0]] = ":".join(str(f) for f in (3, self.rank, 0, *fields[:-1], 2))
@@ -177,7 +187,13 @@ class _Reader:
         self.compute[rank] = 0
 
     def message(self, rank: int, f: list[str]) -> None:
-        world, size, tag, comm, how = whole(f[3], 0, self.ranks - 1), whole(f[5]), whole(f[6], -1, 2**31 - 1), self.comm(f[7]), whole(f[8], 0, 3)
+        world, size, tag, comm, how = (
+            whole(f[3], 0, self.ranks - 1),
+            whole(f[5]),
+            whole(f[6], -1, 2**31 - 1),
+            self.comm(f[7]),
+            whole(f[8], 0, 3),
+        )
         members = self.source.info.members(comm, rank)
         if world not in members:
             raise ValueError(f"task {world} is not in the communicator")

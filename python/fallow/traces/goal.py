@@ -5,13 +5,14 @@ There are no collectives in GOAL: they are written as the textbook algorithms na
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 from fallow.traces import model
 from fallow.traces.model import Event, Source
-from fallow.traces.text import Losses
+from fallow.traces.text import Losses, Message, received, sent
 
 _TAG_BASE = 1 << 24  # tags of collectives, beyond those of programs
 _TAGS = 1 << 20
@@ -65,26 +66,26 @@ class _RankWriter:
         elif op.has(model.COLLECTIVE) and op.has(model.STARTS):
             self.collective(op, e)
         elif op.name.startswith("MPI_Sendrecv"):
-            sent = self.message("send", e, e.peer, e.tag, e.size_bytes, blocks=False)
-            received = self.message("recv", e, e.recv_peer, e.recv_tag, e.recv_bytes, blocks=False)
-            self.emit("calc 0", requires=[self.last, sent, received])
+            out = self.message("send", e, sent(e), blocks=False)
+            back = self.message("recv", e, received(e), blocks=False)
+            self.emit("calc 0", requires=[self.last, out, back])
         elif op.kind in (1, 2, 3) and op.has(model.SENDS | model.RECEIVES) and op.has(model.STARTS):
             verb = "send" if op.has(model.SENDS) else "recv"
-            label = self.message(verb, e, e.peer, e.tag, e.size_bytes, blocks=not op.has(model.CREATES))
+            label = self.message(verb, e, sent(e), blocks=not op.has(model.CREATES))
             for request in e.requests:
                 self.open.setdefault(request, []).append(label)
         elif op.name not in ("MPI_Init", "MPI_Init_thread", "MPI_Finalize"):
             self.losses.add(op.name)
 
-    def message(self, verb: str, e: Event, peer: int, tag: int, size: int, *, blocks: bool) -> int:
-        if peer == model.NULL_PEER:
+    def message(self, verb: str, e: Event, m: Message, *, blocks: bool) -> int:
+        if m.peer == model.NULL_PEER:
             return 0
-        partner = self.source.info.world_rank(e.comm, self.rank, peer)
+        partner = self.source.info.world_rank(e.comm, self.rank, m.peer)
         if partner < 0:
             self.losses.add("messages whose partner is not known")
             return 0
         word = "to" if verb == "send" else "from"
-        return self.emit(f"{verb} {size}b {word} {partner} tag {max(tag, 0)}", blocks=blocks)
+        return self.emit(f"{verb} {m.size_bytes}b {word} {partner} tag {max(m.tag, 0)}", blocks=blocks)
 
     def collective(self, op: model.Op, e: Event) -> None:
         members = self.source.info.members(e.comm, self.rank)
@@ -104,7 +105,11 @@ class _RankWriter:
         for together in steps:
             begun = self.last
             labels = [
-                self.emit(f"{verb} {size}b {'to' if verb == 'send' else 'from'} {members[other]} tag {tag}", requires=[begun], blocks=False)
+                self.emit(
+                    f"{verb} {size}b {'to' if verb == 'send' else 'from'} {members[other]} tag {tag}",
+                    requires=[begun],
+                    blocks=False,
+                )
                 for verb, other, size in together
             ]
             self.emit("calc 0", requires=[begun, *labels])
@@ -112,27 +117,49 @@ class _RankWriter:
 
 def _expand(name: str, me: int, n: int, e: Event) -> list[list[Step]] | None:
     """Rounds of messages: barrier and all-reduce by dissemination, trees for rooted ones, rings for gathers."""
-    root = max(e.root, 0)
-    size, back = e.size_bytes, e.recv_bytes
-    each = max(size // n, 1)
-    if name == "MPI_Barrier":
-        return list(_dissemination(me, n, 1))
-    if name in ("MPI_Allreduce", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block", "MPI_Scan", "MPI_Exscan"):
-        return list(_dissemination(me, n, size))
-    if name == "MPI_Bcast":
-        return list(_tree(me, n, root, size, down=True))
-    if name == "MPI_Reduce":
-        return list(_tree(me, n, root, size, down=False))
-    if name in ("MPI_Allgather", "MPI_Allgatherv"):
-        return [[("send", (me + 1) % n, size), ("recv", (me - 1) % n, max(back // n, size))] for _ in range(n - 1)]
-    if name in ("MPI_Alltoall", "MPI_Alltoallv"):
-        counts, recv_counts = e.counts or [each] * n, e.recv_counts or [each] * n
-        return [[("send", (me + k) % n, counts[(me + k) % n]), ("recv", (me - k) % n, recv_counts[(me - k) % n])] for k in range(1, n)]
-    if name in ("MPI_Gather", "MPI_Gatherv"):
-        return _star(me, n, root, "recv", "send", e.recv_counts or [max(back // n, 1)] * n, size)
-    if name in ("MPI_Scatter", "MPI_Scatterv"):
-        return _star(me, n, root, "send", "recv", e.counts or [each] * n, back)
-    return None
+    algorithm = _ALGORITHMS.get(name)
+    return None if algorithm is None else [r for r in algorithm(me, n, e) if r]
+
+
+def _each(e: Event, n: int) -> int:
+    return max(e.size_bytes // n, 1)
+
+
+def _barrier(me: int, n: int, _: Event) -> Iterator[list[Step]]:
+    return _dissemination(me, n, 1)
+
+
+def _reduction(me: int, n: int, e: Event) -> Iterator[list[Step]]:
+    return _dissemination(me, n, e.size_bytes)
+
+
+def _ring(me: int, n: int, e: Event) -> Iterator[list[Step]]:
+    back = max(e.recv_bytes // n, e.size_bytes)
+    for _ in range(n - 1):
+        yield [("send", (me + 1) % n, e.size_bytes), ("recv", (me - 1) % n, back)]
+
+
+def _pairwise(me: int, n: int, e: Event) -> Iterator[list[Step]]:
+    counts, recv_counts = e.counts or [_each(e, n)] * n, e.recv_counts or [_each(e, n)] * n
+    for k in range(1, n):
+        to, source = (me + k) % n, (me - k) % n
+        yield [("send", to, counts[to]), ("recv", source, recv_counts[source])]
+
+
+def _gather(me: int, n: int, e: Event) -> Iterator[list[Step]]:
+    if me != max(e.root, 0):
+        yield [("send", max(e.root, 0), e.size_bytes)]
+        return
+    sizes = e.recv_counts or [max(e.recv_bytes // n, 1)] * n
+    yield [("recv", other, sizes[other]) for other in range(n) if other != me]
+
+
+def _scatter(me: int, n: int, e: Event) -> Iterator[list[Step]]:
+    if me != max(e.root, 0):
+        yield [("recv", max(e.root, 0), e.recv_bytes)]
+        return
+    sizes = e.counts or [_each(e, n)] * n
+    yield [("send", other, sizes[other]) for other in range(n) if other != me]
 
 
 def _dissemination(me: int, n: int, size: int) -> Iterator[list[Step]]:
@@ -142,21 +169,36 @@ def _dissemination(me: int, n: int, size: int) -> Iterator[list[Step]]:
         distance *= 2
 
 
-def _tree(me: int, n: int, root: int, size: int, *, down: bool) -> Iterator[list[Step]]:
+def _tree(me: int, n: int, e: Event, *, down: bool) -> Iterator[list[Step]]:
+    """Binomial tree from the root (down) or to it."""
+    root = max(e.root, 0)
+    to_child, to_parent = ("send", "recv") if down else ("recv", "send")
     relative = (me - root) % n
     lowest = relative & -relative if relative else 1 << n.bit_length()
-    parent = [("recv" if down else "send", (relative - lowest + root) % n, size)] if relative else []
-    children: list[Step] = []
+    rounds: list[list[Step]] = [[(to_parent, (relative - lowest + root) % n, e.size_bytes)]] if relative else []
     bit = lowest >> 1
     while bit:
         if relative + bit < n:
-            children.append(("send" if down else "recv", (relative + bit + root) % n, size))
+            rounds.append([(to_child, (relative + bit + root) % n, e.size_bytes)])
         bit >>= 1
-    rounds = [parent, *([c] for c in children)] if down else [*([c] for c in reversed(children)), parent]
-    yield from (r for r in rounds if r)
+    return iter(rounds if down else rounds[::-1])
 
 
-def _star(me: int, n: int, root: int, at_root: str, elsewhere: str, sizes: Sequence[int], own: int) -> list[list[Step]]:
-    if me != root:
-        return [[(elsewhere, root, own)]]
-    return [[(at_root, other, sizes[other]) for other in range(n) if other != root]]
+_ALGORITHMS: dict[str, Callable[[int, int, Event], Iterator[list[Step]]]] = {
+    "MPI_Barrier": _barrier,
+    "MPI_Allreduce": _reduction,
+    "MPI_Reduce_scatter": _reduction,
+    "MPI_Reduce_scatter_block": _reduction,
+    "MPI_Scan": _reduction,
+    "MPI_Exscan": _reduction,
+    "MPI_Bcast": partial(_tree, down=True),
+    "MPI_Reduce": partial(_tree, down=False),
+    "MPI_Allgather": _ring,
+    "MPI_Allgatherv": _ring,
+    "MPI_Alltoall": _pairwise,
+    "MPI_Alltoallv": _pairwise,
+    "MPI_Gather": _gather,
+    "MPI_Gatherv": _gather,
+    "MPI_Scatter": _scatter,
+    "MPI_Scatterv": _scatter,
+}

@@ -29,7 +29,11 @@ _LISTS = ("counts", "recv_counts", "requests", "completed")
 _DEFAULTS = Event()
 
 
-def _library() -> Any:  # noqa: ANN401  # a module without types
+Handle = Any
+"""An object of the library, which has no types."""
+
+
+def _library() -> Handle:
     try:
         otf2 = importlib.import_module("otf2")
         importlib.import_module("otf2.writer")
@@ -61,7 +65,7 @@ def _unpack(text: str) -> dict[str, Any]:
 
 
 class _Writer:
-    def __init__(self, otf2: Any, trace: Any, source: Source, losses: Losses) -> None:  # noqa: ANN401
+    def __init__(self, otf2: Handle, trace: Handle, source: Source, losses: Losses) -> None:
         self.otf2, self.trace, self.source, self.losses = otf2, trace, source, losses
         d = trace.definitions
         self.fields = d.attribute(_FIELDS, "fields of the call", otf2.Type.STRING)
@@ -73,7 +77,7 @@ class _Writer:
         self.masters = [self._location(rank, 0) for rank in range(source.info.size)]
         self.comms = self._define_comms()
 
-    def _location(self, rank: int, thread: int) -> Any:  # noqa: ANN401
+    def _location(self, rank: int, thread: int) -> Handle:
         d, info = self.trace.definitions, self.source.info
         host = (info.hosts[rank] if rank < len(info.hosts) else "") or "node"
         node = d.system_tree_node(host, parent=self.root)
@@ -85,7 +89,7 @@ class _Writer:
         mpi = otf2.Paradigm.MPI
         d.group("MPI", group_type=otf2.GroupType.COMM_LOCATIONS, paradigm=mpi, members=tuple(self.masters))
 
-        def group(name: str, ranks: Sequence[int]) -> Any:  # noqa: ANN401
+        def group(name: str, ranks: Sequence[int]) -> Handle:
             members = tuple(self.masters[r] for r in ranks)
             return d.group(name, group_type=otf2.GroupType.COMM_GROUP, paradigm=mpi, members=members)
 
@@ -96,7 +100,7 @@ class _Writer:
             comms[number] = d.comm(f"communicator {number}", group=group(f"group {number}", info.members(number, -1)))
         return comms
 
-    def comm(self, e: Event, rank: int) -> Any:  # noqa: ANN401
+    def comm(self, e: Event, rank: int) -> Handle:
         if e.comm == COMM_SELF:
             return self.comms[COMM_WORLD]
         return self.comms.get(e.comm, self.comms[COMM_WORLD])
@@ -111,7 +115,9 @@ class _Writer:
             w, op = writers[e.thread], model.ops()[e.op]
             region = self.regions.get(e.op)
             if region is None:
-                region = self.regions[e.op] = self.trace.definitions.region(op.name, region_role=self.otf2.RegionRole.FUNCTION, paradigm=self.otf2.Paradigm.MPI)
+                region = self.regions[e.op] = self.trace.definitions.region(
+                    op.name, region_role=self.otf2.RegionRole.FUNCTION, paradigm=self.otf2.Paradigm.MPI
+                )
             attributes: dict[Any, Any] = {self.fields: _pack(e)}
             if e.flags & model.CPU_TIME:
                 attributes[self.compute] = e.compute_ns
@@ -121,7 +127,9 @@ class _Writer:
             self.records(w, rank, op, e, open_requests)
             w.leave(e.exit_ns, region)
 
-    def records(self, w: Any, rank: int, op: model.Op, e: Event, open_requests: dict[int, tuple[int, str, Event]]) -> None:  # noqa: ANN401
+    def records(
+        self, w: Handle, rank: int, op: model.Op, e: Event, open_requests: dict[int, tuple[int, str, Event]]
+    ) -> None:
         comm = self.comm(e, rank)
         if op.has(model.COLLECTIVE) and op.kind in (3, 7) and op.has(model.STARTS):
             kind = getattr(self.otf2.CollectiveOp, model.ops()[op.blocking].name.removeprefix("MPI_").upper(), None)
@@ -138,7 +146,9 @@ class _Writer:
             elif kind == "recv" and begun.peer >= 0:
                 w.mpi_irecv(e.exit_ns, begun.peer, self.comm(begun, rank), max(begun.tag, 0), begun.size_bytes, number)
 
-    def message(self, w: Any, op: model.Op, e: Event, comm: Any, open_requests: dict[int, tuple[int, str, Event]]) -> None:  # noqa: ANN401
+    def message(
+        self, w: Handle, op: model.Op, e: Event, comm: Handle, open_requests: dict[int, tuple[int, str, Event]]
+    ) -> None:
         sends, receives = op.has(model.SENDS), op.has(model.RECEIVES)
         if op.has(model.CREATES) and e.requests and not (sends and receives):
             self.request += 1
@@ -194,9 +204,13 @@ class _Thread:
 
 
 class _Reader:
-    def __init__(self, otf2: Any, trace: Any) -> None:  # noqa: ANN401
+    def __init__(self, otf2: Handle, trace: Handle) -> None:
         self.otf2, self.trace = otf2, trace
-        groups = [g for g in trace.definitions.groups if g.group_type == otf2.GroupType.COMM_LOCATIONS and g.paradigm == otf2.Paradigm.MPI]
+        groups = [
+            g
+            for g in trace.definitions.groups
+            if g.group_type == otf2.GroupType.COMM_LOCATIONS and g.paradigm == otf2.Paradigm.MPI
+        ]
         if not groups:
             raise UserError("no MPI ranks in this archive")
         masters = list(groups[0].members)
@@ -208,7 +222,9 @@ class _Reader:
                 rank = ranks[location.group]
                 self.threads[location] = _Thread(rank, count[rank])
                 count[rank] += 1
-        self.source = MemorySource(Info(size=len(masters), hosts=[m.group.system_tree_parent.name or "" for m in masters]))
+        self.source = MemorySource(
+            Info(size=len(masters), hosts=[m.group.system_tree_parent.name or "" for m in masters])
+        )
         self.comms = self._read_comms(masters)
         clock = trace.definitions.clock_properties
         self.ns_per_tick = 1e9 / clock.timer_resolution
@@ -223,7 +239,11 @@ class _Reader:
         comms: dict[Any, int] = {}
         for comm in self.trace.definitions.comms:
             group = getattr(comm, "group", None)
-            if group is None or group.paradigm != self.otf2.Paradigm.MPI or group.group_type == self.otf2.GroupType.COMM_SELF:
+            if (
+                group is None
+                or group.paradigm != self.otf2.Paradigm.MPI
+                or group.group_type == self.otf2.GroupType.COMM_SELF
+            ):
                 comms[comm] = COMM_SELF if group is not None else 0
                 continue
             ranks = [place[m] for m in group.members if m in place]
@@ -255,7 +275,7 @@ class _Reader:
                 raise UserError("calls of one thread overlap in this archive")
         return self.source
 
-    def enter(self, thread: _Thread, event: Any) -> None:  # noqa: ANN401
+    def enter(self, thread: _Thread, event: Handle) -> None:
         if event.region is None or not (event.region.name or "").startswith("MPI_"):
             return
         own = {a.name: v for a, v in (event.attributes or {}).items()}
@@ -265,7 +285,7 @@ class _Reader:
                 fields[name] = own[key]
         thread.calls.append(_Call(event.region.name, self.time(event.time), fields, _FIELDS in own))
 
-    def leave(self, thread: _Thread, event: Any) -> None:  # noqa: ANN401
+    def leave(self, thread: _Thread, event: Handle) -> None:
         if event.region is None or not thread.calls or thread.calls[-1].name != event.region.name:
             return
         call, exit_ns = thread.calls.pop(), self.time(event.time)
@@ -282,14 +302,19 @@ class _Reader:
         """Fields of the call under way, if they are to be taken from OTF2's own records."""
         return thread.calls[0].fields if thread.calls and not thread.calls[0].own else None
 
-    def send(self, thread: _Thread, event: Any) -> None:  # noqa: ANN401
+    def send(self, thread: _Thread, event: Handle) -> None:
         if (f := self.foreign(thread)) is None:
             return
-        f.update(comm=self.comms.get(event.communicator, 0), peer=event.receiver, tag=event.msg_tag, size_bytes=event.msg_length)
+        f.update(
+            comm=self.comms.get(event.communicator, 0),
+            peer=event.receiver,
+            tag=event.msg_tag,
+            size_bytes=event.msg_length,
+        )
         if (request := getattr(event, "request_id", None)) is not None:
             f["requests"] = (self.number(thread.rank, request),)
 
-    def recv(self, thread: _Thread, event: Any) -> None:  # noqa: ANN401
+    def recv(self, thread: _Thread, event: Handle) -> None:
         if (f := self.foreign(thread)) is None:
             return
         f["comm"] = self.comms.get(event.communicator, 0)
@@ -305,7 +330,7 @@ class _Reader:
             numbers[request] = next(i for i in range(len(taken) + 1) if i not in taken)
         return numbers[request]
 
-    def irecv_request(self, thread: _Thread, event: Any) -> None:  # noqa: ANN401
+    def irecv_request(self, thread: _Thread, event: Handle) -> None:
         if (f := self.foreign(thread)) is not None:
             f["requests"] = (self.number(thread.rank, event.request_id),)
             self.pending[thread.rank][event.request_id] = (thread.rank, len(self.source.lists[thread.rank]))
@@ -315,11 +340,11 @@ class _Reader:
         if number is not None:
             f["completed"] = (*f.get("completed", ()), number)
 
-    def isend_complete(self, thread: _Thread, event: Any) -> None:  # noqa: ANN401
+    def isend_complete(self, thread: _Thread, event: Handle) -> None:
         if (f := self.foreign(thread)) is not None:
             self.complete(thread, f, event.request_id)
 
-    def irecv(self, thread: _Thread, event: Any) -> None:  # noqa: ANN401
+    def irecv(self, thread: _Thread, event: Handle) -> None:
         if (f := self.foreign(thread)) is None:
             return
         self.complete(thread, f, event.request_id)
@@ -327,12 +352,17 @@ class _Reader:
         events = self.source.lists[rank]
         if 0 <= index < len(events):
             events[index] = events[index]._replace(
-                comm=self.comms.get(event.communicator, 0), peer=event.sender, tag=event.msg_tag, size_bytes=event.msg_length
+                comm=self.comms.get(event.communicator, 0),
+                peer=event.sender,
+                tag=event.msg_tag,
+                size_bytes=event.msg_length,
             )
 
-    def collective(self, thread: _Thread, event: Any) -> None:  # noqa: ANN401
+    def collective(self, thread: _Thread, event: Handle) -> None:
         if (f := self.foreign(thread)) is not None:
-            f.update(comm=self.comms.get(event.communicator, 0), size_bytes=event.size_sent, recv_bytes=event.size_received)
+            f.update(
+                comm=self.comms.get(event.communicator, 0), size_bytes=event.size_sent, recv_bytes=event.size_received
+            )
             if event.root < self.source.info.size:
                 f["root"] = event.root
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from fallow.errors import UserError
 from fallow.traces import model
@@ -15,7 +16,7 @@ _ROWS = 1 << 17  # rows of a group
 _LISTS = ("counts", "recv_counts", "requests", "completed")
 
 
-def write(source: Source, path: Path, losses: Losses) -> None:  # noqa: ARG001  # one signature for all formats
+def write(source: Source, path: Path, losses: Losses) -> None:  # one signature for all formats
     """Writes one Parquet file, row groups by rank. Communicators and sites stand in the file's metadata."""
     try:
         pa = importlib.import_module("pyarrow")
@@ -35,11 +36,13 @@ def write(source: Source, path: Path, losses: Losses) -> None:  # noqa: ARG001  
             while rows := list(islice(events, _ROWS)):
                 columns = [pa.array([rank] * len(rows), pa.int32())]
                 for index, name in enumerate(Event._fields):
-                    values = [row[index] for row in rows]
+                    values: list[Any] = [row[index] for row in rows]
                     if name == "op":
                         array = pa.array([names[v] for v in values]).dictionary_encode().cast(types["op"])
                     else:
-                        array = pa.array([list(v) for v in values] if name in _LISTS else values, schema.field(name).type)
+                        array = pa.array(
+                            [list(v) for v in values] if name in _LISTS else values, schema.field(name).type
+                        )
                     columns.append(array)
                 file.write_table(pa.table(columns, schema=schema))
 

@@ -13,7 +13,14 @@ from fallow.traces.text import Losses
 
 def _slice(rank: int, e: Event) -> dict[str, Any]:
     args: dict[str, Any] = {"comm": e.comm, "size_bytes": e.size_bytes}
-    for name, value, none in (("peer", e.peer, -1), ("tag", e.tag, -1), ("root", e.root, -1), ("recv_bytes", e.recv_bytes, 0), ("wait_ns", e.wait_ns, 0), ("site", e.site, 0)):
+    for name, value, none in (
+        ("peer", e.peer, -1),
+        ("tag", e.tag, -1),
+        ("root", e.root, -1),
+        ("recv_bytes", e.recv_bytes, 0),
+        ("wait_ns", e.wait_ns, 0),
+        ("site", e.site, 0),
+    ):
         if value != none:
             args[name] = value
     op = model.ops()[e.op]

@@ -166,7 +166,13 @@ class _RankReader:
         if self.clock_ns >= 1 << 62:
             raise ValueError("computation of more than a century")
         self.events.append(
-            Event(op=model.op_number(name), enter_ns=self.clock_ns, exit_ns=self.clock_ns, compute_ns=self.compute_ns, comm=COMM_WORLD)._replace(**fields)  # type: ignore[arg-type]
+            Event(
+                op=model.op_number(name),
+                enter_ns=self.clock_ns,
+                exit_ns=self.clock_ns,
+                compute_ns=self.compute_ns,
+                comm=COMM_WORLD,
+            )._replace(**fields)  # type: ignore[arg-type]
         )
         self.compute_ns = 0
 
@@ -215,21 +221,43 @@ class _RankReader:
 
     def gather(self, w: list[str]) -> None:
         root = self.root(w, 2)
-        self.put("MPI_Gather", size_bytes=_amount(w[0]), recv_bytes=_amount(w[1]) * self.ranks if root == self.rank else 0, root=root)
+        self.put(
+            "MPI_Gather",
+            size_bytes=_amount(w[0]),
+            recv_bytes=_amount(w[1]) * self.ranks if root == self.rank else 0,
+            root=root,
+        )
 
     def scatter(self, w: list[str]) -> None:
         root = self.root(w, 2)
-        self.put("MPI_Scatter", size_bytes=_amount(w[0]) * self.ranks if root == self.rank else 0, recv_bytes=_amount(w[1]), root=root)
+        self.put(
+            "MPI_Scatter",
+            size_bytes=_amount(w[0]) * self.ranks if root == self.rank else 0,
+            recv_bytes=_amount(w[1]),
+            root=root,
+        )
 
     def gatherv(self, w: list[str]) -> None:
         counts, root = self.list_of(w, 1), self.root(w, 1 + self.ranks)
         at_root = root == self.rank
-        self.put("MPI_Gatherv", size_bytes=_amount(w[0]), recv_counts=counts if at_root else (), recv_bytes=sum(counts) if at_root else 0, root=root)
+        self.put(
+            "MPI_Gatherv",
+            size_bytes=_amount(w[0]),
+            recv_counts=counts if at_root else (),
+            recv_bytes=sum(counts) if at_root else 0,
+            root=root,
+        )
 
     def scatterv(self, w: list[str]) -> None:
         counts, root = self.list_of(w, 0), self.root(w, 1 + self.ranks)
         at_root = root == self.rank
-        self.put("MPI_Scatterv", size_bytes=sum(counts) if at_root else 0, counts=counts if at_root else (), recv_bytes=_amount(w[self.ranks]), root=root)
+        self.put(
+            "MPI_Scatterv",
+            size_bytes=sum(counts) if at_root else 0,
+            counts=counts if at_root else (),
+            recv_bytes=_amount(w[self.ranks]),
+            root=root,
+        )
 
     def allgatherv(self, w: list[str]) -> None:
         counts = self.list_of(w, 1)
@@ -238,7 +266,9 @@ class _RankReader:
     def alltoallv(self, w: list[str]) -> None:
         counts = self.list_of(w, 1)
         recv_counts = self.list_of(w, 2 + self.ranks)
-        self.put("MPI_Alltoallv", size_bytes=sum(counts), recv_bytes=sum(recv_counts), counts=counts, recv_counts=recv_counts)
+        self.put(
+            "MPI_Alltoallv", size_bytes=sum(counts), recv_bytes=sum(recv_counts), counts=counts, recv_counts=recv_counts
+        )
 
     def reducescatter(self, w: list[str]) -> None:
         counts = self.list_of(w, 0)
@@ -269,7 +299,9 @@ _HANDLERS: dict[str, Callable[[_RankReader, list[str]], None]] = {
     "allreduce": lambda r, w: r.put("MPI_Allreduce", size_bytes=_amount(w[0])),
     "scan": lambda r, w: r.put("MPI_Scan", size_bytes=_amount(w[0])),
     "exscan": lambda r, w: r.put("MPI_Exscan", size_bytes=_amount(w[0])),
-    "alltoall": lambda r, w: r.put("MPI_Alltoall", size_bytes=_amount(w[0]) * r.ranks, recv_bytes=_amount(w[1]) * r.ranks),
+    "alltoall": lambda r, w: r.put(
+        "MPI_Alltoall", size_bytes=_amount(w[0]) * r.ranks, recv_bytes=_amount(w[1]) * r.ranks
+    ),
     "allgather": lambda r, w: r.put("MPI_Allgather", size_bytes=_amount(w[0]), recv_bytes=_amount(w[1]) * r.ranks),
     "gather": _RankReader.gather, "scatter": _RankReader.scatter, "gatherv": _RankReader.gatherv,
     "scatterv": _RankReader.scatterv, "allgatherv": _RankReader.allgatherv, "alltoallv": _RankReader.alltoallv,

@@ -5,10 +5,30 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from fallow.errors import UserError
+from fallow.traces.model import Event
 
 LARGEST = (1 << 62) - 1
+
+
+class Message(NamedTuple):
+    """One side of a message."""
+
+    peer: int
+    tag: int
+    size_bytes: int
+
+
+def sent(e: Event) -> Message:
+    """What a call that sends, or only receives, names as its message."""
+    return Message(e.peer, e.tag, e.size_bytes)
+
+
+def received(e: Event) -> Message:
+    """The receive side of a call that sends as well."""
+    return Message(e.recv_peer, e.recv_tag, e.recv_bytes)
 
 
 class FormatError(UserError):

@@ -1,0 +1,209 @@
+"""Reads Paraver traces: Fallow's own exactly, those of other tools by the names in their .pcf."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fallow.errors import UserError
+from fallow.traces import model
+from fallow.traces.model import COMM_WORLD, FIRST_COMM, Event, Info, MemorySource
+from fallow.traces.paraver import (
+    COMM,
+    LISTS,
+    MPI_TYPES,
+    OWN,
+    RECV_SIZE,
+    SCALARS,
+    SEND_SIZE,
+    SHIFT,
+    SHIFTED,
+    type_of,
+    value_of,
+)
+from fallow.traces.text import FormatError, read_lines, whole
+
+_MAX_RANKS = 1 << 21
+_HEADER = re.compile(r"#Paraver \([^)]*\):(\d+)(?:_ns)?:(\d+(?:\([\d,]*\))?):(\d+):(\d+)\(([\d:,]*)\)(?:,(\d+))?$")
+
+
+@dataclass
+class _Open:
+    """A call whose end was not read yet."""
+
+    name: str
+    fields: dict[str, Any]
+    enter_ns: int
+
+
+class _Reader:
+    def __init__(self, line: str, names: dict[tuple[int, int], str]) -> None:
+        found = _HEADER.match(line)
+        if found is None:
+            raise ValueError("not the header of a Paraver trace of one application")
+        if found[3] != "1":
+            raise ValueError("traces of several applications cannot be read")
+        self.end_ns = whole(found[1])
+        self.ranks = whole(found[4], 1, _MAX_RANKS)
+        if len(found[5].split(",")) != self.ranks:
+            raise ValueError(f"{self.ranks} tasks, but threads of {len(found[5].split(','))}")
+        self.names = names
+        self.source = MemorySource(Info(size=self.ranks))
+        self.open: dict[tuple[int, int], _Open] = {}
+        self.comms: dict[int, int] = {}
+        self.last_exit: dict[tuple[int, int], int] = {}
+        self.messages: list[tuple[int, int, int, int, int, int, int, int]] = []
+        self.own = False
+
+    def comm_line(self, f: list[str]) -> None:
+        number, count = whole(f[2]), whole(f[3], 1, self.ranks)
+        members = [whole(x, 1, self.ranks) - 1 for x in f[4:]]
+        if len(members) != count or len(set(members)) != count:
+            raise ValueError(f"communicator {number} does not have {count} tasks")
+        if members == list(range(self.ranks)) and COMM_WORLD not in self.comms.values():
+            self.comms[number] = COMM_WORLD
+            return
+        self.source.info.comms.append((model.runs_of(members), []))
+        self.comms[number] = FIRST_COMM + len(self.source.info.comms) - 1
+
+    def place(self, f: list[str], at: int) -> tuple[int, int]:
+        if whole(f[at]) != 1:
+            raise ValueError("traces of several applications cannot be read")
+        return whole(f[at + 1], 1, self.ranks) - 1, whole(f[at + 2], 1, 65535) - 1
+
+    def record(self, line: str) -> None:
+        f = line.split(":")
+        if f[0] == "2":
+            self.events(f)
+        elif f[0] == "3":
+            self.message(f)
+        elif f[0] == "c":
+            self.comm_line(f)
+        elif f[0] not in ("1", "4") and not f[0].startswith("#"):
+            raise ValueError(f"unknown record {f[0]!r}")
+
+    def events(self, f: list[str]) -> None:
+        who, time = self.place(f, 2), whole(f[5])
+        if len(f) < 8 or len(f) % 2 != 0:
+            raise ValueError("an event lacks its value")
+        pairs = [(whole(t), whole(v)) for t, v in zip(f[6::2], f[7::2], strict=True)]
+        calls = [(t, v) for t, v in pairs if t in MPI_TYPES]
+        for kind, value in calls:
+            if value == 0:
+                self.close(who, time)
+            else:
+                self.close(who, time)  # a call inside another: the outer one ends here
+                self.open[who] = _Open(self.names.get((kind, value), ""), {}, time)
+        if calls and who in self.open:
+            self.fields(self.open[who], pairs)
+
+    def fields(self, call: _Open, pairs: list[tuple[int, int]]) -> None:
+        for kind, value in pairs:
+            if OWN <= kind < OWN + len(Event._fields):
+                self.own = True
+                name = Event._fields[kind - OWN]
+                if name in LISTS:
+                    call.fields[name] = (*call.fields.get(name, ()), value)
+                elif name == "comm":
+                    call.fields[name] = self.comms.get(value, value if value <= model.COMM_SELF else 0)
+                elif name in SCALARS or name == "compute_ns":
+                    call.fields[name] = value - SHIFT if name in SHIFTED else value
+            elif kind == SEND_SIZE:
+                call.fields.setdefault("size_bytes", value)
+            elif kind == RECV_SIZE:
+                call.fields.setdefault("recv_bytes", value)
+            elif kind == COMM:
+                call.fields.setdefault("comm", self.comms.get(value, COMM_WORLD if value == 1 else 0))
+
+    def close(self, who: tuple[int, int], time: int) -> None:
+        call = self.open.pop(who, None)
+        if call is None:
+            return
+        if time < call.enter_ns:
+            raise ValueError("a call ends before it begins")
+        rank, thread = who
+        last = self.last_exit.get(who, call.enter_ns)
+        fields = {"compute_ns": max(call.enter_ns - last, 0)} | call.fields
+        event = Event(op=model.op_number(call.name), thread=thread, enter_ns=call.enter_ns, exit_ns=time)
+        self.source.lists[rank].append(
+            event._replace(site=0)._replace(**{k: v for k, v in fields.items() if k != "site"})
+        )
+        self.last_exit[who] = time
+
+    def message(self, f: list[str]) -> None:
+        (source, s_thread), (to, t_thread) = self.place(f, 2), self.place(f, 8)
+        sent, received, arrived = whole(f[5]), whole(f[11]), whole(f[12])
+        size, tag = whole(f[13]), whole(f[14], 0, 2**31 - 1)
+        self.messages.append(
+            (source, s_thread, sent, to, t_thread, received if received <= arrived else arrived, size, tag)
+        )
+
+    def finish(self) -> MemorySource:
+        for who in list(self.open):
+            self.close(who, max(self.end_ns, self.open[who].enter_ns))
+        for events in self.source.lists:
+            events.sort(key=lambda e: e.enter_ns)
+        if not self.own:
+            self.use_messages()
+        return self.source
+
+    def use_messages(self) -> None:
+        """Traces of other tools: partner, tag and size stand in the communication records."""
+        places = [{(e.thread, e.enter_ns): i for i, e in enumerate(events)} for events in self.source.lists]
+        for source, s_thread, sent, to, t_thread, received, size, tag in self.messages:
+            self.set_message(places, source, s_thread, sent, {"peer": to, "tag": tag, "size_bytes": size})
+            self.set_message(places, to, t_thread, received, {"peer": source, "tag": tag, "size_bytes": size})
+
+    def set_message(
+        self, places: list[dict[tuple[int, int], int]], rank: int, thread: int, time: int, fields: dict[str, Any]
+    ) -> None:
+        index = places[rank].get((thread, time))
+        if index is None:
+            return
+        e = self.source.lists[rank][index]
+        if model.ops()[e.op].kind in (1, 2, 3):
+            self.source.lists[rank][index] = e._replace(comm=COMM_WORLD, **fields)
+
+
+def _names(path: Path) -> dict[tuple[int, int], str]:
+    """Names of the calls by (type, value): those of the .pcf, where there is one, else Extrae's."""
+    names = {(type_of(op), value_of(op)): op.name for op in model.ops()}
+    if not path.is_file():
+        return names
+    kinds: list[int] = []
+    section = ""
+    for _, line in read_lines(path):
+        words = line.split(maxsplit=2)
+        if words[0] in ("EVENT_TYPE", "VALUES", "STATES", "STATES_COLOR", "GRADIENT_COLOR"):
+            kinds = [] if words[0] == "EVENT_TYPE" else kinds
+            section = words[0]
+        elif section == "EVENT_TYPE" and len(words) == 3 and words[1].isdecimal():
+            kinds.append(int(words[1]))
+        elif section == "VALUES" and len(words) >= 2 and words[0].isdecimal():
+            names.update({(kind, int(words[0])): words[1] for kind in kinds if kind in MPI_TYPES})
+    return names
+
+
+def read(path: Path) -> MemorySource:
+    """Reads one .prv with the .pcf beside it."""
+    names = _names(path.with_suffix(".pcf"))
+    reader: _Reader | None = None
+    number = 0
+    for number, line in read_lines(path):
+        try:
+            if reader is None:
+                reader = _Reader(line, names)
+            else:
+                reader.record(line)
+        except IndexError:
+            raise FormatError(path, number, "the record lacks a field") from None
+        except (ValueError, OverflowError) as error:
+            raise FormatError(path, number, str(error)) from None
+    if reader is None:
+        raise UserError(f"{path}: line 1: the file is empty")
+    try:
+        return reader.finish()
+    except ValueError as error:
+        raise FormatError(path, number, str(error)) from None
