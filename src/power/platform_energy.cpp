@@ -1,0 +1,88 @@
+// Energy = power of each state x time in it, summed over cores, plus what nodes and switches draw whatever happens.
+#include <algorithm>
+#include <cmath>
+
+#include "power/platform.hpp"
+
+namespace fallow::power {
+namespace {
+
+void check(const Platform& p, const Usage& u) {
+  const auto good = [](Seconds t) { return std::isfinite(t.value) && t.value >= 0; };
+  if (u.nodes == 0) throw std::invalid_argument("a run needs at least one node");
+  if (!good(u.run_time)) throw std::invalid_argument("the run time must be finite and not negative");
+  for (const Residency& r : u.ranks) {
+    if (!good(r.computing) || !good(r.transfer) || !good(r.wait_awake) || !good(r.wait_asleep) || !good(r.io)) {
+      throw std::invalid_argument("times in states must be finite and not negative");
+    }
+  }
+  const double cores = static_cast<double>(u.nodes) * p.cores();
+  if (u.cores_used > cores) {
+    throw std::invalid_argument("the run used " + std::to_string(u.cores_used) + " cores, but " +
+                                std::to_string(u.nodes) + " nodes of " + p.name + " have " +
+                                std::to_string(static_cast<long long>(cores)));
+  }
+}
+
+// Sums over ranks. `share` of a core is what one rank has: less than 1 where ranks share cores.
+struct CoreSums {
+  EnergyParts energy;
+  Seconds accounted{};  // core time within residencies
+  Seconds busy{};       // computing or transferring
+  Seconds transfer{};
+};
+
+CoreSums sum_ranks(const Platform& p, const Usage& u, double share, bool asleep_is_awake) {
+  CoreSums s;
+  for (const Residency& r : u.ranks) {
+    const Watts awake = u.waits_yield ? p.core.yield_at(r.wait_frequency) : p.core.spin_at(r.wait_frequency);
+    const Watts nominal = u.waits_yield ? p.core.yield : p.core.spin;
+    const Watts asleep = asleep_is_awake ? nominal : p.core.sleep;
+    s.energy.computing += p.core.compute_at(r.frequency) * (r.computing * share);
+    s.energy.transfer += p.core.spin_at(r.frequency) * (r.transfer * share);
+    s.energy.wait_awake += awake * (r.wait_awake * share);
+    s.energy.wait_asleep += asleep * (r.wait_asleep * share);
+    s.energy.io += p.core.sleep * (r.io * share);
+    s.accounted += r.total() * share;
+    s.busy += (r.computing + r.transfer) * share;
+    s.transfer += r.transfer * share;
+  }
+  return s;
+}
+
+EnergyParts energy_of(const Platform& p, const Usage& u, double used, double share, bool asleep_is_awake) {
+  const CoreSums s = sum_ranks(p, u, share, asleep_is_awake);
+  EnergyParts e = s.energy;
+  const double nodes = u.nodes;
+  const double cores = nodes * p.cores();
+  const Seconds node_time = u.run_time * nodes;
+  e.unaccounted = p.core.compute * std::max(Seconds{}, u.run_time * used - s.accounted);
+  e.unused_cores = p.core.sleep * (u.run_time * (cores - used));
+  // Memory: active in proportion to the cores that work. Network card: active while any rank of its node transfers,
+  // at most all the time.
+  const Seconds memory_busy = std::min(node_time, s.busy * (1.0 / p.cores()));
+  const Seconds nic_busy = std::min(node_time, s.transfer);
+  e.memory = p.memory.idle * node_time + (p.memory.active - p.memory.idle) * memory_busy;
+  e.nic = p.nic.idle * node_time + (p.nic.active - p.nic.idle) * nic_busy;
+  e.base = p.base * node_time;
+  e.switch_share = p.switch_share * node_time;
+  return e;
+}
+
+}  // namespace
+
+PlatformEnergy platform_energy(const Platform& platform, const Usage& usage) {
+  check(platform, usage);
+  const double ranks = static_cast<double>(usage.ranks.size());
+  const double cores = static_cast<double>(usage.nodes) * platform.cores();
+  const double used = usage.cores_used != 0 ? usage.cores_used : std::min(ranks, cores);
+  const double share = ranks > used ? used / ranks : 1.0;
+  return {energy_of(platform, usage, used, share, false), energy_of(platform, usage, used, share, true)};
+}
+
+Joules port_energy(const Link& link, Seconds run_time, Seconds rested) noexcept {
+  const Seconds resting = std::clamp(rested, Seconds{}, run_time);
+  return link.port * (run_time - resting * (1.0 - link.low_power_fraction));
+}
+
+}  // namespace fallow::power

@@ -1,0 +1,88 @@
+#include <set>
+
+#include "power/fake_tree.hpp"
+
+namespace fallow::power {
+namespace {
+
+class FixedMeter final : public Meter {
+ public:
+  explicit FixedMeter(std::vector<Domain> domains) : domains_(std::move(domains)), readings_(domains_.size()) {}
+  std::string_view name() const noexcept override { return "fixed"; }
+  std::span<const Domain> domains() const noexcept override { return domains_; }
+  std::span<const DomainReading> read() noexcept override { return readings_; }
+  const MeterDescription& description() const noexcept override { return description_; }
+
+ private:
+  std::vector<Domain> domains_;
+  std::vector<DomainReading> readings_;
+  MeterDescription description_;
+};
+
+using K = DomainKind;
+std::vector<Domain> rapl() {
+  return {{"package-0", K::package, {}}, {"core-0", K::core, 0U}, {"dram-0", K::dram, {}},
+          {"package-1", K::package, {}}, {"dram-1", K::dram, {}}};
+}
+
+std::vector<std::string> names(const std::vector<const Meter*>& meters) {
+  std::vector<std::string> out;
+  for (const DomainRef& r : additive_domains(meters)) out.push_back(meters[r.meter]->domains()[r.domain].name);
+  return out;
+}
+
+TEST(Registry, NamesAreUnique) {
+  std::set<std::string_view> seen;
+  for (const MeterBackEnd& b : meter_back_ends()) EXPECT_TRUE(seen.insert(b.name).second);
+}
+
+TEST(Registry, AnEmptyRootHasNoMeterAndAReasonForEach) {
+  FakeTree tree;
+  const FoundMeters found = find_meters(tree.root());
+  EXPECT_TRUE(found.meters.empty());
+  ASSERT_EQ(found.missing.size(), meter_back_ends().size());
+  for (const MissingMeter& m : found.missing) {
+    EXPECT_FALSE(m.reason.empty());
+    EXPECT_FALSE(m.remedy.empty());
+  }
+}
+
+TEST(Registry, ThisMachineCanBeAsked) {
+  const FoundMeters found = find_meters();
+  EXPECT_EQ(found.meters.size() + found.missing.size(), meter_back_ends().size());
+  for (const auto& m : found.meters) m->read();
+}
+
+TEST(Registry, TheClockMoves) {
+  const Clock clock = monotonic_clock();
+  const Nanoseconds before = clock();
+  EXPECT_GE(clock(), before);
+}
+
+TEST(AdditiveDomains, NodeStandsForAll) {
+  const FixedMeter node({{"node", K::node, {}}, {"cpu", K::cpu, 0U}, {"accel0", K::accelerator, 0U}});
+  const FixedMeter packages(rapl());
+  const FixedMeter board({{"board", K::node, {}}});
+  EXPECT_EQ(names({&packages, &node, &board}), (std::vector<std::string>{"node"}));
+}
+
+TEST(AdditiveDomains, PackagesAndMemoryOnceEach) {
+  const FixedMeter first(rapl());
+  const FixedMeter again({{"Esocket0", K::package, {}}, {"Ecore0", K::core, 0U}, {"disk", K::other, {}}});
+  EXPECT_EQ(names({&first, &again}), (std::vector<std::string>{"package-0", "package-1", "dram-0", "dram-1"}));
+}
+
+TEST(AdditiveDomains, PlatformStandsForPackagesAndMemory) {
+  const FixedMeter m({{"psys", K::platform, {}}, {"package-0", K::package, 0U}, {"dram", K::dram, 0U}});
+  const FixedMeter gpu({{"gpu0", K::accelerator, {}}, {"gpu1", K::accelerator, {}}, {"chip", K::accelerator, 0U}});
+  EXPECT_EQ(names({&m, &gpu}), (std::vector<std::string>{"psys", "gpu0", "gpu1"}));
+}
+
+TEST(AdditiveDomains, NothingFromNothing) {
+  const FixedMeter rails({{"12V", K::other, {}}});
+  EXPECT_TRUE(names({&rails}).empty());
+  EXPECT_TRUE(names({}).empty());
+}
+
+}  // namespace
+}  // namespace fallow::power
