@@ -12,7 +12,7 @@
 namespace fallow::predict {
 namespace {
 
-constexpr std::uint64_t kBase = 0x5851F42D4C957F2DULL;  // of the rolling hashes, odd (Knuth's MMIX multiplier)
+constexpr std::uint64_t kBase = 0x5851F42D4C957F2DULL;  // of the running hashes, odd (Knuth's MMIX multiplier)
 
 /// How a level looks at the past: the last `calls` calls, with their sizes or without.
 struct Level {
@@ -293,7 +293,8 @@ unsigned AdaptivePredictor::wanted_levels(const Context& root) noexcept {
     return ~0U;
   }
   unsigned wanted = 0;
-  for (unsigned level = kWithSize; level < kLevels; ++level) wanted |= (root.benefit[level] >= kBenefitNeeded ? 1U : 0U) << level;
+  for (unsigned level = kWithSize; level < kLevels; ++level)
+    wanted |= (root.benefit[level] >= kBenefitNeeded ? 1U : 0U) << level;
   return wanted;
 }
 
