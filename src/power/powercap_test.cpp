@@ -25,9 +25,7 @@ void two_sockets(const FakeTree& t) {
 }
 
 FoundMeters find(const FakeTree& t) {
-  FakeClock clock;
-  FoundMeters found = find_meters(t.root(), clock.clock());
-  return found;
+  return find_meters(t.root(), [] { return Nanoseconds(0); });
 }
 
 const Domain& domain(const Meter& m, const std::string& name) { return m.domains()[index_of(m, name)]; }
@@ -103,6 +101,16 @@ TEST(Powercap, CountsWithoutARange) {
     clock.advance(Seconds(1));
     EXPECT_NEAR(m.read()[0].energy.value, 3.0, 1e-9);
   }
+}
+
+TEST(Powercap, AValueBeyondItsRangeIsGarbage) {
+  FakeTree tree;
+  zone(tree, "intel-rapl:0", "package-0", 5, "1000");
+  auto found = find(tree);
+  Meter& m = *found.meters.at(0);
+  EXPECT_EQ(m.read()[0].state, DomainState::on);
+  zone(tree, "intel-rapl:0", "package-0", 1001, "1000");
+  EXPECT_EQ(m.read()[0].state, DomainState::turning_off);
 }
 
 TEST(Powercap, AControlTypeAloneIsNoMeter) {

@@ -64,6 +64,8 @@ TEST(AdditiveDomains, NodeStandsForAll) {
   const FixedMeter packages(rapl());
   const FixedMeter board({{"board", K::node, {}}});
   EXPECT_EQ(names({&packages, &node, &board}), (std::vector<std::string>{"node"}));
+  const FixedMeter twice({{"input", K::node, {}}, {"output", K::node, {}}});
+  EXPECT_EQ(names({&twice}), (std::vector<std::string>{"input"}));
 }
 
 TEST(AdditiveDomains, PackagesAndMemoryOnceEach) {
