@@ -77,7 +77,7 @@ Link read_link(StrictTable t, std::vector<ValueSource>& sources) {
   return link;
 }
 
-// toml++ up to 3.4 runs into undefined behaviour on letters beyond ASCII outside of texts (its issue 295), so they are
+// toml++ 3.3 and 3.4 run into undefined behaviour on some letters beyond ASCII that stand outside of texts, so they are
 // kept from it altogether.
 void check_ascii(std::string_view toml, std::string_view file) {
   const auto beyond = [](char c) { return static_cast<unsigned char>(c) > 0x7f; };
