@@ -1,7 +1,7 @@
 """The arrows of the architecture hold in the sources: an include never runs up or sideways.
 
-    {pmpi, armci, sim} -> coll -> codec -> base
-    {pmpi, armci, sim} -> {power, predict, trace} -> base
+{pmpi, armci, sim} -> coll -> codec -> base
+{pmpi, armci, sim} -> {power, predict, trace} -> base
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _is_test(path: Path) -> bool:
 
 
 def _include_violation(layer: str, path: Path, name: str) -> str:
-    target = name.split("/")[0] if "/" in name else layer
+    target = name.split("/", maxsplit=1)[0] if "/" in name else layer
     if ".." in name:
         return f"{path} includes {name}: includes are named from src/"
     if target in MAY_INCLUDE and target not in MAY_INCLUDE[layer]:
@@ -84,7 +84,9 @@ def violations(root: Path) -> list[str]:
     if len(readers) > 1:
         found.append(f"getenv is called more than once: {', '.join(map(str, readers))}")
     for header in sorted((root / "include").rglob("*.h")):
-        inner = [n for _, n in _INCLUDE.findall(_without_comments(header.read_text())) if n.split("/")[0] in MAY_INCLUDE]
+        inner = [
+            n for _, n in _INCLUDE.findall(_without_comments(header.read_text())) if n.split("/")[0] in MAY_INCLUDE
+        ]
         found += [f"{header.relative_to(root)} includes {n}: public headers stand alone" for n in inner]
     return found
 

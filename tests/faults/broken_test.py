@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-
 from harness.fallow import BARE, Fallow
 from harness.families import base_environment
 from harness.lab import Lab
@@ -45,7 +44,12 @@ def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]
     """A file system of the size that the test asks for."""
     place = tmp_path / "small"
     place.mkdir()
-    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={request.param}", "tmpfs", place], check=False).returncode:
+    if (
+        os.geteuid() != 0
+        or subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={request.param}", "tmpfs", place], check=False
+        ).returncode
+    ):
         pytest.skip("mounting a small file system needs the privilege to mount")
     yield place
     subprocess.run(["umount", "-l", place], check=True)
@@ -56,7 +60,9 @@ def test_unwritable_directory(lab: Lab, where: str, tmp_path: Path) -> None:
     """No record can be made."""
     file = tmp_path / "file"
     file.write_text("")
-    record = {"below a file": file / "record", "in a pseudo file system": Path("/proc/record"), "not a folder": file}[where]
+    record = {"below a file": file / "record", "in a pseudo file system": Path("/proc/record"), "not a folder": file}[
+        where
+    ]
     _check(_bare(lab), lab.run(MODE, RANKS, lab.program("steady.c"), record=record).outcome, 1)
 
 
@@ -115,7 +121,9 @@ def _without_mode(lab: Lab) -> list[str]:
 
 def test_unknown_variable_is_nobodys(lab: Lab) -> None:
     """A variable that no option has is left alone."""
-    _check(_bare(lab), lab.run(MODE, RANKS, lab.program("steady.c"), env={"FALLOW_NO_SUCH_OPTION": "1"}).outcome, (0, 1))
+    _check(
+        _bare(lab), lab.run(MODE, RANKS, lab.program("steady.c"), env={"FALLOW_NO_SUCH_OPTION": "1"}).outcome, (0, 1)
+    )
 
 
 def test_off(lab: Lab) -> None:
@@ -206,9 +214,17 @@ def plain_environment() -> dict[str, str]:
         (["env", "-i", "/bin/sh", "-c", "echo clean"], 0),
     ],
 )
-def test_commands_without_mpi(fallow: Fallow, command: list[str], rc: int, tmp_path: Path, plain_environment: dict[str, str]) -> None:
+def test_commands_without_mpi(
+    fallow: Fallow, command: list[str], rc: int, tmp_path: Path, plain_environment: dict[str, str]
+) -> None:
     """`fallow run` of anything else is that and no more."""
-    outcome = run(fallow.wrap(MODE, tmp_path / "record", command), env=plain_environment, cwd=tmp_path, timeout=30, stdin=b"text\n")
+    outcome = run(
+        fallow.wrap(MODE, tmp_path / "record", command),
+        env=plain_environment,
+        cwd=tmp_path,
+        timeout=30,
+        stdin=b"text\n",
+    )
     assert outcome.rc == rc, outcome.describe()
     if rc not in {126, 127}:
         bare = run(command, env=plain_environment, cwd=tmp_path, timeout=30, stdin=b"text\n")
@@ -218,7 +234,9 @@ def test_commands_without_mpi(fallow: Fallow, command: list[str], rc: int, tmp_p
 
 
 @pytest.mark.parametrize("content", ["nothing", "empty folder", "garbage", "half a header"])
-def test_report_of_a_broken_record(fallow: Fallow, content: str, tmp_path: Path, plain_environment: dict[str, str]) -> None:
+def test_report_of_a_broken_record(
+    fallow: Fallow, content: str, tmp_path: Path, plain_environment: dict[str, str]
+) -> None:
     """A record that is none is told, file by file."""
     record = tmp_path / "record"
     if content != "nothing":

@@ -5,4 +5,4 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
 
-from harness.fixtures import *  # noqa: E402, F403
+from harness.fixtures import *  # noqa: F403

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from harness.fallow import BARE, Fallow
 from harness.lab import Lab, Trial
 from harness.running import Running

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from harness.building import build
 from harness.fallow import MODES, Fallow
 from harness.families import FORTRAN_NAMES, Family
@@ -39,7 +38,9 @@ def calls_program(family: Family, source: str) -> Path:
     return build(family, path.stem, [path], ["-O1", "-w", *flags], PROGRAMS.glob("*.h"))
 
 
-@pytest.mark.parametrize("modes", [pytest.param(("auto",), id="short"), pytest.param(MODES, id="all", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "modes", [pytest.param(("auto",), id="short"), pytest.param(MODES, id="all", marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("binding", BINDINGS)
 def test_every_call_once(lab: Lab, binding: str, modes: tuple[str, ...]) -> None:
     """The counts of every function are the program's, and no other function appears."""

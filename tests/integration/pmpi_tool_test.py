@@ -8,7 +8,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-
 from coverage_test import BINDINGS, CALLS, RANKS, calls_program
 from harness.building import build
 from harness.fallow import BARE
@@ -20,7 +19,9 @@ def _linked_program(lab: Lab, tool: Path) -> Path:
     """The program with the tool on its link line, in front of the MPI library."""
     source = PROGRAMS / BINDINGS["c"]
     rpath = f"-Wl,-rpath,{tool.parent}"
-    return build(lab.family, "calls_with_tool", [source], ["-O1"], [tool, *PROGRAMS.glob("*.h")], libs=[str(tool), rpath])
+    return build(
+        lab.family, "calls_with_tool", [source], ["-O1"], [tool, *PROGRAMS.glob("*.h")], libs=[str(tool), rpath]
+    )
 
 
 @pytest.mark.parametrize("mode", [BARE, "auto", "spin"])
@@ -60,7 +61,9 @@ def test_every_function_that_subjects_call(lab: Lab) -> None:
     """Over all subjects, what a tool sees of functions that communicate, wait or own, Fallow sees as often."""
     tool = build_tool(lab.family, prototypes(lab.family), "libpmpitool_all.so")
     out = lab.scratch / "tool"
-    running, record = lab.start("auto", lab.family.launch(RANKS, lab.driver()), env={"LD_PRELOAD": str(tool), "TOOL_OUT": str(out)})
+    running, record = lab.start(
+        "auto", lab.family.launch(RANKS, lab.driver()), env={"LD_PRELOAD": str(tool), "TOOL_OUT": str(out)}
+    )
     outcome = running.finish(90)
     assert outcome.rc == 0, outcome.describe()
     for rank in lab.records(record):

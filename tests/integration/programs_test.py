@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from harness.building import build
 from harness.fallow import BARE, MODES
 from harness.lab import PROGRAMS, Lab
@@ -44,7 +43,14 @@ def test_calls_after_an_exception_count(lab: Lab, modes: tuple[str, ...]) -> Non
     for mode in modes:
         trial = lab.run(mode, 2, lab.program("throws.cpp"))
         for rank in trial.ranks():
-            expected = {"MPI_Send": 3, "MPI_Recv": 3, "MPI_Ssend": 3, "MPI_Sendrecv": 12, "MPI_Allreduce": 12, "MPI_Finalize": 1}
+            expected = {
+                "MPI_Send": 3,
+                "MPI_Recv": 3,
+                "MPI_Ssend": 3,
+                "MPI_Sendrecv": 12,
+                "MPI_Allreduce": 12,
+                "MPI_Finalize": 1,
+            }
             assert {name: rank.calls[name] for name in expected} == expected, trial.outcome.describe()
 
 

@@ -5,15 +5,33 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-
 from harness.fallow import BARE, MODES
 from harness.lab import Lab
 
 RANKS = 4
-SUBJECTS = (
-    "attributes cancel comms completion empty errors files fpstate grequest icoll inplace intercomm mprobe neighbor ops "
-    "persistent rma sendrecv sends types wildcards"
-).split()
+SUBJECTS = [
+    "attributes",
+    "cancel",
+    "comms",
+    "completion",
+    "empty",
+    "errors",
+    "files",
+    "fpstate",
+    "grequest",
+    "icoll",
+    "inplace",
+    "intercomm",
+    "mprobe",
+    "neighbor",
+    "ops",
+    "persistent",
+    "rma",
+    "sendrecv",
+    "sends",
+    "types",
+    "wildcards",
+]
 
 
 def _checksums(text: str) -> dict[str, str]:

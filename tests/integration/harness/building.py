@@ -19,6 +19,7 @@ def build(
     sources: Iterable[Path],
     flags: Sequence[str] = (),
     depends: Iterable[Path] = (),
+    *,
     compiler: str = "",
     libs: Sequence[str] = (),
 ) -> Path:

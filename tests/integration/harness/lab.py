@@ -40,7 +40,9 @@ class Lab:
     def program(self, source: str, *flags: str) -> Path:
         """The compiled form of tests/integration/programs/`source`."""
         path = PROGRAMS / source
-        return build(self.family, path.stem, [path], ["-O1", "-g", "-pthread", *flags], PROGRAMS.glob("*.h"), libs=["-lm"])
+        return build(
+            self.family, path.stem, [path], ["-O1", "-g", "-pthread", *flags], PROGRAMS.glob("*.h"), libs=["-lm"]
+        )
 
     def driver(self) -> Path:
         """All subjects in one executable."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TAG = "RUN_TAG_OF_TEST"  # in the environment of all that a run starts: finds processes in groups of their own too
-_SETTLE_S = 5.0          # launchers need a moment to reap what they started
+_SETTLE_S = 5.0  # launchers need a moment to reap what they started
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,9 @@ class Outcome:
 class Running:
     """A started command; `finish` waits for it, and every process it started is gone afterwards."""
 
-    def __init__(self, argv: Sequence[str | Path], env: Mapping[str, str], cwd: Path, stdin: bytes | None = None) -> None:
+    def __init__(
+        self, argv: Sequence[str | Path], env: Mapping[str, str], cwd: Path, stdin: bytes | None = None
+    ) -> None:
         self.argv = tuple(map(str, argv))
         self._tag = uuid.uuid4().hex
         self._stdin = stdin
@@ -91,7 +93,15 @@ class Running:
         self._await_none()
         left = tuple(_name_of(pid) for pid in self.processes())
         self.kill()
-        return Outcome(self.argv, self.process.returncode, out.decode(errors="replace"), err.decode(errors="replace"), seconds, timed_out, left)
+        return Outcome(
+            self.argv,
+            self.process.returncode,
+            out.decode(errors="replace"),
+            err.decode(errors="replace"),
+            seconds,
+            timed_out,
+            left,
+        )
 
     def kill(self) -> None:
         """SIGKILL to every process of this run, until there is none."""
@@ -125,6 +135,8 @@ def _name_of(pid: int) -> str:
         return str(pid)
 
 
-def run(argv: Sequence[str | Path], *, env: Mapping[str, str], cwd: Path, timeout: float, stdin: bytes | None = None) -> Outcome:
+def run(
+    argv: Sequence[str | Path], *, env: Mapping[str, str], cwd: Path, timeout: float, stdin: bytes | None = None
+) -> Outcome:
     """Runs `argv` to its end, or for `timeout` seconds."""
     return Running(argv, env, cwd, stdin).finish(timeout)

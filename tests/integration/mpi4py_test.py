@@ -1,0 +1,129 @@
+"""mpi4py's own test suite, from its source package, has the same verdicts under Fallow as without, test by test."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from harness.building import CACHE
+from harness.fallow import BARE, MODES
+from harness.families import REPOSITORY, Family
+from harness.lab import Lab
+from harness.running import Outcome
+
+VERSION = "4.1.2"
+WORKER = REPOSITORY / "tests/integration/harness/mpi4py_worker.py"
+# Families: the wheel on Open MPI, a build from the source package on the standard ABI, which no wheel has.
+FAMILIES = ("openmpi", "mpiabi")
+# Process pools and their time-outs: verdicts hang on the clock of a busy machine, also with nothing loaded.
+LEFT_OUT = ("test_util_pool",)
+SUBSET = "test_(p2p_obj|p2p_buf_matched|p2p_obj_matched|request|cco_obj|cco_nb_buf|comm_topo|status|msgzero)\\.py"
+_WHOLE_S = 900.0
+_SUBSET_S = 120.0
+
+
+@dataclass(frozen=True)
+class Installed:
+    """Where the package, what it needs and its tests are."""
+
+    paths: tuple[Path, ...]
+    tests: Path
+    env: dict[str, str]
+
+
+def _pip(*arguments: str | Path, env: dict[str, str] | None = None) -> None:
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", *map(str, arguments)]
+    result = subprocess.run(command, env={**os.environ, **(env or {})}, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}\n{result.stdout}{result.stderr}")
+
+
+def _sources(place: Path) -> Path:
+    """The source package, downloaded once."""
+    folder = place / f"mpi4py-{VERSION}"
+    if not folder.exists():
+        _pip("download", "--no-deps", "--no-binary", "mpi4py", "--dest", place, f"mpi4py=={VERSION}")
+        with tarfile.open(place / f"mpi4py-{VERSION}.tar.gz") as archive:
+            archive.extractall(place, filter="data")
+    return folder
+
+
+def _into(target: Path, *arguments: str | Path, env: dict[str, str] | None = None) -> Path:
+    if not target.exists():
+        work = target.with_name(target.name + ".part")
+        shutil.rmtree(work, ignore_errors=True)
+        _pip("install", "--no-deps", "--target", work, *arguments, env=env)
+        work.rename(target)
+    return target
+
+
+def _install(family: Family) -> Installed:
+    place = CACHE / "mpi4py"
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        sources = _sources(place)
+        numpy = _into(place / "numpy", "numpy")
+        if family.name == "openmpi":
+            package = _into(place / "wheel", "--only-binary", "mpi4py", f"mpi4py=={VERSION}")
+            env = {"MPI4PY_MPIABI": "openmpi", "MPI4PY_LIBMPI": "libmpi.so.40"}
+        else:
+            flags = {"MPI4PY_BUILD_MPICC": family.cc, "CFLAGS": "-O0 -g0"}
+            package = _into(place / f"built-{family.name}", place / f"mpi4py-{VERSION}.tar.gz", env=flags)
+            env = {}
+    return Installed((package, numpy), sources / "test", env)
+
+
+def _verdicts(lab: Lab, mode: str, ranks: int, timeout: float, *options: str) -> tuple[list[dict[str, str]], Outcome]:
+    """Each rank's verdicts by test, and how the run ended; a test that never ended is "begin"."""
+    mpi4py = _install(lab.family)
+    path = os.pathsep.join(map(str, [*mpi4py.paths, mpi4py.tests]))
+    out = lab.scratch / f"verdicts-{mode}-{ranks}"
+    command = [sys.executable, WORKER, mpi4py.tests, out, *options]
+    for name in LEFT_OUT:
+        command += ["-e", name]
+    env = {**mpi4py.env, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    running, _ = lab.start(mode, lab.family.launch(ranks, *command), env=env)
+    outcome = running.finish(timeout)
+    found = []
+    for rank in range(ranks):
+        file = Path(f"{out}.{rank}")
+        assert file.exists(), outcome.describe()
+        lines = [line.split(" ", 1) for line in file.read_text().splitlines()]
+        found.append({test: verdict for verdict, test in lines})
+    assert not outcome.timed_out, f"{[list(v)[-1] for v in found]}\n" + outcome.describe()
+    return found, outcome
+
+
+def _compare(lab: Lab, ranks: int, modes: Sequence[str], least: int, timeout: float, *options: str) -> None:
+    bare, _ = _verdicts(lab, BARE, ranks, timeout, *options)
+    assert sum(v == "pass" for v in bare[0].values()) >= least
+    for mode in modes:
+        other, outcome = _verdicts(lab, mode, ranks, timeout, *options)
+        for rank, (left, right) in enumerate(zip(bare, other, strict=True)):
+            tests = sorted({*left, *right})
+            changed = [f"{t}: {left.get(t)} -> {right.get(t)}" for t in tests if left.get(t) != right.get(t)]
+            assert not changed, f"rank {rank}: {len(changed)} verdicts differ: {changed[:20]}\n" + outcome.describe()
+
+
+def test_subset(lab: Lab) -> None:
+    """Messages, requests and some collectives in an interpreter that loads MPI when it runs."""
+    if lab.family.name != "openmpi":
+        return  # the other builds take minutes: the whole suite below
+    _compare(lab, 2, ("auto",), 100, _SUBSET_S, "-i", SUBSET)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_whole_suite(lab: Lab, ranks: int) -> None:
+    """Every test of mpi4py, in every wait mode."""
+    if lab.family.name in FAMILIES:
+        _compare(lab, ranks, MODES, 1000, _WHOLE_S)
