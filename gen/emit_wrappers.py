@@ -105,7 +105,8 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
         return "\n".join(body)
     body += [
         "  FALLOW_NOTICE_UNWINDING;",
-        "  fallow::pmpi::Thread* const thread = fallow::pmpi::admit(__builtin_frame_address(0));",
+        "  fallow::pmpi::Thread* const thread = fallow::pmpi::admit(__builtin_frame_address(0), "
+        f"__builtin_return_address(0), kOp_{name}, kProfiling);",
         f"  if (thread == nullptr) [[unlikely]] return next({proto.forward()});",
         f"  fallow::pmpi::Scope<{'true' if call.blocks else 'false'}> scope(*thread, kOp_{name}, __builtin_return_address(0), __builtin_frame_address(0));",
     ]

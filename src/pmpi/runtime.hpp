@@ -10,6 +10,7 @@
 #include "base/options.hpp"
 #include "pmpi/budget.hpp"
 #include "pmpi/comm_table.hpp"
+#include "pmpi/mpi_modules.hpp"
 #include "pmpi/node_page.hpp"
 #include "pmpi/pmpi_calls.hpp"
 #include "pmpi/rank_writer.hpp"
@@ -45,6 +46,7 @@ struct Runtime {
   RankWriter writer;
   Node node;
   CommTable comms;
+  MpiModules mpi_modules;
   Budget budget;
   alignas(64) std::byte wait_arena[kWaitArenaBytes];
   predict::WaitModel waits{wait_arena};

@@ -27,12 +27,31 @@ void leave_unreturned(Thread& t) noexcept {
 
 }  // namespace
 
-Thread* admit_nested(const void* frame) noexcept {
+namespace {
+
+/// Counts a call that the program made inside a callback of the MPI library.
+/// Another tool that was loaded after us calls PMPI_X within our MPI_X: the same call once more.
+void count_nested(const void* caller, std::uint16_t op, bool profiling) noexcept {
+  auto* const thread = static_cast<Thread*>(fallow_tls.thread);
+  if (thread == nullptr || (profiling && op == thread->op) || runtime().mpi_modules.contains(caller)) return;
+  Thread& t = *thread;
+  if (t.recorded - t.totalled >= kPendingEvents) add_to_totals(t);
+  trace::Event& e = t.ring[t.recorded & t.ring_mask];
+  const std::uint64_t now = runtime().clock.now();
+  e = {now, now, 0, -1, -1, op, 0, 0, 0, 0};
+  t.callers[t.recorded % kPendingEvents] = caller;
+  ++t.recorded;
+}
+
+}  // namespace
+
+Thread* admit_nested(const void* frame, const void* caller, std::uint16_t op, bool profiling) noexcept {
   if (fallow_tls.depth != 0) {
     // The stack grows down: a call whose frame is not below the recorded one was made after that one was left by
     // longjmp or an exception. If it is below, the return address above a live frame is still in place.
     const bool live = frame < fallow_tls.frame && static_cast<void**>(fallow_tls.frame)[1] == fallow_tls.return_address;
     if (live) {
+      count_nested(caller, op, profiling);
       fallow_tls.caller = nullptr;
       return nullptr;
     }

@@ -25,12 +25,14 @@ inline std::uint64_t size_as_u64(Integer n) noexcept {
 }
 
 /// Decides for a call that comes in while another is under way: its own callbacks (then null), or one that never
-/// returned because the program jumped out of it (then the new call counts).
-Thread* admit_nested(const void* frame) noexcept;
+/// returned because the program jumped out of it (then the new call counts). A call that the program makes from a
+/// callback is counted, without a time of its own: that belongs to the call under way.
+Thread* admit_nested(const void* frame, const void* caller, std::uint16_t op, bool profiling) noexcept;
 
-/// The thread's state if this call is to be recorded, else null. `frame`: the wrapper's frame address.
-inline Thread* admit(const void* frame) noexcept {
-  if (fallow_tls.depth != 0 || fallow_tls.thread == nullptr) [[unlikely]] return admit_nested(frame);
+/// The thread's state if this call is to be recorded, else null. `frame`: the wrapper's frame address; `caller`: where
+/// it was called from; `profiling`: by the name PMPI_X, as tools do.
+inline Thread* admit(const void* frame, const void* caller, std::uint16_t op, bool profiling) noexcept {
+  if (fallow_tls.depth != 0 || fallow_tls.thread == nullptr) [[unlikely]] return admit_nested(frame, caller, op, profiling);
   return static_cast<Thread*>(fallow_tls.thread);
 }
 

@@ -1,0 +1,42 @@
+#include "pmpi/mpi_modules.hpp"
+
+#include <dlfcn.h>
+
+#include <cstring>
+
+namespace fallow::pmpi {
+namespace {
+
+bool is_mpi_name(const char* path) noexcept {
+  const char* const slash = std::strrchr(path, '/');
+  const char* const name = slash != nullptr ? slash + 1 : path;
+  for (const char* prefix : {"libmpi", "mca_", "libmca_", "libopen-", "libompi", "libucp", "libuct", "libucs", "libucm", "libfabric", "libpmi"}) {
+    if (std::strncmp(name, prefix, std::strlen(prefix)) == 0) return true;
+  }
+  return false;
+}
+
+constexpr std::uint64_t kGranule = 4096;  // what is known of an address is taken to hold for its page
+
+}  // namespace
+
+bool MpiModules::contains(const void* address) noexcept {
+  const auto value = reinterpret_cast<std::uint64_t>(address);
+  const std::uint32_t used = used_.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < used; ++i) {
+    if (value >= ranges_[i].begin && value < ranges_[i].end) return ranges_[i].mpi;
+  }
+  Dl_info info{};
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return true;  // nobody's code: leave it uncounted
+  const bool mpi = is_mpi_name(info.dli_fname);
+  const std::lock_guard lock(mutex_);
+  const std::uint32_t next = used_.load(std::memory_order_relaxed);
+  if (next < ranges_.size()) {
+    const std::uint64_t page = value / kGranule * kGranule;
+    ranges_[next] = {page, page + kGranule, mpi};
+    used_.store(next + 1, std::memory_order_release);
+  }
+  return mpi;
+}
+
+}  // namespace fallow::pmpi
