@@ -177,8 +177,8 @@ def test_small_file_limit(lab: Lab) -> None:
 # A /dev/shm in which the MPI, told to do with little, runs and nothing is left for Fallow.
 _LITTLE = {
     "openmpi": ("size=4k", {"OMPI_MCA_btl_vader_backing_directory": "/tmp", "OMPI_MCA_btl": "self,vader"}),
-    "mpich": ("nr_inodes=1", {"UCX_TLS": "self,tcp"}),
-    "mpiabi": ("nr_inodes=2", {"UCX_TLS": "self,tcp"}),
+    "mpich": ("nr_inodes=1", {"UCX_TLS": "self,sysv"}),
+    "mpiabi": ("nr_inodes=2", {"UCX_TLS": "self,sysv"}),
 }
 
 

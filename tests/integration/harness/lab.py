@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,9 +116,12 @@ class Lab:
         return trials
 
 
+_BANNER = re.compile(r"^(=|YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ|$)")
+
+
 def _lines(text: str) -> list[str]:
-    """Lines in any order: ranks write at the same time. A launcher's notice of a crash names a process by number."""
-    return sorted(line for line in text.splitlines() if not line.startswith("=   PID "))
+    """The program's lines in any order, as ranks write at once; MPICH's launcher tells of crashes between them or not."""
+    return sorted(line for line in text.splitlines() if not _BANNER.match(line))
 
 
 def assert_same(bare: Outcome, other: Outcome) -> None:
