@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -31,12 +32,14 @@ def _one_rank(running: Running) -> None:
 
 def _all_ranks(running: Running) -> None:
     for pid in _ranks(running):
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # the launcher may have been faster
+            os.kill(pid, signal.SIGKILL)
 
 
 def _launcher(running: Running) -> None:
     for pid in running.processes("mpi") or running.processes("orte"):
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # the launcher may have been faster
+            os.kill(pid, signal.SIGKILL)
 
 
 def _terminate(running: Running) -> None:

