@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/ascii.hpp"
 #include "power/platform.hpp"
 #include "power/text_file.hpp"
 #include "power/toml_table.hpp"
@@ -45,6 +46,7 @@ CorePower read_core(StrictTable t, std::vector<ValueSource>& sources) {
     core.at.push_back(p);
   }
   std::sort(core.at.begin(), core.at.end(), [](const auto& a, const auto& b) { return a.frequency < b.frequency; });
+  t.leave("wake_us");  // of the simulator
   t.sources(sources);
   t.finish();
   return core;
@@ -72,19 +74,18 @@ Link read_link(StrictTable t, std::vector<ValueSource>& sources) {
   link.low_power_fraction = t.number("low_power_fraction", kShare);
   link.react = to_nanoseconds(Seconds(t.number("react_us", kMicroseconds) * 1e-6));
   link.port = watts(t, "port_w");
+  for (const auto key : {"switch_latency_ns", "react_down_us", "deep_react_us", "deep_react_down_us", "deep_fraction", "share_of_switch"}) {
+    t.leave(key);  // of the simulator
+  }
   t.sources(sources);
   t.finish();
   return link;
 }
 
-// toml++ 3.3 and 3.4 run into undefined behaviour on some letters beyond ASCII that stand outside of texts, so they are
-// kept from it altogether.
 void check_ascii(std::string_view toml, std::string_view file) {
-  const auto beyond = [](char c) { return static_cast<unsigned char>(c) > 0x7f; };
-  const auto at = std::find_if(toml.begin(), toml.end(), beyond);
-  if (at == toml.end()) return;
-  throw PlatformError(std::string(file) + ":" + std::to_string(1 + std::count(toml.begin(), at, '\n')) +
-                      ": a character beyond ASCII; in a text write \\u00fc and the like instead");
+  if (const std::size_t line = line_beyond_ascii(toml); line != 0) {
+    throw PlatformError(std::string(file) + ":" + std::to_string(line) + ": " + kBeyondAscii);
+  }
 }
 
 std::string read_whole_file(const std::filesystem::path& file) {
@@ -136,6 +137,7 @@ Platform parse_platform(std::string_view toml, std::string_view file) {
   p.base = read_watts(top.table("base"), "node_w", p.sources);
   p.switch_share = read_watts(top.table("switch"), "share_w", p.sources);
   p.link = read_link(top.table("link"), p.sources);
+  for (const std::string_view simulated : {"network", "message", "node"}) top.leave(simulated);
   top.finish();
   return p;
 }

@@ -36,6 +36,8 @@ class StrictTable {
   std::vector<StrictTable> tables(std::string_view key);
   /// Takes `source`, a text for all values read so far or a table with a text for each; adds them to `out`.
   void sources(std::vector<ValueSource>& out);
+  /// A key that is another reader's.
+  void leave(std::string_view key) { asked_.emplace(key); }
   void finish() const;
   [[noreturn]] void fail(const std::string& what) const { fail_at(file_, table_, what); }
 

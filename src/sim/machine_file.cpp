@@ -7,6 +7,9 @@
 
 #include <toml++/toml.h>
 
+#include "base/ascii.hpp"
+#include "power/platform.hpp"
+
 namespace fallow::sim {
 namespace {
 
@@ -65,6 +68,8 @@ class Section {
     if (node != nullptr && !node->is_table()) refuse(*node, key, "a table");
     return {file_, node == nullptr ? nullptr : node->as_table(), std::string(key)};
   }
+  /// Keys of platform files that mean nothing here; power::parse_platform has checked them.
+  void leave(std::initializer_list<const char*> keys) { asked_.insert(keys.begin(), keys.end()); }
   void finish() const {
     if (table_ == nullptr) return;
     for (const auto& [key, node] : *table_) {
@@ -154,6 +159,7 @@ void read_network(Section s, std::string_view file, Machine& m) {
   s.flag("contention", contention);
   m.contention = contention ? Contention::full : Contention::none;
   s.time("lookahead_ns", kNs, m.lookahead);
+  s.leave({"source"});
   s.finish();
   try {
     make_topology(spec);
@@ -177,6 +183,7 @@ void read_link(Section s, LinkSpec& link) {
   s.number("deep_fraction", 0, 1, link.deep.fraction);
   s.watts("port_w", link.port);
   s.number("share_of_switch", 0.01, 1, link.share_of_switch);
+  s.leave({"source"});
   s.finish();
 }
 
@@ -189,12 +196,28 @@ void read_message(Section s, MessageSpec& message) {
   s.whole("segment_bytes", 64, 1 << 20, message.segment);
   s.whole("train_segments", 1, 1 << 20, message.train_segments);
   rate(s, "reduce_gb_s", 1, message.reduce_ps_per_kib);
+  s.leave({"source"});
   s.finish();
+}
+
+/// The file describes a whole node as well: its watts are taken from there.
+void read_platform(std::string_view text, std::string_view name, Section& top, Machine& m) {
+  try {
+    const power::Platform p = power::parse_platform(text, name);
+    m.node.card_idle = p.nic.idle;
+    m.node.card_active = p.nic.active;
+  } catch (const power::PlatformError& e) {
+    throw MachineFileError(e.what());
+  }
+  top.leave({"description", "cpu", "memory", "nic", "base", "switch"});
 }
 
 }  // namespace
 
 Machine parse_machine(std::string_view text, std::string_view name) {
+  if (const std::size_t line = line_beyond_ascii(text); line != 0) {
+    throw MachineFileError(std::string(name) + ":" + std::to_string(line) + ": " + kBeyondAscii);
+  }
   toml::table root;
   try {
     root = toml::parse(text, name);
@@ -210,6 +233,7 @@ Machine parse_machine(std::string_view text, std::string_view name) {
     if (library != "openmpi" && library != "mpich") top.refuse(*node, "collectives", "openmpi or mpich");
     m.collectives = library == "mpich" ? coll::Library::mpich : coll::Library::openmpi;
   }
+  if (root.contains("cpu")) read_platform(text, name, top, m);
   read_network(top.section("network"), name, m);
   read_link(top.section("link"), m.link);
   read_message(top.section("message"), m.message);
@@ -220,12 +244,14 @@ Machine parse_machine(std::string_view text, std::string_view name) {
   node.watts("card_active_w", m.node.card_active);
   double speed = 1;
   if (node.number("cpu_speed", 1e-3, 1e3, speed)) m.node.compute_ps_per_ns = static_cast<std::uint32_t>(std::llround(1000 / speed));
+  node.leave({"source"});
   node.finish();
   Section core = top.section("core");
   core.watts("compute_w", m.node.core_busy);
   core.watts("spin_w", m.node.core_spin);
   core.watts("sleep_w", m.node.core_sleep);
   core.time("wake_us", kUs, m.node.core_wake);
+  core.leave({"source", "nominal_ghz", "yield_w", "at"});
   core.finish();
   top.finish();
   return m;

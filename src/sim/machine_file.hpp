@@ -17,6 +17,9 @@
 //   [message]  latency_us overhead_ns call_overhead_ns match_ns eager_bytes segment_bytes train_segments reduce_gb_s
 //   [node]     memory_gb_s memory_latency_ns card_idle_w card_active_w cpu_speed
 //   [core]     compute_w spin_w sleep_w wake_us
+//
+// The files under platforms/ are of this kind too: what they say of a node's power is read and checked by
+// power::parse_platform.
 #pragma once
 
 #include <stdexcept>

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 namespace fallow::sim {
 namespace {
 
@@ -43,6 +45,18 @@ TEST(MachineFile, EveryTopology) {
   }
 }
 
+TEST(MachineFile, PlatformsAreMachinesToo) {
+  for (const auto& entry : std::filesystem::directory_iterator(FALLOW_PLATFORMS)) {
+    const Machine m = read_machine(entry.path().string());
+    EXPECT_EQ(m.name, entry.path().stem().string());
+    EXPECT_GE(make_topology(m.topology)->nodes(), 8u) << m.name;
+  }
+  const Machine m = read_machine(FALLOW_PLATFORMS "/minotauro.toml");
+  EXPECT_EQ(m.node.core_busy.value, 13.3);
+  EXPECT_EQ(m.node.card_active.value, 9);
+  EXPECT_EQ(make_topology(m.topology)->nodes(), 252u);
+}
+
 TEST(MachineFile, ErrorsNameFileAndLine) {
   const auto message = [](const std::string& text) {
     try {
@@ -64,6 +78,8 @@ TEST(MachineFile, ErrorsNameFileAndLine) {
   } catch (const MachineFileError& e) {
     EXPECT_EQ(std::string(e.what()).substr(0, 9), "m.toml:2:");
   }
+  EXPECT_EQ(message("[link]\n# gr\xc3\xb6\xc3\x9f er\n").substr(0, 9), "m.toml:5:");
+  EXPECT_EQ(message("[cpu]\nsockets = 2\n").substr(0, 7), "m.toml:");
   EXPECT_THROW(read_machine("/nonexistent/m.toml"), MachineFileError);
 }
 
