@@ -13,7 +13,8 @@ from fallow.model import Report
 _SCRIPTS = ("base.js", "charts.js", "timeline.js", "main.js")
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file of the pages' style and scripts."""
     return resources.files("fallow").joinpath("assets", name).read_text(encoding="utf-8")
 
 
@@ -30,11 +31,16 @@ def page(reports: list[Report]) -> str:
     title = "Fallow: " + (shlex.join(first.command) or first.program)
     parts = {
         "TITLE": html.escape(title),
-        "CSS": _asset("report.css"),
-        "JS": "\n".join(_asset(name) for name in _SCRIPTS),
+        "CSS": asset("report.css"),
+        "JS": "\n".join(asset(name) for name in _SCRIPTS),
         "DATA": _embed(reports),
     }
-    template = _asset("report.html")
+    return fill(parts)
+
+
+def fill(parts: dict[str, str]) -> str:
+    """The template with its places filled; what comes in is not searched for places again."""
+    template = asset("report.html")
     out = []
     for piece in template.split("{{"):
         name, closed, rest = piece.partition("}}")

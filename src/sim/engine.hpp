@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coll/schedule.hpp"
+#include "sim/details.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/machine.hpp"
 #include "sim/match.hpp"
@@ -35,6 +36,9 @@ class Engine {
 
   /// Replays all. Once per engine. Throws SimError on a deadlock or a call that makes no sense.
   Result run();
+
+  /// By rank and by link, after run(). Of links between switches those that carried or rested anything.
+  Details details() const;
 
  private:
   enum class State : std::uint8_t { ready, computing, waiting, probing, ended };

@@ -33,6 +33,36 @@ Result Engine::result() const {
   return result;
 }
 
+Details Engine::details() const {
+  Details d;
+  Time end = 0;
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    const Rank& rank = ranks_[r];
+    RankDetail& x = d.ranks.emplace_back();
+    end = std::max(end, rank.now);
+    x.end = rank.now;
+    x.computing = rank.computing;
+    x.waiting = rank.waiting;
+    x.sleeping = rank.sleeping;
+    x.in_calls = x.end - x.computing - x.waiting - x.sleeping;
+    x.calls = rank.calls;
+    if (predictors_.empty()) continue;
+    const predict::PredictorState state = predictors_[r]->state();
+    x.mispredictions = state.mispredictions;
+    x.predicted_delay = state.delay.value * kNs;
+  }
+  const auto used = static_cast<std::uint32_t>((ranks_.size() + machine_.node.ranks - 1) / machine_.node.ranks);
+  const std::uint32_t nodes = network_.nodes();
+  for (std::uint32_t l = 0; l < network_.topology().links(); ++l) {
+    if (l < 2 * nodes && (l < nodes ? l : l - nodes) >= used) continue;
+    const LinkTotals t = network_.total(l, end);
+    if (l >= 2 * nodes && t.busy == 0 && t.late == 0) continue;
+    d.links.push_back(t);
+    d.numbers.push_back(l);
+  }
+  return d;
+}
+
 namespace {
 
 std::string peer_text(std::int32_t peer) { return peer < 0 ? "any rank" : "rank " + std::to_string(peer); }

@@ -163,18 +163,31 @@ LinkTotals Network::totals(LinkClass link_class, std::uint32_t used, Time end) c
   const std::uint32_t to = link_class == LinkClass::edge ? 2 * nodes() : topology_->links();
   for (std::uint32_t l = from; l < to; ++l) {
     if (l < 2 * nodes() && (l < nodes() ? l : l - nodes()) >= used) continue;
-    const Link& link = links_[l];
-    const RestResult open = end > link.free ? gap(l, link.free, end) : RestResult{};
+    const LinkTotals one = total(l, end);
     ++t.links;
-    t.busy += link.busy;
-    if (rests_.empty()) continue;
-    const LinkRests& sums = rests_[l];
-    t.rests += sums.rests + open.rests;
-    t.late += sums.late;
-    t.low += sums.low + open.low;
-    t.deep += sums.deep + open.deep;
-    t.delay += sums.delay;
+    t.busy += one.busy;
+    t.rests += one.rests;
+    t.late += one.late;
+    t.low += one.low;
+    t.deep += one.deep;
+    t.delay += one.delay;
   }
+  return t;
+}
+
+LinkTotals Network::total(std::uint32_t l, Time end) const {
+  const Link& link = links_[l];
+  LinkTotals t;
+  t.links = 1;
+  t.busy = link.busy;
+  if (rests_.empty()) return t;
+  const RestResult open = end > link.free ? gap(l, link.free, end) : RestResult{};
+  const LinkRests& sums = rests_[l];
+  t.rests = sums.rests + open.rests;
+  t.late = sums.late;
+  t.low = sums.low + open.low;
+  t.deep = sums.deep + open.deep;
+  t.delay = sums.delay;
   return t;
 }
 

@@ -62,6 +62,8 @@ class Network {
   /// What the links of a class did up to `end`; the gaps that are still open are closed as if a message came then.
   /// Of edge links those of the first `nodes` nodes count.
   LinkTotals totals(LinkClass link_class, std::uint32_t nodes, Time end) const;
+  /// The same of one link.
+  LinkTotals total(std::uint32_t link, Time end) const;
   const HugeVector<Link>& links() const noexcept { return links_; }
   const HugeVector<LinkRests>& rests() const noexcept { return rests_; }  ///< empty if no link ever rests
   std::size_t memory_bytes() const noexcept {

@@ -14,6 +14,9 @@ void bind_power(nb::module_& m);
 #ifdef FALLOW_BIND_PREDICT
 void bind_predict(nb::module_& m);
 #endif
+#ifdef FALLOW_BIND_SIM
+void bind_sim(nb::module_& m);
+#endif
 #ifdef FALLOW_BIND_OPTIONS
 void bind_options(nb::module_& m);
 #endif
@@ -30,6 +33,9 @@ NB_MODULE(_native, m) {
 #endif
 #ifdef FALLOW_BIND_PREDICT
   bind_predict(m);
+#endif
+#ifdef FALLOW_BIND_SIM
+  bind_sim(m);
 #endif
 #ifdef FALLOW_BIND_OPTIONS
   bind_options(m);

@@ -1,0 +1,300 @@
+// Binds src/sim: machines, programs (recorded or made up) and simulations of them.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "sim/engine.hpp"
+#include "sim/machine_file.hpp"
+#include "sim/policy.hpp"
+#include "sim/synth.hpp"
+#include "trace/file_reader.hpp"
+#include "trace/stream_writer.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using namespace fallow;
+using namespace fallow::sim;
+
+class Cancelled : public std::runtime_error {
+ public:
+  Cancelled() : std::runtime_error("the simulation was stopped") {}
+};
+
+/// A source that says how far rank 0 has come and that can be stopped from another thread.
+class Watched final : public trace::EventSource {
+ public:
+  explicit Watched(std::unique_ptr<trace::EventSource> source) : source_(std::move(source)) {}
+
+  const trace::TraceInfo& info() const noexcept override { return source_->info(); }
+  bool next(std::uint32_t rank, trace::CallEvent& event) override {
+    if (rank == 0) {
+      done_.fetch_add(1, std::memory_order_relaxed);
+      if (stopped_.load(std::memory_order_relaxed)) throw Cancelled();
+    }
+    return source_->next(rank, event);
+  }
+  void rewind(std::uint32_t rank) override { source_->rewind(rank); }
+
+  void begin() {
+    done_ = 0;
+    stopped_ = false;
+    for (std::uint32_t r = 0; r < info().ranks.size(); ++r) rewind(r);
+  }
+  void stop() noexcept { stopped_ = true; }
+  double progress() const noexcept {
+    const std::uint64_t all = info().ranks.empty() ? 0 : info().ranks[0].events;
+    return all == 0 ? 1 : std::min(1.0, static_cast<double>(done_.load(std::memory_order_relaxed)) / static_cast<double>(all));
+  }
+
+ private:
+  std::unique_ptr<trace::EventSource> source_;
+  std::atomic<std::uint64_t> done_{0};
+  std::atomic<bool> stopped_{false};
+};
+
+struct SimProgram {
+  Watched source;
+  std::vector<std::string> problems;
+
+  std::uint64_t events() const {
+    std::uint64_t sum = 0;
+    for (const auto& rank : source.info().ranks) sum += rank.events;
+    return sum;
+  }
+};
+
+std::unique_ptr<SimProgram> open_trace(const std::vector<std::string>& paths) {
+  auto reader = std::make_unique<trace::TraceReader>(paths);
+  std::vector<std::string> problems = reader->problems();
+  return std::unique_ptr<SimProgram>(new SimProgram{Watched(std::move(reader)), std::move(problems)});
+}
+
+std::unique_ptr<SimProgram> make_synth(const std::string& name, const nb::kwargs& kwargs) {
+  SynthOptions o;
+  for (const auto& [key, value] : kwargs) {
+    const auto option = nb::cast<std::string>(key);
+    if (option == "ranks") o.ranks = nb::cast<std::uint32_t>(value);
+    else if (option == "iterations") o.iterations = nb::cast<std::uint32_t>(value);
+    else if (option == "size_bytes") o.bytes = nb::cast<std::uint64_t>(value);
+    else if (option == "reduce_bytes") o.reduce_bytes = nb::cast<std::uint64_t>(value);
+    else if (option == "compute_ns") o.compute = Nanoseconds(nb::cast<std::int64_t>(value));
+    else if (option == "jitter") o.jitter = nb::cast<double>(value);
+    else if (option == "seed") o.seed = nb::cast<std::uint64_t>(value);
+    else throw std::invalid_argument("made-up programs have no option '" + option + "'");
+  }
+  return std::unique_ptr<SimProgram>(new SimProgram{Watched(synthesize(name, o)), {}});
+}
+
+/// Writes the calls as a trace: each takes one nanosecond, what lies between is computation.
+void write_program(SimProgram& p, const std::string& path) {
+  const nb::gil_scoped_release unlocked;
+  p.source.begin();
+  const trace::TraceInfo& info = p.source.info();
+  trace::StreamWriter writer(path, info);
+  trace::CallEvent event;
+  for (std::uint32_t r = 0; r < info.ranks.size(); ++r) {
+    std::uint64_t at = 0;
+    while (p.source.next(r, event)) {
+      if (at == 0) event.flags |= trace::kEventCpuTime;  // before its first call a rank has no gap to tell it from
+      event.enter_ns = at + event.compute_ns;
+      event.exit_ns = at = event.enter_ns + 1;
+      writer.add(r, event);
+    }
+    writer.close_rank(r);
+  }
+  for (std::uint32_t r = 0; r < info.ranks.size(); ++r) writer.end_rank(r, 0);
+  writer.finish();
+}
+
+/// A change to a machine that the command line asks for; throws std::invalid_argument.
+void set_machine(Machine& m, const std::string& key, nb::handle v) {
+  if (key == "ranks_per_node") m.node.ranks = nb::cast<std::uint32_t>(v);
+  else if (key == "contention") m.contention = nb::cast<bool>(v) ? Contention::full : Contention::none;
+  else if (key == "compute_ps_per_ns") m.node.compute_ps_per_ns = nb::cast<std::uint32_t>(v);
+  else if (key == "xgft") {
+    const Routing routing = m.topology.routing;
+    const std::uint64_t seed = m.topology.seed;
+    m.topology = parse_xgft(nb::cast<std::string>(v));
+    m.topology.routing = routing == Routing::random ? routing : Routing::automatic;
+    m.topology.seed = seed;
+  } else if (key == "crossbar") {
+    m.topology = TopologySpec{};
+    m.topology.nodes = nb::cast<std::uint32_t>(v);
+  } else if (key == "fat_tree") {
+    const std::uint64_t seed = m.topology.seed;
+    const Routing routing = m.topology.routing;
+    m.topology = full_fat_tree(nb::cast<std::uint32_t>(v), 3);
+    m.topology.routing = routing == Routing::random ? routing : Routing::automatic;
+    m.topology.seed = seed;
+  } else {
+    throw std::invalid_argument("a machine has no setting '" + key + "'");
+  }
+}
+
+std::string shape_of(const TopologySpec& t) {
+  if (t.kind != "xgft") return t.kind;
+  std::string text = "XGFT(" + std::to_string(t.children.size());
+  for (const auto* list : {&t.children, &t.parents}) {
+    for (std::size_t i = 0; i < list->size(); ++i) text += (i == 0 ? ";" : ",") + std::to_string((*list)[i]);
+  }
+  return text + ")";
+}
+
+const char* routing_name(Routing r) {
+  switch (r) {
+    case Routing::automatic: return "automatic";
+    case Routing::d_mod_k: return "d-mod-k";
+    case Routing::random: return "random";
+    case Routing::minimal: return "minimal";
+    case Routing::valiant: return "valiant";
+  }
+  return "?";
+}
+
+double us(Time t) { return static_cast<double>(t) / static_cast<double>(kUs); }
+
+/// What is assumed of the machine, for those who read results.
+nb::dict machine_facts(const Machine& m) {
+  nb::dict d;
+  const auto topology = make_topology(m.topology);
+  d["name"] = m.name;
+  d["topology"] = shape_of(m.topology);
+  d["routing"] = routing_name(m.topology.routing);
+  d["nodes"] = topology->nodes();
+  d["links"] = topology->links();
+  d["switches"] = topology->switches();
+  d["contention"] = m.contention == Contention::full;
+  d["ranks_per_node"] = m.node.ranks;
+  d["collectives"] = m.collectives == coll::Library::mpich ? "MPICH" : "Open MPI";
+  d["link_gbit_s"] = 8192e3 / static_cast<double>(m.link.ps_per_kib);
+  d["link_lanes"] = m.link.lanes;
+  d["link_port_w"] = m.link.port.value;
+  d["link_rest_fraction"] = m.link.rest.fraction;
+  d["link_rest_down_us"] = us(m.link.rest.down);
+  d["link_rest_up_us"] = us(m.link.rest.up);
+  d["link_share_of_switch"] = m.link.share_of_switch;
+  d["switch_latency_us"] = us(m.link.latency);
+  d["mpi_latency_us"] = us(m.message.latency);
+  d["eager_bytes"] = m.message.eager_limit;
+  d["segment_bytes"] = m.message.segment;
+  d["memory_gb_s"] = 1024e3 / static_cast<double>(m.node.memory_ps_per_kib);
+  d["cpu_speed"] = 1000.0 / m.node.compute_ps_per_ns;
+  d["card_idle_w"] = m.node.card_idle.value;
+  d["card_active_w"] = m.node.card_active.value;
+  d["core_compute_w"] = m.node.core_busy.value;
+  d["core_spin_w"] = m.node.core_spin.value;
+  d["core_sleep_w"] = m.node.core_sleep.value;
+  d["core_wake_us"] = us(m.node.core_wake);
+  return d;
+}
+
+Time from_us(nb::handle v) { return static_cast<Time>(nb::cast<double>(v) * static_cast<double>(kUs)); }
+
+CoreRule core_rule(const std::string& name) {
+  if (name == "spin") return CoreRule::spin;
+  if (name == "sleep") return CoreRule::sleep;
+  throw std::invalid_argument("no policy of cores is called '" + name + "'; there are: spin, sleep");
+}
+
+PolicyOptions policy_options(const nb::dict& options) {
+  PolicyOptions o;
+  for (const auto& [key, v] : options) {
+    const auto name = nb::cast<std::string>(key);
+    if (name == "lead") o.lead = nb::cast<double>(v);
+    else if (name == "budget") o.budget = nb::cast<double>(v);
+    else if (name == "idle_timer_us") o.idle_timer = from_us(v);
+    else if (name == "deep_timer_us") o.deep_timer = from_us(v);
+    else if (name == "threshold_us") o.threshold = nanoseconds(from_us(v));
+    else if (name == "call_cost_us") o.call_cost = from_us(v);
+    else if (name == "upper_links") o.upper_links = nb::cast<bool>(v);
+    else if (name == "core") o.core.rule = core_rule(nb::cast<std::string>(v));
+    else if (name == "core_timer_us") o.core.timer = from_us(v);
+    else throw std::invalid_argument("policies have no option '" + name + "'");
+  }
+  return o;
+}
+
+nb::object details_dict(const Engine& engine, const Machine& m) {
+  const Details d = engine.details();
+  nb::list ranks, links;
+  for (const RankDetail& r : d.ranks) {
+    ranks.append(nb::make_tuple(r.end, r.computing, r.in_calls, r.waiting, r.sleeping, r.calls, r.mispredictions, r.predicted_delay));
+  }
+  const std::uint32_t nodes = make_topology(m.topology)->nodes();
+  for (std::size_t i = 0; i < d.links.size(); ++i) {
+    const std::uint32_t l = d.numbers[i];
+    const LinkTotals& t = d.links[i];
+    links.append(nb::make_tuple(l < nodes ? "up" : l < 2 * nodes ? "down" : "upper", l < nodes ? l : l < 2 * nodes ? l - nodes : l - 2 * nodes,
+                                t.busy, t.low, t.deep, t.rests, t.late, t.delay));
+  }
+  nb::dict out;
+  out["ranks"] = ranks;
+  out["links"] = links;
+  return out;
+}
+
+nb::dict run(const Machine& machine, SimProgram& program, const std::string& policy_name, const nb::dict& options, bool details) {
+  const Policy policy = make_policy(policy_name, policy_options(options), machine.link);
+  std::unique_ptr<Engine> engine;
+  std::string json;
+  {
+    const nb::gil_scoped_release unlocked;
+    program.source.begin();
+    engine = std::make_unique<Engine>(machine, policy, program.source);
+    json = to_json(engine->run());
+  }
+  nb::dict out;
+  out["result"] = json;
+  out["details"] = details ? details_dict(*engine, machine) : nb::none();
+  return out;
+}
+
+template <class Infos>
+nb::list named(const Infos& infos) {
+  nb::list out;
+  for (const auto& info : infos) out.append(nb::make_tuple(info.name, info.help));
+  return out;
+}
+
+}  // namespace
+
+void bind_sim(nb::module_& m) {
+  nb::exception<SimError>(m, "SimError", PyExc_ValueError);
+  nb::exception<MachineFileError>(m, "MachineFileError", PyExc_ValueError);
+  nb::exception<Cancelled>(m, "SimCancelled", PyExc_RuntimeError);
+  m.def("sim_policies", [] { return named(policies()); }, "(name, what it does) of each policy.");
+  m.def("sim_programs", [] { return named(synth_programs()); }, "(name, what it does) of each made-up program.");
+  nb::class_<Machine>(m, "SimMachine", "A machine to simulate.")
+      .def("set", &set_machine, "key"_a, "value"_a)
+      .def("facts", &machine_facts, "What is assumed of it.");
+  m.def("read_sim_machine", &read_machine, "path"_a, "ValueError names file and line.");
+  m.def("parse_sim_machine", &parse_machine, "text"_a, "name"_a);
+  nb::class_<SimProgram>(m, "SimProgram", "The calls of a program's ranks.")
+      .def_prop_ro("ranks", [](const SimProgram& p) { return p.source.info().ranks.size(); })
+      .def_prop_ro("events", &SimProgram::events)
+      .def_prop_ro("name", [](const SimProgram& p) { return p.source.info().program; })
+      .def_prop_ro("clock", [](const SimProgram& p) { return p.source.info().clock == trace::ComputeClock::cpu ? "cpu" : "wall"; })
+      .def_prop_ro("incomplete", [](const SimProgram& p) {
+        std::size_t n = 0;
+        for (const auto& rank : p.source.info().ranks) n += rank.complete ? 0 : 1;
+        return n;
+      })
+      .def_ro("problems", &SimProgram::problems)
+      .def("progress", [](const SimProgram& p) { return p.source.progress(); }, "Share of rank 0's calls that have been replayed.")
+      .def("stop", [](SimProgram& p) { p.source.stop(); }, "Ends the simulation that runs in another thread.")
+      .def("write", &write_program, "path"_a, "Writes the calls as a trace.");
+  m.def("open_sim_trace", &open_trace, "paths"_a);
+  m.def("make_sim_program", &make_synth, "name"_a, "options"_a);
+  m.def("simulate", &run, "machine"_a, "program"_a, "policy"_a, "options"_a, "details"_a,
+        "Replays the program: {'result': JSON, 'details': by rank and link or None}. Others run meanwhile.");
+}

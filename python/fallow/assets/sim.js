@@ -1,0 +1,127 @@
+// The page of a simulation: policies side by side, energy by component, ranks, links, what is assumed.
+const PARTS = [
+  { key: "edge_links", name: "edge links", colour: "--asleep" },
+  { key: "upper_links", name: "upper links", colour: "--transfer" },
+  { key: "switches", name: "switches", colour: "--computing" },
+  { key: "cards", name: "network cards", colour: "--io" },
+  { key: "cores", name: "cores", colour: "--awake" },
+];
+const RANK_STATES = [
+  { key: "computing_s", name: "computing", colour: "--computing" },
+  { key: "in_calls_s", name: "in calls", colour: "--transfer" },
+  { key: "waiting_s", name: "waiting awake", colour: "--awake" },
+  { key: "sleeping_s", name: "waiting asleep", colour: "--asleep", thin: true },
+];
+const data = JSON.parse(document.getElementById("data").textContent);
+const sims = data.simulations, base = sims[0];
+const shareText = (value) => (value === null || value === undefined ? "–" : percent(value));
+const signed = (share) => `${share >= 0 ? "+" : "−"}${percent(Math.abs(share), 3)}`;
+
+function header() {
+  const p = data.program, m = data.machine;
+  return el("header", {}, el("h1", {}, "Fallow simulation"), el("div", { class: "command" }, p.name || "(program unknown)"),
+    el("div", { class: "meta" }, el("span", {}, `${count(p.ranks)} ranks`), el("span", {}, `${count(p.events)} calls`),
+      el("span", {}, `machine ${m.name}`), el("span", {}, m.topology), el("span", {}, "all energy is modelled")),
+    p.notes.length ? el("div", { class: "warnings" }, el("ul", {}, p.notes.map((n) => el("li", {}, n)))) : null);
+}
+
+function numbers() {
+  const others = sims.slice(1);
+  const best = others.reduce((a, b) => ((b.saved_share.total ?? -1) > (a?.saved_share.total ?? -1) ? b : a), null);
+  const number = (label, value, more) => el("div", { class: "card number" }, el("div", { class: "label" }, label), el("div", { class: "value first" }, value),
+    el("div", { class: "more" }, more));
+  return el("div", { class: "numbers" },
+    number("run time, always on", seconds(base.run_time_s), `${count(data.program.ranks)} ranks on ${data.machine.name}`),
+    number("energy, always on", joules(base.energy_model_j.total), "links, switches, cards and cores"),
+    best ? number("most saved", shareText(best.saved_share.total), best.label) : null,
+    best ? number("at a slowdown of", signed(best.slowdown), best.label) : null);
+}
+
+function policies() {
+  const columns = [
+    { title: "policy", text: true, value: (s) => s.label, show: (s) => s.label },
+    { title: "run time", value: (s) => s.run_time_s, show: (s) => seconds(s.run_time_s) },
+    { title: "slowdown", value: (s) => s.slowdown, show: (s) => signed(s.slowdown) },
+    { title: "energy", value: (s) => s.energy_model_j.total, show: (s) => joules(s.energy_model_j.total) },
+    { title: "saved", value: (s) => s.saved_share.total, show: (s) => shareText(s.saved_share.total) },
+    { title: "edge links saved", value: (s) => s.saved_share.edge_links ?? 0, show: (s) => shareText(s.saved_share.edge_links) },
+    { title: "edge links at rest", value: (s) => s.rest_share.edge_links ?? 0, show: (s) => shareText(s.rest_share.edge_links) },
+    { title: "upper links at rest", value: (s) => s.rest_share.upper_links ?? 0, show: (s) => shareText(s.rest_share.upper_links) },
+    { title: "cores at rest", value: (s) => s.rest_share.cores ?? 0, show: (s) => shareText(s.rest_share.cores) },
+    { title: "mispredicted", value: (s) => s.mispredictions, show: (s) => count(s.mispredictions) },
+    { title: "late messages", value: (s) => s.late_messages, show: (s) => count(s.late_messages) },
+    { title: "they waited", value: (s) => s.wake_delay_s, show: (s) => seconds(s.wake_delay_s) },
+  ];
+  return section("Policies", "against everything always on", card(table(columns, sims)));
+}
+
+function energies() {
+  const top = Math.max(...sims.map((s) => s.energy_model_j.total), 1e-12);
+  const row = (s) => {
+    const said = PARTS.map((p) => `${p.name} ${joules(s.energy_model_j[p.key])}, ${shareText(s.rest_share[p.key])} at rest`).join("\n");
+    return el("tr", {}, el("td", { class: "text" }, s.label),
+      el("td", { class: "wide" }, el("div", { class: "stack tall", role: "img", "aria-label": said, title: said },
+        PARTS.map((p) => el("b", { style: `width:${(s.energy_model_j[p.key] / top) * 100}%;background:var(${p.colour})` })))),
+      el("td", {}, joules(s.energy_model_j.total)), el("td", {}, shareText(s.saved_share.total)));
+  };
+  return section("Energy", "modelled, by component", card(legend(PARTS), el("div", { class: "scroll" }, el("table", {},
+    el("thead", {}, el("tr", {}, ["policy", "", "total", "saved"].map((t, i) => el("th", { class: i < 2 ? "text" : null, scope: "col" }, t)))),
+    el("tbody", {}, sims.map(row))))));
+}
+
+function rankStates(r) {
+  const total = RANK_STATES.reduce((sum, s) => sum + r[s.key], 0) || 1;
+  const said = RANK_STATES.map((s) => `${s.name} ${percent(r[s.key] / total)}`).join("\n");
+  return el("div", { class: "stack", role: "img", "aria-label": said, title: said },
+    RANK_STATES.map((s) => el("b", { style: `width:${(r[s.key] / total) * 100}%;background:var(${s.colour})` })));
+}
+
+/** A card whose content follows the policy that is chosen. */
+function chosen(title, small, render) {
+  const usable = sims.filter((s) => s.ranks.length || s.links.length);
+  if (!usable.length) return null;
+  const place = el("div");
+  const choice = el("select", { "aria-label": "policy" }, usable.map((s, i) => el("option", { value: i }, s.label)));
+  const draw = () => place.replaceChildren(render(usable[choice.value]));
+  choice.addEventListener("change", draw);
+  choice.value = usable.length - 1;
+  draw();
+  return section(title, small, card(el("label", { class: "choice" }, "policy ", choice), place));
+}
+
+function ranks(s) {
+  const columns = [
+    { title: "rank", value: (r) => r.rank, show: (r) => String(r.rank) },
+    { title: "time", text: true, kind: "wide", show: rankStates },
+    { title: "computing", value: (r) => r.computing_s, show: (r) => seconds(r.computing_s) },
+    { title: "waiting awake", value: (r) => r.waiting_s, show: (r) => seconds(r.waiting_s) },
+    { title: "asleep", value: (r) => r.sleeping_s, show: (r) => seconds(r.sleeping_s) },
+    { title: "calls", value: (r) => r.calls, show: (r) => count(r.calls) },
+    { title: "mispredicted", value: (r) => r.mispredictions, show: (r) => count(r.mispredictions) },
+  ];
+  return el("div", {}, legend(RANK_STATES), table(columns, s.ranks));
+}
+
+function links(s) {
+  const names = { up: "card to switch", down: "switch to card", upper: "between switches" };
+  const rest = (l) => (l.low_s + l.deep_s) / (s.run_time_s || 1);
+  const columns = [
+    { title: "link", text: true, value: (l) => names[l.kind], show: (l) => names[l.kind] },
+    { title: "number", value: (l) => l.number, show: (l) => String(l.number) },
+    { title: "at rest", kind: "wide", value: rest, show: (l) => shareBar(rest(l), "--asleep") },
+    { title: "sending", value: (l) => l.busy_s, show: (l) => seconds(l.busy_s) },
+    { title: "rests", value: (l) => l.rests, show: (l) => count(l.rests) },
+    { title: "late messages", value: (l) => l.late, show: (l) => count(l.late) },
+    { title: "they waited", value: (l) => l.delay_s, show: (l) => seconds(l.delay_s) },
+  ];
+  return table(columns, s.links);
+}
+
+function assumed() {
+  return section("What these figures assume", null, card(el("ul", { class: "facts" }, data.assumptions.map((a) => el("li", {}, a)))));
+}
+
+document.getElementById("page").replaceChildren(...[header(), numbers(), policies(), energies(), 
+  typeof timelines === "function" ? timelines() : null, typeof criticalPath === "function" ? criticalPath() : null,
+  chosen("Ranks", "what each did", ranks), chosen("Links", "what each carried and how it rested", links), assumed(),
+  el("footer", {}, "Everything on this page is modelled; nothing was measured.")].filter((x) => x !== null), tip.box);

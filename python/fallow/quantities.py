@@ -1,0 +1,93 @@
+"""Times, shares, sizes and lists of them, as users write them on a command line or in a file."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_TIMES_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+_SIZES = {"B": 1, "KB": 1024, "KiB": 1024, "MB": 1024**2, "MiB": 1024**2, "GB": 1024**3, "GiB": 1024**3}
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError
+    return value
+
+
+def time_us(text: str) -> float:
+    """'20us', '1.5ms', '0.2s', '300ns' in microseconds; a bare number is microseconds."""
+    bare = text.strip()
+    digits = bare.rstrip("nums")
+    try:
+        value = _number(digits) * (_TIMES_S[bare[len(digits) :] or "us"] * 1e6)
+    except (ValueError, KeyError):
+        value = -1
+    if not 0 <= value <= 1e12:
+        raise argparse.ArgumentTypeError(f"'{text}' is no time; say 20us, 1.5ms, 0.2s or 300ns")
+    return value
+
+
+def share(text: str) -> float:
+    """'5%' or '0.05'."""
+    bare = text.strip()
+    try:
+        value = _number(bare.removesuffix("%")) / (100 if bare.endswith("%") else 1)
+    except ValueError:
+        value = -1
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no share; say 5% or 0.05")
+    return value
+
+
+def size_bytes(text: str) -> int:
+    """'8192', '8KB', '2MiB'."""
+    bare = text.strip()
+    digits = bare.rstrip("KMGiB")
+    try:
+        value = _number(digits) * _SIZES[bare[len(digits) :] or "B"]
+    except (ValueError, KeyError):
+        value = -1
+    if not 0 <= value <= 1 << 40:
+        raise argparse.ArgumentTypeError(f"'{text}' is no size; say 8192, 8KB or 2MiB")
+    return round(value)
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """A parser of whole numbers within bounds."""
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = low - 1
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from {low} to {high}")
+        return value
+
+    return parse
+
+
+def positive(text: str) -> float:
+    """A number above 0."""
+    try:
+        value = _number(text)
+    except ValueError:
+        value = 0
+    if not 0 < value <= 1e6:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0")
+    return value
+
+
+def listed(one: Callable[[str], T]) -> Callable[[str], list[T]]:
+    """A parser of comma-separated values."""
+
+    def parse(text: str) -> list[T]:
+        return [one(piece) for piece in text.split(",") if piece.strip()]
+
+    return parse

@@ -1,0 +1,74 @@
+"""Machines to simulate: platforms by name, files, and changes to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fallow import energy, native
+from fallow.errors import UserError
+
+
+def require(name: str) -> Any:  # noqa: ANN401  # functions and classes of the extension module
+    """A part of the simulator's binding."""
+    found = getattr(native.require(), name, None)
+    if found is None:
+        raise UserError("this build of Fallow has no simulator; install the package anew: pip install .")
+    return found
+
+
+def path_of(platform: str) -> Path:
+    """The file of a platform: one of the names that are installed, or a path."""
+    if "/" in platform or platform.endswith(".toml"):
+        return Path(platform)
+    for directory in energy.platform_directories():
+        if (file := directory / f"{platform}.toml").is_file():
+            return file
+    raise UserError(f"no platform '{platform}'; there are: {', '.join(energy.platform_names())}; or name a .toml file")
+
+
+@dataclass(frozen=True)
+class MachineSpec:
+    """A platform and changes to it, as the native part takes them."""
+
+    platform: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def load(where: MachineSpec) -> Any:  # noqa: ANN401  # _native.SimMachine
+    """Reads the platform and changes it; UserError names file and line."""
+    try:
+        machine = require("read_sim_machine")(str(path_of(where.platform)))
+        for key, value in where.settings.items():
+            machine.set(key, value)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise UserError(str(error)) from None
+    return machine
+
+
+def assumptions(facts: Mapping[str, Any]) -> list[str]:
+    """What to know before believing the figures, one sentence each."""
+    f = facts
+    contention = (
+        f"packets of {f['segment_bytes']} bytes share links with other messages"
+        if f["contention"]
+        else "LogGP: messages wait for their own network card only, links never hold them up"
+    )
+    return [
+        f"Network: {f['topology']}, {f['nodes']} nodes, {f['routing']} routing, {f['ranks_per_node']} ranks a node; "
+        f"{contention}.",
+        f"Links: {f['link_gbit_s']:g} Gbit/s, {f['link_lanes']} lanes, {f['switch_latency_us']:g} us a switch, "
+        f"{f['mpi_latency_us']:g} us of MPI a message, rendezvous above {f['eager_bytes']} bytes; collectives as "
+        f"{f['collectives']} has them.",
+        f"A link at rest draws {f['link_rest_fraction'] * 100:g} % of its port's {f['link_port_w']:g} W; it takes "
+        f"{f['link_rest_down_us']:g} us to get there and {f['link_rest_up_us']:g} us back, at full power. Ports are "
+        f"{f['link_share_of_switch'] * 100:g} % of a switch; the rest of it does not rest.",
+        f"Cores: {f['core_compute_w']:g} W computing, {f['core_spin_w']:g} W polling, {f['core_sleep_w']:g} W blocked, "
+        f"{f['core_wake_us']:g} us to wake; network cards: {f['card_idle_w']:g} to {f['card_active_w']:g} W. "
+        "Memory, power supplies and the rest of the nodes are left out.",
+        f"Computation takes as long as recorded, divided by {f['cpu_speed']:g}; copies inside a node run at "
+        f"{f['memory_gb_s']:.3g} GB/s.",
+        "All energy here is modelled; nothing was measured.",
+    ]

@@ -1,0 +1,49 @@
+"""A study as one page that needs nothing but itself."""
+
+from __future__ import annotations
+
+import html
+import json
+from pathlib import Path
+from typing import Any
+
+from fallow import report_html
+from fallow.errors import UserError
+from fallow.sim import text
+from fallow.sim.model import Study
+
+_SCRIPTS = ("base.js", "sim.js")
+
+
+def assemble(title: str, data: dict[str, Any], scripts: tuple[str, ...]) -> str:
+    """A page of the house's style around `data`."""
+    embedded = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    for character, code in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")):
+        embedded = embedded.replace(character, code)
+    parts = {
+        "TITLE": html.escape(title),
+        "CSS": report_html.asset("report.css"),
+        "JS": "\n".join(report_html.asset(name) for name in scripts),
+        "DATA": embedded,
+    }
+    return report_html.fill(parts)
+
+
+def page(study: Study) -> str:
+    """The whole page."""
+    return assemble(f"Fallow: {study.program.name} on {study.machine['name']}", text.as_dict(study), _SCRIPTS)
+
+
+def write(study: Study, path: Path) -> None:
+    """Writes the page under a temporary name, then renames it."""
+    save(path, page(study))
+
+
+def save(path: Path, content: str) -> None:
+    """Writes a text file whole or not at all; UserError where that cannot be."""
+    temporary = path.with_name(path.name + ".part")
+    try:
+        temporary.write_text(content, encoding="utf-8", errors="replace")
+        temporary.replace(path)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None

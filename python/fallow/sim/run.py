@@ -1,0 +1,151 @@
+"""Runs simulations, several at once, with a progress bar, and stops them when the user does."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fallow.errors import UserError
+from fallow.progress import Bar
+from fallow.sim import machine as machines
+from fallow.sim.model import Case, Outcome, ProgramFacts, Study, link_rows, rank_rows
+from fallow.traces.model import find_files
+
+_POLL_S = 0.1
+_MOST_DETAILS = 4096  # ranks; beyond, per-rank and per-link rows are left out
+
+
+@dataclass(frozen=True)
+class ProgramSpec:
+    """Where the calls come from: trace files, or the name of a made-up program and its options."""
+
+    paths: tuple[Path, ...] = ()
+    synth: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def open(self) -> Any:  # noqa: ANN401  # _native.SimProgram
+        """A program of its own, to be replayed by one thread; UserError where that cannot be."""
+        try:
+            if self.synth:
+                return machines.require("make_sim_program")(self.synth, **self.options)
+            return machines.require("open_sim_trace")([str(p) for p in find_files(self.paths)])
+        except (ValueError, TypeError, OverflowError) as error:
+            raise UserError(str(error)) from None
+
+    def facts(self, program: Any) -> ProgramFacts:  # noqa: ANN401
+        """What to say of it."""
+        notes = list(program.problems)
+        if program.incomplete:
+            notes.append(f"{program.incomplete} ranks did not end well; the trace ends early")
+        clock = "made up" if self.synth else program.clock
+        return ProgramFacts(program.name or self.synth, program.ranks, program.events, clock, tuple(notes))
+
+
+class _Running:
+    """The programs that are being replayed now, for progress and for stopping."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.done = 0
+        self.programs: list[Any] = []
+        self.lock = threading.Lock()
+
+    def enter(self, program: Any) -> None:  # noqa: ANN401
+        with self.lock:
+            self.programs.append(program)
+
+    def leave(self, program: Any) -> None:  # noqa: ANN401
+        with self.lock:
+            self.programs.remove(program)
+            self.done += 1
+
+    def share(self) -> float:
+        with self.lock:
+            running = sum(float(p.progress()) for p in self.programs)
+            return (self.done + running) / max(self.total, 1)
+
+    def stop(self) -> None:
+        with self.lock:
+            for program in self.programs:
+                program.stop()
+
+
+def _watch(futures: Sequence[Future[Any]], running: _Running) -> None:
+    bar = Bar("simulating")
+    try:
+        while wait(futures, timeout=_POLL_S, return_when=FIRST_EXCEPTION).not_done:
+            if any(f.done() and f.exception() for f in futures):
+                running.stop()
+                break
+            bar.show(running.share())
+    except BaseException:
+        for future in futures:
+            future.cancel()
+        running.stop()
+        raise
+    finally:
+        bar.close()
+
+
+def simulate(
+    spec: ProgramSpec, machine: Any, cases: Sequence[Case], *, details: bool = True, threads: int = 1  # noqa: ANN401
+) -> list[Outcome]:  # fmt: skip
+    """Replays the program once per case, `threads` at a time. UserError says what cannot be replayed, and where."""
+    running = _Running(len(cases))
+    native_run: Callable[..., dict[str, Any]] = machines.require("simulate")
+
+    def one(case: Case) -> Outcome:
+        program = spec.open()
+        running.enter(program)
+        try:
+            found = native_run(
+                machine, program, case.policy, dict(case.options), details and program.ranks <= _MOST_DETAILS
+            )
+        finally:
+            running.leave(program)
+        more = found["details"] or {"ranks": [], "links": []}
+        return Outcome(case, json.loads(found["result"]), rank_rows(more["ranks"]), link_rows(more["links"]))
+
+    with ThreadPoolExecutor(max_workers=max(1, threads)) as pool:
+        futures = [pool.submit(one, case) for case in cases]
+        _watch(futures, running)
+        try:
+            return [f.result() for f in _first_failure_first(futures)]
+        except (ValueError, MemoryError, OverflowError) as error:
+            raise UserError(str(error) or "there is not enough memory for this simulation") from None
+
+
+def _first_failure_first(futures: list[Future[Outcome]]) -> list[Future[Outcome]]:
+    """The same, unless one failed by itself: the others were stopped because of it."""
+    stopped = machines.require("SimCancelled")
+    for future in futures:
+        if future.done() and not future.cancelled() and (e := future.exception()) and not isinstance(e, stopped):
+            return [future]
+    return futures
+
+
+def _check_room(ranks: int, facts: Mapping[str, Any]) -> None:
+    room = facts["nodes"] * facts["ranks_per_node"]
+    if ranks > room:
+        raise UserError(
+            f"the program has {ranks} ranks; {facts['name']} has room for {room}: put more on a node (--ranks-per-node) "
+            "or take a larger network (--topology fat-tree)"
+        )
+
+
+def study(
+    spec: ProgramSpec, where: machines.MachineSpec, cases: Sequence[Case], *, details: bool = True, threads: int = 1
+) -> Study:
+    """Everything always on first, then the cases."""
+    machine = machines.load(where)
+    facts = spec.facts(spec.open())
+    _check_room(facts.ranks, machine.facts())
+    base = Case("always-on")
+    wanted = [base, *(c for c in cases if c != base)]
+    outcomes = simulate(spec, machine, wanted, details=details, threads=threads)
+    return Study(facts, machine.facts(), tuple(outcomes))

@@ -1,0 +1,116 @@
+"""A study in the terminal and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from fallow.sim.machine import assumptions
+from fallow.sim.model import COMPONENT_NAMES, COMPONENTS, Outcome, Study
+from fallow.text import Style, count, joules, percent, seconds, table
+
+_SHOWN_RANKS = 8
+SCHEMA = 1
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else percent(value)
+
+
+def lines(study: Study, style: Style) -> Iterator[str]:
+    """All of it, for people."""
+    p, m = study.program, study.machine
+    yield style.paint(f"{style.safe(p.name) or '(program unknown)'} on {style.safe(m['name'])}, simulated", "bold")
+    clock = {"cpu": "CPU time of the recorded ranks", "wall": "time between the recorded calls", "made up": "made up"}[
+        p.clock
+    ]
+    yield f"  {count(p.ranks)} ranks, {count(p.events)} calls; computation: {clock}"
+    for note in p.notes:
+        yield style.paint(f"  NOTE: {style.safe(note)}", "yellow")
+    yield ""
+    yield from _overview(study, style)
+    yield ""
+    yield from _energies(study, style)
+    if any(o.ranks for o in study.outcomes):
+        yield ""
+        yield from _ranks(study, style)
+    yield ""
+    yield style.paint("what these figures assume", "bold")
+    for sentence in assumptions(m):
+        yield f"  - {sentence}"
+
+
+def _overview(study: Study, style: Style) -> Iterator[str]:
+    rows = []
+    for o in study.outcomes:
+        rows.append([
+            o.case.label, seconds(o.run_time_s), f"{study.slowdown(o) * 100:+.3f} %", joules(o.total_j),
+            _share(study.saved(o)), count(o.raw["mispredictions"]), count(o.late_messages), seconds(o.wake_delay_s),
+        ])  # fmt: skip
+    header = ["policy", "run time", "slowdown", "energy", "saved", "mispredicted", "late messages", "they waited"]
+    yield from (f"  {line}" for line in table(header, rows, style))
+
+
+def _energies(study: Study, style: Style) -> Iterator[str]:
+    yield style.paint("modelled energy, what is saved of it, and the share of time at rest", "bold")
+    header = ["policy"]
+    for name in COMPONENTS:
+        header += [COMPONENT_NAMES[name], "saved", "rest"]
+    rows = []
+    for o in study.outcomes:
+        row = [o.case.label]
+        for name in COMPONENTS:
+            row += [joules(o.energy_j[name]), _share(study.saved(o, name)), _share(o.rest_share(name))]
+        rows.append(row)
+    yield from (f"  {line}" for line in table(header, rows, style))
+
+
+def _ranks(study: Study, style: Style) -> Iterator[str]:
+    """The ranks that wait least: what holds the others up."""
+    base = study.base
+    ranks = sorted(base.ranks, key=lambda r: (r.waiting_s + r.sleeping_s, r.rank))[:_SHOWN_RANKS]
+    yield style.paint(f"ranks that wait least with everything on ({len(ranks)} of {len(base.ranks)})", "bold")
+    header = ["rank", "computing", "in calls", "waiting", "calls"]
+    rows = [
+        [
+            str(r.rank),
+            seconds(r.computing_s),
+            seconds(r.in_calls_s),
+            seconds(r.waiting_s + r.sleeping_s),
+            count(r.calls),
+        ]
+        for r in ranks
+    ]
+    yield from (f"  {line}" for line in table(header, rows, style))
+
+
+def outcome_dict(study: Study, o: Outcome) -> dict[str, Any]:
+    """One simulation as JSON has it."""
+    return {
+        "policy": o.case.policy,
+        "label": o.case.label,
+        "options": dict(o.case.options),
+        "run_time_s": o.run_time_s,
+        "slowdown": study.slowdown(o),
+        "energy_model_j": o.energy_j | {"total": o.total_j},
+        "saved_share": {name: study.saved(o, name) for name in COMPONENTS} | {"total": study.saved(o)},
+        "rest_share": {name: o.rest_share(name) for name in COMPONENTS},
+        "mispredictions": o.raw["mispredictions"],
+        "late_messages": o.late_messages,
+        "wake_delay_s": o.wake_delay_s,
+        "raw": dict(o.raw),
+        "ranks": [asdict(r) for r in o.ranks],
+        "links": [asdict(x) for x in o.links],
+    }
+
+
+def as_dict(study: Study) -> dict[str, Any]:
+    """All of it, for programs."""
+    return {
+        "schema": SCHEMA,
+        "program": asdict(study.program),
+        "machine": dict(study.machine),
+        "assumptions": assumptions(study.machine),
+        "simulations": [outcome_dict(study, o) for o in study.outcomes],
+    }

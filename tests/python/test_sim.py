@@ -1,0 +1,204 @@
+"""`fallow sim` and `fallow synth`: what they print, and how they refuse."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from fallow.quantities import share, size_bytes, time_us
+from fallow.traces.model import COMM_WORLD, Event, FileSource, Info, MemorySource, op_number, write_source
+from test_html import parse
+
+SMALL = ["--synth", "stencil3d", "--ranks", "8", "--iterations", "20"]
+
+
+def study(fallow, *args):
+    done = fallow("sim", *args, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def by_policy(found):
+    return {s["label"]: s for s in found["simulations"]}
+
+
+def test_a_study_compares_policies_with_always_on(fallow):
+    found = study(fallow, *SMALL, "--policy", "hardware,pps,adaptive,oracle", "--lead", "1%,10%")
+    sims = by_policy(found)
+    assert list(sims) == ["always-on", "hardware", "pps (lead 1 %)", "pps (lead 10 %)", "adaptive", "oracle"]
+    assert sims["always-on"]["slowdown"] == 0 and sims["always-on"]["saved_share"]["total"] == 0
+    # 20 iterations of 1 ms computation and a few microseconds of exchange
+    assert 0.02 < sims["always-on"]["run_time_s"] < 0.022
+    assert sims["oracle"]["slowdown"] == 0 and sims["oracle"]["late_messages"] == 0
+    assert sims["oracle"]["saved_share"]["edge_links"] > sims["adaptive"]["saved_share"]["edge_links"] > 0.2
+    assert sims["pps (lead 1 %)"]["rest_share"]["edge_links"] > sims["pps (lead 10 %)"]["rest_share"]["edge_links"] > 0
+    late = sims["hardware"]
+    assert late["slowdown"] > 0 and late["late_messages"] > 0 and late["wake_delay_s"] > 0
+
+
+def test_sums_over_ranks_and_links_are_the_totals(fallow):
+    found = study(fallow, *SMALL, "--policy", "hardware", "--jitter", "10%")
+    for sim in found["simulations"]:
+        raw = sim["raw"]
+        assert len(sim["ranks"]) == 8
+        assert sum(r["calls"] for r in sim["ranks"]) == raw["calls"] == 8 * 20 * 14
+        assert sum(r["computing_s"] for r in sim["ranks"]) == pytest.approx(raw["cores"]["computing_ps"] * 1e-12)
+        edge = [x for x in sim["links"] if x["kind"] != "upper"]
+        assert len(edge) == raw["edge"]["links"] == 16
+        assert sum(x["low_s"] for x in edge) == pytest.approx(raw["edge"]["low_ps"] * 1e-12)
+        assert sum(x["late"] for x in edge) == raw["edge"]["late"]
+        for r in sim["ranks"]:
+            assert r["computing_s"] + r["in_calls_s"] + r["waiting_s"] + r["sleeping_s"] == pytest.approx(r["end_s"])
+        parts = [v for k, v in sim["energy_model_j"].items() if k != "total"]
+        assert sum(parts) == pytest.approx(sim["energy_model_j"]["total"])
+
+
+def test_energy_follows_from_what_is_assumed(fallow):
+    """Always on: two directions of eight links, each port at full power for the whole run."""
+    found = study(fallow, *SMALL, "--policy", "oracle")
+    base, oracle = found["simulations"]
+    watts, rest = found["machine"]["link_port_w"], found["machine"]["link_rest_fraction"]
+    assert base["energy_model_j"]["edge_links"] == pytest.approx(16 * watts * base["run_time_s"])
+    saved = 1 - oracle["energy_model_j"]["edge_links"] / base["energy_model_j"]["edge_links"]
+    assert saved == pytest.approx((1 - rest) * oracle["rest_share"]["edge_links"])
+    assert any("43 %" in a for a in found["assumptions"])
+
+
+def test_the_same_study_is_the_same_bytes_on_any_number_of_threads(fallow):
+    args = ["sim", *SMALL, "--jitter", "5%", "--policy", "hardware,spps,adaptive,oracle", "--json"]
+    one, again, two = fallow(*args), fallow(*args), fallow(*args, "--threads", "2")
+    assert one.returncode == 0 and one.stdout == again.stdout == two.stdout
+
+
+def test_a_made_up_program_written_as_a_trace_simulates_alike(fallow, tmp_path):
+    for program in ("stencil3d", "cg", "fft", "alltoall", "random"):
+        size = ["--ranks", "8", "--iterations", "5", "--jitter", "5%", "--bytes", "2KB"]
+        assert fallow("synth", program, *size, "-o", "x.ftr").returncode == 0
+        direct = study(fallow, "--synth", program, *size, "--policy", "hardware")
+        recorded = study(fallow, "x.ftr", "--policy", "hardware")
+        # in the trace every call takes a nanosecond
+        assert recorded["simulations"][0]["raw"]["calls"] == direct["simulations"][0]["raw"]["calls"]
+        assert recorded["simulations"][0]["run_time_s"] == pytest.approx(direct["simulations"][0]["run_time_s"], rel=1e-6)
+
+
+def test_machines_change_by_options(fallow):
+    base = study(fallow, *SMALL, "--policy", "oracle")["machine"]
+    assert base["name"] == "minotauro" and base["topology"] == "XGFT(2;18,14;1,18)"
+    packed = study(fallow, *SMALL, "--policy", "oracle", "--ranks-per-node", "4", "--topology", "crossbar", "--cpu-speed", "2")
+    assert (packed["machine"]["nodes"], packed["machine"]["ranks_per_node"], packed["machine"]["topology"]) == (2, 4, "crossbar")
+    assert packed["simulations"][0]["run_time_s"] < 0.012
+    first_look = study(fallow, *SMALL, "--policy", "oracle", "--network", "loggp")
+    assert not first_look["machine"]["contention"] and any("LogGP" in a for a in first_look["assumptions"])
+
+
+def test_terminal_and_page(fallow, tmp_path):
+    done = fallow("sim", *SMALL, "--policy", "hardware,adaptive")
+    assert done.returncode == 0
+    for word in ("always-on", "hardware", "adaptive", "slowdown", "edge links", "network cards", "cores", "modelled; nothing was measured"):
+        assert word in done.stdout
+    assert "\x1b" not in done.stdout
+    assert fallow("sim", *SMALL, "--policy", "hardware", "--html", "x.html").returncode == 0
+    page = parse((tmp_path / "x.html").read_text())
+    assert page.references == ["data:,"]
+    assert len(json.loads(page.data)["simulations"]) == 2
+
+
+def trace(path, calls):
+    """A trace of the given lists of events, one list a rank."""
+    write_source(MemorySource(Info(size=len(calls)), calls), path)
+    return path
+
+
+def call(name, at, **more):
+    return Event(op=op_number(name), comm=COMM_WORLD, enter_ns=at, exit_ns=at + 1, **more)
+
+
+def test_a_deadlock_names_ranks_calls_and_positions(fallow, tmp_path):
+    t = trace(tmp_path / "d.ftr", [
+        [call("MPI_Barrier", 1), call("MPI_Recv", 10, peer=1, tag=5, size_bytes=8)],
+        [call("MPI_Barrier", 1), call("MPI_Recv", 10, peer=0, tag=6, size_bytes=8)],
+    ])  # fmt: skip
+    done = fallow("sim", t, "--policy", "oracle")
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "rank 0 in MPI_Recv (call 2) for a message from rank 1, tag 5" in done.stderr
+    assert "rank 1 in MPI_Recv (call 2) for a message from rank 0, tag 6" in done.stderr
+
+
+def test_calls_that_make_no_sense_are_refused(fallow, tmp_path):
+    t = trace(tmp_path / "w.ftr", [[call("MPI_Barrier", 1), call("MPI_Send", 5, peer=7, tag=1, size_bytes=8)], [call("MPI_Barrier", 1)]])
+    done = fallow("sim", t)
+    assert done.returncode == 2 and "rank 0, call 2, MPI_Send: names rank 7" in done.stderr
+
+
+def test_traces_cut_short_say_so(fallow, tmp_path):
+    assert fallow("synth", "stencil3d", "--ranks", "8", "--iterations", "200", "-o", "whole.ftr").returncode == 0
+    bytes_ = (tmp_path / "whole.ftr").read_bytes()
+    for cut in (len(bytes_) // 3, 60, 10):
+        (tmp_path / "cut.ftr").write_bytes(bytes_[:cut])
+        done = fallow("sim", "cut.ftr", "--policy", "oracle")
+        assert done.returncode == 2 and "Traceback" not in done.stderr
+        assert "cut.ftr" in done.stderr or "rank" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("[network]\ntopology = 'XGFT(2;4;1)'\n", 2),
+        ("[network]\ntopology = 'crossbar'\nnodes = 4\n[link]\ngbit = 3\n", 5),
+        ("[network]\ntopology = 'crossbar'\nnodes = 4\n\n# gr\u00f6\u00dfer\n", 5),
+        ("[network\n", 1),
+        ("name = 'x'\n[cpu]\nmodel = ''\n", 0),
+    ],
+)
+def test_platform_files_are_checked_with_line_numbers(fallow, tmp_path, text, line):
+    (tmp_path / "m.toml").write_text(text)
+    done = fallow("sim", *SMALL, "--platform", "./m.toml")
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert (f"m.toml:{line}:" if line else "m.toml:") in done.stderr
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        [], ["nothing.ftr"], ["--synth", "stencil3d", "nothing.ftr"], [*SMALL, "--platform", "atlantis"], [*SMALL, "--policy", "hope"],
+        [*SMALL, "--lead", "120%"], [*SMALL, "--topology", "ring"], [*SMALL, "--cores", "dance"], ["--synth", "stencil3d", "--ranks", "0"],
+        ["--synth", "stencil3d", "--ranks", "9000"], [*SMALL, "--jitter", "100%"], [*SMALL, "--html", "/nonexistent/x.html"],
+    ],
+)  # fmt: skip
+def test_bad_requests_end_with_one_line(fallow, args):
+    done = fallow("sim", *args)
+    assert done.returncode == 2 and "Traceback" not in done.stderr and done.stderr.strip()
+
+
+def test_every_platform_can_be_simulated(fallow):
+    for name in ("generic", "minotauro", "zamani2007", "kandalla2010", "pascol2011", "hoefler2009"):
+        found = study(fallow, *SMALL, "--platform", name, "--policy", "oracle")
+        assert found["machine"]["name"] == name
+        assert found["simulations"][0]["energy_model_j"]["total"] > 0
+
+
+def test_an_interrupt_ends_a_long_simulation(tmp_path):
+    args = ["sim", "--synth", "stencil3d", "--ranks", "64", "--iterations", "100000000", "--policy", "oracle"]
+    running = subprocess.Popen([sys.executable, "-m", "fallow", *args], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    time.sleep(1.5)
+    assert running.poll() is None
+    running.send_signal(2)
+    _, errors = running.communicate(timeout=30)
+    assert running.returncode == 130 and "Traceback" not in errors
+
+
+def test_quantities():
+    assert (time_us("20us"), time_us("1.5ms"), time_us("2s"), time_us("300ns"), time_us("7")) == (20, 1500, 2e6, pytest.approx(0.3), 7)
+    assert (share("5%"), share("0.05"), share("100%")) == (0.05, 0.05, 1)
+    assert (size_bytes("8192"), size_bytes("8KB"), size_bytes("2MiB")) == (8192, 8192, 2 << 20)
+
+
+def test_a_trace_of_synth_reads_back(fallow, tmp_path):
+    done = fallow("synth", "stencil3d", "--ranks", "8", "--iterations", "3", "-o", "x.ftr")
+    assert "8 ranks, 336 calls" in done.stdout
+    events = list(FileSource([tmp_path / "x.ftr"]).events(0))
+    assert [e.compute_ns for e in events if e.compute_ns] == [1_000_000] * 3
