@@ -75,9 +75,8 @@ bool Engine::collective(std::uint32_t r, const CallEvent& call) {
     return synchronize(r, call.comm) && flushed;
   }
   Operation operation{};
-  if (!usable) return true;
-  if (synchronizes(call.op)) return synchronize(r, call.comm);
-  if (!operation_of(traits.blocking, operation)) return true;
+  if (usable && synchronizes(call.op)) return synchronize(r, call.comm);
+  if (!usable || !operation_of(traits.blocking, operation)) return pass(r, call), true;
   const std::uint32_t index = prepare(r, operation, call);
   const bool persistent = (traits.bits & trace::kOpPersistent) != 0;
   if ((traits.bits & trace::kOpCreates) != 0) {
@@ -93,6 +92,17 @@ bool Engine::collective(std::uint32_t r, const CallEvent& call) {
   }
   if (by_counts(call.op) && !call.counts.empty()) return exchange_counts(index, call);
   return begin(r, index);
+}
+
+/// A call whose data, if there is any, is not replayed: its request is complete as soon as somebody asks.
+void Engine::pass(std::uint32_t r, const CallEvent& call) {
+  if (trace::has(call.op, trace::kOpPersistent)) {
+    CallEvent empty = call;
+    empty.peer = trace::kNullPeer;
+    make_persistent(r, empty, 0);
+  } else if (trace::has(call.op, trace::kOpCreates)) {
+    keep(r, call, kCompleted);
+  }
 }
 
 bool Engine::synchronize(std::uint32_t r, std::uint32_t comm) {
@@ -133,6 +143,8 @@ std::uint32_t Engine::prepare(std::uint32_t r, Operation operation, const CallEv
   if (base == Op::allgatherv) c.algorithm = coll::Algorithm::allgather_ring;
   c.shape.segment = coll::segment_of(machine_.collectives, c.shape.bytes);
   c.steps = coll::step_count(c.algorithm, c.shape);
+  const bool nothing_for_us = base == Op::scatterv && c.shape.rank != c.shape.root && c.shape.bytes == 0;
+  if (nothing_for_us) c.steps = 0;  // the root sends no empty blocks
   return index;
 }
 

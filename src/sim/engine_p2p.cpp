@@ -46,7 +46,7 @@ bool Engine::send(std::uint32_t r, const CallEvent& call, std::uint16_t flags) {
 bool Engine::receive(std::uint32_t r, const CallEvent& call) {
   const bool blocks = trace::has(call.op, trace::kOpBlocks);
   std::uint32_t request = kCompleted;
-  if (call.peer != trace::kNullPeer) {
+  if (call.peer >= 0 || call.peer == trace::kAnyPeer) {
     const std::uint32_t comm = context(call);
     request = take_request(r);
     Node& n = pool_[request];
@@ -75,7 +75,7 @@ bool Engine::send_receive(std::uint32_t r, const CallEvent& call) {
 }
 
 bool Engine::probe(std::uint32_t r, const CallEvent& call) {
-  if (call.peer == trace::kNullPeer) return true;
+  if (call.peer == trace::kNullPeer || call.peer == trace::kNoPeer) return true;
   Rank& rank = ranks_[r];
   const std::uint32_t comm = context(call);
   const std::uint32_t found = matcher_.find_message(rank.unexpected, key_of(comm, source_of(r, comm, call.peer)), tag_of(call.tag));

@@ -98,7 +98,7 @@ void Engine::make_persistent(std::uint32_t r, const CallEvent& call, std::uint16
     n.peer = call.peer < 0 ? kNone : world(r, comm, call.peer);
   } else {
     n.key = key_of(comm, source_of(r, comm, call.peer));
-    n.peer = call.peer == trace::kNullPeer ? kNone : r;
+    n.peer = call.peer >= 0 || call.peer == trace::kAnyPeer ? r : kNone;
   }
   keep(r, call, node);
 }
