@@ -27,7 +27,9 @@ void write_rank(StreamWriter& out, EventSource& source, std::uint32_t rank, cons
 
 }  // namespace
 
-void merge_trace(const TraceReader& parts, const std::string& out_path) {
+void merge_trace(const TraceReader& parts, const std::string& out_path, const Progress& progress) {
+  constexpr std::uint64_t kStep = 64 << 20;
+  std::uint64_t done = 0, told = 0;
   const TraceInfo& info = parts.info();
   std::vector<std::uint64_t> shift(info.ranks.size());
   for (std::uint32_t r = 0; r < shift.size(); ++r) shift[r] = parts.shift_ns(r);
@@ -42,7 +44,13 @@ void merge_trace(const TraceReader& parts, const std::string& out_path) {
   copy(ChunkType::comm);
   copy(ChunkType::site);
   for (std::uint32_t r = 0; r < info.ranks.size(); ++r) {
-    for (const BlockPlace& b : parts.blocks(r)) out.copy(ChunkType::events, parts.files()[b.file]->read(b.chunk));
+    for (const BlockPlace& b : parts.blocks(r)) {
+      out.copy(ChunkType::events, parts.files()[b.file]->read(b.chunk));
+      done += b.chunk.bytes;
+      if (!progress || done - told < kStep) continue;
+      progress(done, parts.stored_bytes());
+      told = done;
+    }
   }
   copy(ChunkType::end);
   out.finish();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,11 @@
 
 namespace fallow::trace {
 
+/// Told from time to time how many bytes of how many are done; what it throws ends the work.
+using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+
 /// Puts the parts of a run into the one file `out`, without unpacking them. Throws TraceFileError; `out` is removed then.
-void merge_trace(const TraceReader& parts, const std::string& out);
+void merge_trace(const TraceReader& parts, const std::string& out, const Progress& progress = {});
 
 struct CutOptions {
   std::uint64_t from_ns = 0, to_ns = ~std::uint64_t{0};  ///< calls that begin in [from, to)

@@ -1,6 +1,7 @@
 #include "trace/file_writer.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,6 +43,12 @@ struct Definition {
 template <class T>
 std::span<const std::byte> bytes_of(const T& value) noexcept {
   return std::as_bytes(std::span(&value, 1));
+}
+
+/// Beyond the limit on file sizes the kernel would send the program a signal.
+std::uint64_t size_limit() noexcept {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : ~std::uint64_t{0};
 }
 
 }  // namespace
@@ -86,11 +93,15 @@ void FileWriter::close() noexcept {
 
 bool FileWriter::write_all(std::span<const std::byte> bytes) noexcept {
   const std::uint64_t start = offset_;
+  const std::uint64_t most = size_limit();
   while (!bytes.empty()) {
-    const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset_));
+    const bool fits = bytes.size() <= most && offset_ <= most - bytes.size();
+    if (!fits) errno = EFBIG;
+    const ssize_t n = !fits ? -1 : ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset_));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
       const int cause = n == 0 ? ENOSPC : errno;
+      problem_ = cause;
       failed_ = true;
       offset_ = start;
       if (::ftruncate(fd_, static_cast<off_t>(start)) != 0) {

@@ -2,6 +2,7 @@
 // be written no longer (disk full) is cut after its last whole chunk, said once by ok(), and left alone.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <initializer_list>
 #include <mutex>
@@ -64,6 +65,8 @@ class FileWriter {
 
   void close() noexcept;
   bool ok() const noexcept { return fd_ >= 0 && !failed_; }
+  /// errno of the write that failed; 0: none has.
+  int problem() const noexcept { return problem_; }
   std::uint64_t bytes() const noexcept { return offset_; }
 
  private:
@@ -73,7 +76,8 @@ class FileWriter {
 
   std::mutex mutex_;
   int fd_ = -1;
-  bool failed_ = false;
+  std::atomic<bool> failed_{false};
+  int problem_ = 0;
   bool keep_index_ = false;
   std::uint64_t offset_ = 0;
   std::uint32_t comms_ = kFirstComm, sites_ = 1;

@@ -1,5 +1,7 @@
 #include "trace/recorder.hpp"
 
+#include <xmmintrin.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -137,6 +139,15 @@ void Recorder::flush() noexcept {
   pump_locked(~0u);
   write_out();
   unlock();
+}
+
+std::uint64_t Recorder::finish() noexcept {
+  while (!lock()) _mm_pause();
+  pump_locked(~0u);
+  write_out();
+  const std::uint64_t lost = lost_.load(std::memory_order_relaxed) - lost_noted_;
+  unlock();
+  return lost;
 }
 
 }  // namespace fallow::trace

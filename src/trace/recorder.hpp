@@ -102,6 +102,8 @@ class Recorder {
   std::uint32_t pump(std::uint32_t most, std::uint64_t now_ticks) noexcept;
   /// Packs everything and writes the block under way.
   void flush() noexcept;
+  /// flush(), waiting for a pump() under way. Returns the events dropped since the last one packed. For the end.
+  std::uint64_t finish() noexcept;
   /// The clock's rate is better known now, or was read again: times move over to it within a second.
   void calibrate(std::uint64_t ticks, std::uint64_t ns, double ns_per_tick) noexcept;
 

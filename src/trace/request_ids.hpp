@@ -14,26 +14,29 @@ class RequestIds {
  public:
   /// Room for `most` requests at a time.
   explicit RequestIds(std::uint32_t most = 16384)
-      : mask_(std::bit_ceil(2 * std::uint64_t{most}) - 1), slots_(mask_ + 1), free_((most + 63) / 64, ~std::uint64_t{0}), most_(most) {}
+      : mask_(std::bit_ceil(2 * std::uint64_t{most}) - 1), slots_(mask_ + 1), free_((most + 63) / 64, ~std::uint64_t{0}), later_(most), most_(most) {}
 
-  /// A number for the request behind this handle (never 0); kNoRequest if there is no room. A handle that is known
-  /// still keeps its number.
+  /// A number for the request behind this handle (never 0 as handle); kNoRequest if there is no room. Libraries give
+  /// the same handle to several requests that are complete from the start: they wait in a row behind it.
   std::uint32_t add(std::uint64_t handle, bool persistent) noexcept {
-    std::uint64_t at = home(handle);
-    for (; slots_[at].handle != 0; at = (at + 1) & mask_) {
-      if (slots_[at].handle == handle) {
-        slots_[at].persistent = persistent;
-        return slots_[at].id;
-      }
-    }
     const std::uint32_t id = take_lowest();
-    if (id != kNoRequest) slots_[at] = {handle, id, persistent};
+    if (id == kNoRequest) return id;
+    later_[id] = kNoRequest;
+    std::uint64_t at = home(handle);
+    while (slots_[at].handle != 0 && slots_[at].handle != handle) at = (at + 1) & mask_;
+    Slot& s = slots_[at];
+    if (s.handle == handle && !s.persistent && !persistent) {
+      later_[s.last] = id;
+      s.last = id;
+    } else {  // what had the handle before has gone without a trace: its number is lost
+      s = {handle, id, id, persistent};
+    }
     return id;
   }
 
   std::uint32_t find(std::uint64_t handle) const noexcept {
     for (std::uint64_t at = home(handle); slots_[at].handle != 0; at = (at + 1) & mask_) {
-      if (slots_[at].handle == handle) return slots_[at].id;
+      if (slots_[at].handle == handle) return slots_[at].first;
     }
     return kNoRequest;
   }
@@ -46,7 +49,7 @@ class RequestIds {
  private:
   struct Slot {
     std::uint64_t handle = 0;
-    std::uint32_t id = 0;
+    std::uint32_t first = 0, last = 0;  ///< numbers: those between are linked by later_
     bool persistent = false;
   };
 
@@ -70,11 +73,16 @@ class RequestIds {
       if (slots_[at].handle == 0) return kNoRequest;
     }
     const Slot found = slots_[at];
-    if (handle == 0 || (found.persistent && !freed)) return handle == 0 ? kNoRequest : found.id;
-    free_[found.id / 64] |= std::uint64_t{1} << (found.id % 64);
-    if (found.id / 64 < lowest_) lowest_ = found.id / 64;
-    close_hole(at);
-    return found.id;
+    if (handle == 0 || (found.persistent && !freed)) return handle == 0 ? kNoRequest : found.first;
+    const std::uint32_t id = found.first;
+    free_[id / 64] |= std::uint64_t{1} << (id % 64);
+    if (id / 64 < lowest_) lowest_ = id / 64;
+    if (id == found.last) {
+      close_hole(at);
+    } else {
+      slots_[at].first = later_[id];
+    }
+    return id;
   }
 
   /// Moves later entries of the chain up, so that lookups need no marks for what was removed.
@@ -92,6 +100,7 @@ class RequestIds {
   std::uint64_t mask_;
   std::vector<Slot> slots_;
   std::vector<std::uint64_t> free_;  ///< bit per number
+  std::vector<std::uint32_t> later_; ///< by number: the next of the same handle
   std::uint32_t most_;
   std::uint32_t lowest_ = 0;         ///< first word that may have a free number
 };

@@ -192,6 +192,12 @@ void cut(TraceReader& r, const std::string& out, std::uint64_t from_ns, std::uin
   write_trace(r, out, {from_ns, to_ns, std::move(ranks)});
 }
 
+void merge(const TraceReader& r, const std::string& out, const nb::object& progress) {
+  Progress tell;
+  if (!progress.is_none()) tell = [&progress](std::uint64_t done, std::uint64_t total) { progress(done, total); };
+  merge_trace(r, out, tell);
+}
+
 }  // namespace
 
 void bind_tracefile(nb::module_& m) {
@@ -207,7 +213,7 @@ void bind_tracefile(nb::module_& m) {
         r.rewind(rank);
       }, nb::arg("rank"))
       .def("statistics", &statistics)
-      .def("merge", [](const TraceReader& r, const std::string& out) { merge_trace(r, out); }, nb::arg("out"))
+      .def("merge", &merge, nb::arg("out"), nb::arg("progress") = nb::none(), "Calls progress(done, total) every 64 MiB.")
       .def("cut", &cut, nb::arg("out"), nb::arg("from_ns"), nb::arg("to_ns"), nb::arg("ranks"));
   nb::class_<StreamWriter>(m, "TraceWriter")
       .def("__init__", [](StreamWriter* w, const std::string& path, const nb::dict& info) { new (w) StreamWriter(path, info_from(info)); },
