@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from calls import KINDS, Call, functions
+from emit_trace import trace_block, traced
 from prototypes import Prototype
 
 SPECIAL = {"MPI_Init": "init", "MPI_Init_thread": "init", "MPI_Session_init": "session", "MPI_Finalize": "finalize", "MPI_Abort": "abort"}
@@ -112,9 +113,11 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
     ]
     if special == "abort":
         body += ["  fallow::pmpi::about_to_abort();"]
-    body += [f"  {line}" for line in _free(call, proto) + _wake(call, proto)]
-    body += [f"  const int result = next({proto.forward()});", "  scope.leave();"]
+    trace = traced(name, call, proto)
+    body += [f"  {line}" for line in trace.before + _free(call, proto) + _wake(call, proto)]
+    body += [f"  const int result = next({proto.forward(trace.replace)});", "  scope.leave();"]
     body += [f"  if (result == MPI_SUCCESS) [[likely]] {_record(call, proto)}"]
+    body += [f"  {line}" for line in trace_block(name, trace)]
     if call.wakes == "recent" or call.wakes == "peer":
         body += ["  scope.wake_after();"]
     if special == "finalize":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -22,8 +23,8 @@ class Prototype:
     def declare(self) -> str:
         return ", ".join(p.declaration for p in self.parameters)
 
-    def forward(self) -> str:
-        return ", ".join(p.name for p in self.parameters)
+    def forward(self, replace: Mapping[str, str] | None = None) -> str:
+        return ", ".join((replace or {}).get(p.name, p.name) for p in self.parameters)
 
     def has(self, *names: str) -> bool:
         own = {p.name for p in self.parameters}

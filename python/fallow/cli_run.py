@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import os
 import shlex
@@ -14,6 +15,7 @@ from pathlib import Path
 from fallow import analyse, cli_config, compare, compare_text, energy, launch, options, report_text, rundir, runner
 from fallow.errors import UserError
 from fallow.text import Style
+from fallow.traces import parts
 
 _EPILOG = """\
 The command's input, output, signals and exit status are its own; Fallow writes a few lines to stderr at the end.
@@ -25,6 +27,7 @@ examples:
   fallow run --compare 5 -- mpirun -n 4 ./app
   fallow run --out runs/first --mode sleep -- ./job.sh
   fallow run --config fallow.toml -- mpirun -n 4 ./app
+  fallow run --trace traces/app -- mpirun -n 16 ./app
 """
 
 
@@ -160,6 +163,20 @@ def _compare(arguments: argparse.Namespace, settings: list[options.Setting]) -> 
     return worst.shell_status
 
 
+def _trace_target(settings: list[options.Setting]) -> tuple[list[options.Setting], parts.Target | None]:
+    """Where the trace goes, and the settings with the directory in which the ranks are to put their parts."""
+    setting = next((s for s in settings if s.option.name == "trace"), None)
+    if setting is None or not setting.value:
+        return settings, None
+    value, target = "", None
+    try:
+        target = parts.prepare(Path(setting.value))
+        value = str(target.directory)
+    except OSError as error:
+        say(f"no trace will be recorded: cannot make {setting.value}: {error.strerror or error}")
+    return [dataclasses.replace(s, value=value) if s is setting else s for s in settings], target
+
+
 def _run(arguments: argparse.Namespace) -> int:
     if not arguments.command:
         raise UserError("no command to run; try: fallow run -- mpirun -n 4 ./app")
@@ -169,12 +186,16 @@ def _run(arguments: argparse.Namespace) -> int:
         if Path(arguments.platform).exists():
             arguments.platform = str(Path(arguments.platform).absolute())
     if arguments.compare is not None:
+        if any(s.option.name == "trace" and s.value for s in settings):
+            raise UserError("--trace records one run; leave out --compare")
         return _compare(arguments, settings)
     if arguments.json:
         raise UserError("--json goes with --compare; for one run: fallow report RUN --json")
+    settings, trace = _trace_target(settings)
     directory = make_directory(arguments.out, say)
     try:
-        ended = runner.run(runner.Plan(arguments.command, settings, platform=arguments.platform), directory, say)
+        plan = runner.Plan(arguments.command, settings, platform=arguments.platform, trace=trace)
+        ended = runner.run(plan, directory, say)
     except launch.CannotStart as error:
         say(str(error))
         return error.status

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from fallow import __version__, environment, launch, native, rundir, sampling, sysload
 from fallow.options import Setting
+from fallow.traces import parts
 
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where shm_open puts segments, not a temporary file
 
@@ -26,6 +27,7 @@ class Plan:
     with_fallow: bool = True
     streams: launch.Streams = field(default_factory=launch.Streams)
     platform: str = ""
+    trace: parts.Target | None = None
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,9 @@ def run(plan: Plan, directory: Path | None, say: Say) -> Ended:
     info = _last_info(info, outcome, (before, after))
     if info.with_fallow:
         remove_shared_memory(info.run_id)
+        if plan.trace is not None:
+            with _or_say(say, "the trace's parts are left as they are"):
+                parts.collect(plan.trace, say)
     if directory is not None:
         with _or_say(write_failed, f"cannot write the record to {directory}"):
             rundir.write_run(directory, info)

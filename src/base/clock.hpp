@@ -35,7 +35,7 @@ class TickClock {
   /// Chooses the source and calibrates it for about 200 us against CLOCK_MONOTONIC (error below 0.1 %;
   /// recalibrate() makes it exact later).
   explicit TickClock(ClockSource wanted = ClockSource::automatic) noexcept {
-    tsc_ = wanted == ClockSource::tsc || (wanted == ClockSource::automatic && tsc_is_invariant());
+    tsc_ = wanted == ClockSource::tsc || (wanted != ClockSource::monotonic && tsc_is_invariant());
     start_ns_ = monotonic_ns();
     start_ticks_ = now();
     if (tsc_) {

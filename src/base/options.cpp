@@ -39,7 +39,7 @@ bool parse_choice(std::string_view s, const std::array<std::pair<std::string_vie
 constexpr std::array kModes{std::pair{std::string_view("spin"), WaitMode::spin}, std::pair{std::string_view("yield"), WaitMode::yield},
                             std::pair{std::string_view("sleep"), WaitMode::sleep}, std::pair{std::string_view("auto"), WaitMode::automatic}};
 constexpr std::array kClocks{std::pair{std::string_view("auto"), ClockSource::automatic}, std::pair{std::string_view("tsc"), ClockSource::tsc},
-                             std::pair{std::string_view("monotonic"), ClockSource::monotonic}};
+                             std::pair{std::string_view("monotonic"), ClockSource::monotonic}, std::pair{std::string_view("cpu"), ClockSource::cpu}};
 constexpr std::array kHooks{std::pair{std::string_view("auto"), HookChoice::automatic}, std::pair{std::string_view("off"), HookChoice::off}};
 
 /// The text as it can stand in a line of a message.
@@ -63,7 +63,10 @@ constexpr OptionInfo kTable[] = {
      [](Options& o, std::string_view s) { return parse_flag(s, o.wake); }},
     {"hook", "choice", "auto", "auto|off", "Sleep inside the MPI library's own idle hook, where it has one.", false,
      [](Options& o, std::string_view s) { return parse_choice(s, kHooks, o.hook); }},
-    {"clock", "choice", "auto", "auto|tsc|monotonic", "Time stamps from the time stamp counter, or from clock_gettime.", false,
+    {"trace", "path", "", "", "Record every call into this directory, or into one file if the name ends in .ftr.", false,
+     [](Options& o, std::string_view s) { return o.trace = s, true; }},
+    {"clock", "choice", "auto", "auto|tsc|monotonic|cpu",
+     "Time stamps from the time stamp counter, or from clock_gettime; cpu: computation in traces is the thread's CPU time.", false,
      [](Options& o, std::string_view s) { return parse_choice(s, kClocks, o.clock); }},
     {"ring_events", "count", "16384", "256..16777216", "Calls kept per thread for the timeline, 48 bytes each.", false,
      [](Options& o, std::string_view s) { return parse_count(s, 256, 16777216, o.ring_events); }},

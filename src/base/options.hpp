@@ -11,7 +11,8 @@
 namespace fallow {
 
 enum class WaitMode : std::uint32_t { spin = 0, yield = 1, sleep = 2, automatic = 3 };
-enum class ClockSource : std::uint32_t { automatic = 0, tsc = 1, monotonic = 2 };
+/// Of time stamps; cpu: as automatic, and computation in traces is CPU time.
+enum class ClockSource : std::uint32_t { automatic = 0, tsc = 1, monotonic = 2, cpu = 3 };
 enum class HookChoice : std::uint32_t { automatic = 0, off = 1 };
 
 struct Options {
@@ -20,6 +21,7 @@ struct Options {
   WaitMode mode = WaitMode::automatic;
   double slowdown = 0.01;             ///< accepted slowdown, fraction of the run time
   std::string dir;                    ///< run directory; empty: no record is written
+  std::string trace;                  ///< directory for the parts of a trace; empty: none is recorded
   std::string run_id;                 ///< names this run's shared memory
   std::uint32_t ring_events = 16384;  ///< events kept per thread
   std::uint32_t site_slots = 1024;    ///< call sites kept per thread

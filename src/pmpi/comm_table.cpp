@@ -1,5 +1,6 @@
 #include "pmpi/comm_table.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "pmpi/runtime.hpp"
@@ -30,7 +31,8 @@ const CommInfo* CommTable::find(MPI_Comm comm) noexcept {
 const CommInfo* CommTable::insert(std::uint64_t key, MPI_Comm comm) noexcept try {
   // The library is asked before the lock is taken: it may wait for a lock of its own, whose holder may want ours.
   auto filled = std::make_unique<CommInfo>();
-  fill(*filled, comm);
+  CommMembers members;
+  fill(*filled, members, comm);
   const std::lock_guard lock(mutex_);
   std::size_t target = kSlots;
   std::size_t i = first_slot(key, kSlots);
@@ -47,6 +49,7 @@ const CommInfo* CommTable::insert(std::uint64_t key, MPI_Comm comm) noexcept try
     }
   }
   if (target == kSlots) return nullptr;
+  if (runtime().tracer.active()) filled->traced = runtime().tracer.define(comm, members);
   CommInfo* info = nullptr;
   if (free_.empty()) {
     all_.push_back(std::move(filled));
@@ -68,7 +71,43 @@ const CommInfo* CommTable::insert(std::uint64_t key, MPI_Comm comm) noexcept try
   return nullptr;
 }
 
-void CommTable::fill(CommInfo& info, MPI_Comm comm) noexcept {
+namespace {
+
+/// World ranks of a group's members, -1 for those of another world.
+std::vector<std::int32_t> world_ranks(MPI_Group group, std::int32_t size) {
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::vector<std::int32_t> world(ranks.size());
+  runtime().mpi.group_translate_ranks(group, size, ranks.data(), runtime().world_group, world.data());
+  for (std::int32_t& r : world) r = r == MPI_UNDEFINED ? -1 : r;
+  return world;
+}
+
+bool all_known(const std::vector<std::int32_t>& world) noexcept {
+  return std::none_of(world.begin(), world.end(), [](std::int32_t r) { return r < 0; });
+}
+
+/// Who takes part, for the trace; `info` is filled.
+void find_members(const CommInfo& info, CommMembers& members, MPI_Comm comm) {
+  const PmpiCalls& mpi = runtime().mpi;
+  if (!all_known(info.world)) return;
+  members.known = true;
+  if (!info.inter) {
+    members.group = trace::Group(info.world);
+    return;
+  }
+  members.remote = trace::Group(info.world);
+  MPI_Group group = MPI_GROUP_NULL;
+  mpi.comm_group(comm, &group);
+  const auto local = world_ranks(group, info.size);
+  mpi.group_free(&group);
+  members.known = all_known(local);
+  members.group = trace::Group(local);
+}
+
+}  // namespace
+
+void CommTable::fill(CommInfo& info, CommMembers& members, MPI_Comm comm) {
   const PmpiCalls& mpi = runtime().mpi;
   info = CommInfo{};
   info.handle = handle_key(comm);
@@ -78,30 +117,27 @@ void CommTable::fill(CommInfo& info, MPI_Comm comm) noexcept {
   mpi.comm_size(comm, &info.size);
   info.peers = info.size;
   MPI_Group group = MPI_GROUP_NULL;
-  if (inter != 0) {
+  info.inter = inter != 0;
+  if (info.inter) {
     mpi.comm_remote_size(comm, &info.peers);
     mpi.comm_remote_group(comm, &group);
   } else {
     mpi.comm_group(comm, &group);
     int topology = MPI_UNDEFINED;
     mpi.topo_test(comm, &topology);
-    int in = 0, weighted = 0;
-    if (topology == MPI_DIST_GRAPH) mpi.dist_graph_neighbors_count(comm, &in, &info.neighbors, &weighted);
+    int weighted = 0;
     if (topology == MPI_GRAPH) mpi.graph_neighbors_count(comm, info.rank, &info.neighbors);
     if (topology == MPI_CART) {
       int dimensions = 0;
       mpi.cartdim_get(comm, &dimensions);
       info.neighbors = 2 * dimensions;
     }
+    info.in_neighbors = info.neighbors;
+    if (topology == MPI_DIST_GRAPH) mpi.dist_graph_neighbors_count(comm, &info.in_neighbors, &info.neighbors, &weighted);
   }
-  if (runtime().world_group_known) {
-    std::vector<int> ranks(static_cast<std::size_t>(info.peers));
-    std::iota(ranks.begin(), ranks.end(), 0);
-    info.world.resize(ranks.size());
-    mpi.group_translate_ranks(group, info.peers, ranks.data(), runtime().world_group, info.world.data());
-    for (std::int32_t& r : info.world) r = r == MPI_UNDEFINED ? -1 : r;
-  }
+  if (runtime().world_group_known) info.world = world_ranks(group, info.peers);
   mpi.group_free(&group);
+  if (runtime().tracer.active() && runtime().world_group_known) find_members(info, members, comm);
 }
 
 std::uint32_t CommTable::size_of(std::uint32_t id) noexcept {

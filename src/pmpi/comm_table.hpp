@@ -12,6 +12,8 @@
 
 namespace fallow::pmpi {
 
+struct CommMembers;
+
 struct CommInfo {
   std::uint64_t handle = 0;
   std::uint32_t id = 0;         ///< local number, in the order of first use; 1 is the first
@@ -19,6 +21,9 @@ struct CommInfo {
   std::int32_t size = 0;        ///< of the local group
   std::int32_t peers = 0;       ///< ranks that data goes to in a collective: remote size of an intercommunicator
   std::int32_t neighbors = 0;   ///< out-neighbours of the topology
+  std::int32_t in_neighbors = 0;
+  bool inter = false;
+  std::uint32_t traced = 0;     ///< number in the trace, trace::kCommNone where there is none
   std::vector<std::int32_t> world;  ///< world rank of each peer; empty: unknown
 };
 
@@ -48,7 +53,7 @@ class CommTable {
     std::atomic<CommInfo*> info{nullptr};
   };
   const CommInfo* insert(std::uint64_t key, MPI_Comm comm) noexcept;
-  void fill(CommInfo& info, MPI_Comm comm) noexcept;
+  void fill(CommInfo& info, CommMembers& members, MPI_Comm comm);
 
   std::unique_ptr<Slot[]> slots_;
   std::mutex mutex_;

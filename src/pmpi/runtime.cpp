@@ -21,13 +21,14 @@ namespace {
 
 pthread_key_t g_thread_key;  // its destructor takes a thread's block back
 
-enum Message : unsigned { kBadOption = 0, kNoFile = 1, kNoPage = 2, kMissingCalls = 3 };
+enum Message : unsigned { kBadOption = 0, kNoFile = 1, kNoPage = 2, kMissingCalls = 3, kNoTrace = 4 };
 
 constexpr unsigned long kTimerSlackNs = 1;  // the default of 50 us would be added to every sleep
 
 void release_thread(void* pointer) noexcept {
   auto* const thread = static_cast<Thread*>(pointer);
   add_to_totals(*thread);
+  if (thread->trace != nullptr) runtime().tracer.pump(*thread->trace, ~0u);
   runtime().thread_of_block[thread->index].store(nullptr);
   if (runtime().phase.load() == Phase::running) runtime().writer.release(*thread);
   fallow_tls.thread = nullptr;
@@ -118,6 +119,7 @@ void open_everything(Runtime& rt) {
   std::string problem;
   if (rt.writer.open(rt.options, rt.world_rank, problem) == Status::failed) say(kNoFile, problem);
   fill_header(rt, launch);
+  if (!rt.options.trace.empty() && rt.tracer.open(rt, problem) == Status::failed) say(kNoTrace, "no trace will be recorded: " + problem);
   rt.budget.open(rt.options.slowdown, rt.clock.ticks_per_ns() * 1e9, rt.clock.now());
   install_hooks(rt);
   if (rt.sleep_allowed) {
@@ -192,6 +194,7 @@ Thread* attach_thread() noexcept {
   }
   auto thread = std::unique_ptr<Thread>(new (std::nothrow) Thread);
   if (thread == nullptr || !rt.writer.attach(*thread)) return nullptr;
+  if (rt.tracer.active()) thread->trace = rt.tracer.attach(thread->index);
   rt.threads.fetch_add(1, std::memory_order_relaxed);
   rt.thread_of_block[thread->index].store(thread.get());
   fallow_tls.thread = thread.get();
@@ -229,6 +232,7 @@ void finish_runtime(std::uint32_t how) noexcept {
   for (const std::atomic<Thread*>& entry : rt.thread_of_block) {
     if (Thread* const thread = entry.load(); thread != nullptr) add_to_totals(*thread);
   }
+  rt.tracer.finish(true);
   touch_header(true);
   rt.writer.header().finalized = how;
   rt.writer.header().state = static_cast<std::uint32_t>(trace::RankState::ended);
@@ -248,6 +252,7 @@ void about_to_abort() noexcept {
   const FloatGuard guard;
   Runtime& rt = runtime();
   if (fallow_tls.thread != nullptr) add_to_totals(*static_cast<Thread*>(fallow_tls.thread));
+  rt.tracer.finish(false);
   touch_header(true);
   rt.writer.header().finalized = 2;
   rt.node.detach();

@@ -15,6 +15,7 @@
 #include "pmpi/pmpi_calls.hpp"
 #include "pmpi/rank_writer.hpp"
 #include "pmpi/thread_state.hpp"
+#include "pmpi/tracer.hpp"
 #include "predict/wait_model.hpp"
 
 namespace fallow::pmpi {
@@ -44,6 +45,7 @@ struct Runtime {
   PmpiCalls mpi;
   TickClock clock;
   RankWriter writer;
+  Tracer tracer;
   Node node;
   CommTable comms;
   MpiModules mpi_modules;

@@ -12,6 +12,20 @@ using trace::OpKind;
 
 namespace {
 
+/// A call of which the trace says no more than that it was made.
+void trace_simply(Thread& t, std::uint16_t op, std::uint64_t enter, std::uint64_t exit, const void* caller, std::uint16_t flags) noexcept {
+  if (t.trace == nullptr) return;
+  trace::RawRecord& r = t.trace->begin();
+  r.op = trace::op_from_name(runtime().writer.header().ops[op].name);
+  r.flags = flags;
+  r.caller = reinterpret_cast<std::uint64_t>(caller);
+  r.enter = enter;
+  r.exit = exit;
+  if (trace::has(r.op, trace::kOpCollective)) r.comm = trace::kCommWorld;
+  if (t.trace->open != nullptr) t.trace->end();
+  t.trace->leave();
+}
+
 /// The program left the call under way by an exception or longjmp. It counts, as ended now.
 void leave_unreturned(Thread& t) noexcept {
   fallow_tls.waiting = nullptr;
@@ -21,6 +35,7 @@ void leave_unreturned(Thread& t) noexcept {
   if (t.polled) settle_wait(t, e.exit, e);
   ++t.recorded;
   if (t.recorded - t.totalled >= kPendingEvents) add_to_totals(t);
+  trace_simply(t, t.op, t.enter, e.exit, t.caller, trace::kEventFailed);
   runtime().node.own().doing(trace::RankState::computing, e.exit);
   fallow_tls.depth = 0;
 }
@@ -214,9 +229,11 @@ void StartScope::record(std::uint16_t op, const void* caller) noexcept {
   if (thread == nullptr) return;
   trace::Event& e = thread->ring[thread->recorded & thread->ring_mask];
   e = {enter_, runtime().clock.now(), 0, -1, -1, op, 0, 0, 0, 0};
-  thread->callers[thread->recorded % kPendingEvents] = fallow_tls.caller != nullptr ? fallow_tls.caller : caller;
+  if (fallow_tls.caller != nullptr) caller = fallow_tls.caller;
+  thread->callers[thread->recorded % kPendingEvents] = caller;
   fallow_tls.caller = nullptr;
   ++thread->recorded;
+  trace_simply(*thread, op, enter_, e.exit, caller, 0);
 }
 
 void StartScope::init(int result, std::uint16_t op, const void* caller) noexcept {

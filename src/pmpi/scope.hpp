@@ -4,7 +4,9 @@
 
 #include <cstdint>
 
+#include "pmpi/caches.hpp"
 #include "pmpi/runtime.hpp"
+#include "pmpi/trace_call.hpp"
 
 namespace fallow::pmpi {
 
@@ -18,11 +20,6 @@ inline void* next_of(std::uint16_t op) noexcept {
 
 /// True if `root` names a rank, not MPI_ROOT or MPI_PROC_NULL, for which other arguments have no meaning.
 inline bool is_rank(int root) noexcept { return root >= 0; }
-
-template <class Integer>
-inline std::uint64_t size_as_u64(Integer n) noexcept {
-  return n > 0 ? static_cast<std::uint64_t>(n) : 0;
-}
 
 /// Decides for a call that comes in while another is under way: its own callbacks (then null), or one that never
 /// returned because the program jumped out of it (then the new call counts). A call that the program makes from a
@@ -43,8 +40,6 @@ void add_to_totals(Thread& thread) noexcept;
 void settle_wait(Thread& thread, std::uint64_t exit, trace::Event& event) noexcept;
 /// Forgets the wait of a call that the program jumped out of.
 void abandon_wait(Thread& thread) noexcept;
-std::uint64_t type_size_slow(Thread& thread, MPI_Datatype type, TypeSlot& slot) noexcept;
-const CommInfo* comm_info_slow(Thread& thread, MPI_Comm comm) noexcept;
 void wake_peer_slow(Thread& thread, MPI_Comm comm, int peer) noexcept;
 void wake_target_slow(Thread& thread, MPI_Win win, int peer) noexcept;
 void wake_partners_slow(Thread& thread, const CommInfo* info) noexcept;
@@ -64,6 +59,7 @@ class Scope {
   Scope(Thread& thread, std::uint16_t op, const void* caller, const void* frame) noexcept
       : thread_(thread), caller_(fallow_tls.caller != nullptr ? fallow_tls.caller : caller), op_(op) {
     Runtime& rt = runtime();
+    if (thread.trace != nullptr) [[unlikely]] thread.trace->enter();
     fallow_tls.depth = 1;
     fallow_tls.frame = const_cast<void*>(frame);
     fallow_tls.return_address = const_cast<void*>(caller);
@@ -86,20 +82,30 @@ class Scope {
 
   ~Scope() {
     push_event();
+    if (traced()) [[unlikely]] end_trace();
     fallow_tls.depth = 0;
     if (finishing_) [[unlikely]] finish_runtime(1);
+  }
+
+  /// This run is recorded call by call, see TraceCall.
+  bool traced() const noexcept { return thread_.trace != nullptr; }
+  TraceCall begin_trace(trace::Op op, int result) noexcept { return TraceCall(thread_, op, caller_, result); }
+  void keep_requests(std::int64_t count, const MPI_Request* requests) noexcept {
+    if (traced()) [[unlikely]] pmpi::keep_requests(*thread_.trace, count, requests);
   }
 
   /// The MPI library has returned.
   void leave() noexcept {
     Runtime& rt = runtime();
+    // Before the time is taken: it is better the call that seems longer than the computation that follows.
+    if (traced() && thread_.trace->recorder.pending() > kTraceCrowded) [[unlikely]] rt.tracer.pump(*thread_.trace, kTraceBatch);
     exit_ = rt.clock.now();
     if constexpr (kBlocks) fallow_tls.waiting = nullptr;
     rt.node.own().doing(trace::RankState::computing, exit_);
   }
 
   void record(MPI_Comm comm, int peer, int tag, std::uint64_t bytes) noexcept {
-    const CommInfo* const info = comm_info(comm);
+    const CommInfo* const info = comm_info(thread_, comm);
     if (info != nullptr) {
       comm_id_ = static_cast<std::uint16_t>(info->id < 0xffff ? info->id : 0xffff);
       if (peer >= 0) {
@@ -120,14 +126,14 @@ class Scope {
 
   template <class Count>
   std::uint64_t bytes(Count count, MPI_Datatype type) noexcept {
-    return size_as_u64(count) * type_size(type);
+    return size_as_u64(count) * type_size(thread_, type);
   }
 
   template <class Count>
   std::uint64_t sum(std::int32_t peers, const Count* counts, MPI_Datatype type) noexcept {
     std::uint64_t total = 0;
     for (std::int32_t i = 0; i < peers; ++i) total += size_as_u64(counts[i]);
-    return total != 0 ? total * type_size(type) : 0;
+    return total != 0 ? total * type_size(thread_, type) : 0;
   }
 
   template <class Count>
@@ -140,11 +146,11 @@ class Scope {
   }
 
   std::int32_t peers(MPI_Comm comm) noexcept {
-    const CommInfo* const info = comm_info(comm);
+    const CommInfo* const info = comm_info(thread_, comm);
     return info != nullptr ? info->peers : 0;
   }
   std::int32_t neighbors(MPI_Comm comm) noexcept {
-    const CommInfo* const info = comm_info(comm);
+    const CommInfo* const info = comm_info(thread_, comm);
     return info != nullptr ? info->neighbors : 0;
   }
 
@@ -182,20 +188,15 @@ class Scope {
  private:
   bool someone_sleeps() const noexcept { return runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0; }
 
-  const CommInfo* comm_info(MPI_Comm comm) noexcept {
-    if (thread_.last_comm == handle_key(comm) && thread_.comm_generation == runtime().comms.generation()) [[likely]] {
-      return thread_.last_info;
+  void end_trace() noexcept {
+    ThreadTrace& t = *thread_.trace;
+    if (t.open != nullptr) [[likely]] {
+      t.open->enter = enter_;
+      t.open->exit = exit_;
+      if (waited_) t.open->wait = thread_.waits[(thread_.recorded - 1) % kPendingEvents].wait;
+      t.end();
     }
-    return comm_info_slow(thread_, comm);
-  }
-
-  std::uint64_t type_size(MPI_Datatype type) noexcept {
-    const std::uint64_t key = handle_key(type);
-    TypeSlot& slot = thread_.types[((key >> 4) ^ key) % kTypeSlots];
-    if (slot.handle == key && slot.generation == runtime().type_generation.load(std::memory_order_relaxed)) [[likely]] {
-      return slot.size;
-    }
-    return type_size_slow(thread_, type, slot);
+    t.leave();
   }
 
   void push_event() noexcept {
@@ -204,7 +205,10 @@ class Scope {
     e = {enter_, exit_, bytes_, peer_, tag_, op_, comm_id_, 0, 0, 0};
     t.callers[t.recorded % kPendingEvents] = caller_;
     if constexpr (kBlocks) {
-      if (t.polled) [[unlikely]] settle_wait(t, exit_, e);
+      if (t.polled) [[unlikely]] {
+        settle_wait(t, exit_, e);
+        waited_ = true;
+      }
     }
     __builtin_prefetch(&t.ring[(t.recorded + 2) & t.ring_mask], 1);  // a store that misses delays the next message
     ++t.recorded;
@@ -216,7 +220,7 @@ class Scope {
   const void* caller_;
   std::int32_t peer_ = -1, tag_ = -1;
   std::uint16_t op_, comm_id_ = 0;
-  bool finishing_ = false;
+  bool finishing_ = false, waited_ = false;
 };
 
 /// Around the calls that start MPI, before which there is nothing to record in.

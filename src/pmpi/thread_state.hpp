@@ -10,6 +10,7 @@
 namespace fallow::pmpi {
 
 struct CommInfo;
+struct ThreadTrace;
 
 /// Phase of the wait inside the blocking call under way; see wait.cpp.
 enum class WaitPhase : std::uint8_t { none, spinning, armed };
@@ -82,6 +83,7 @@ struct alignas(64) Thread {
   std::uint32_t ring_mask = 0, site_mask = 0;
   std::uint64_t last_exit = 0;
   std::uint32_t index = 0;       ///< number of the thread block
+  ThreadTrace* trace = nullptr;  ///< null: the run is not recorded call by call
 
   // --- caches
   std::uint64_t last_comm = 0;

@@ -220,6 +220,7 @@ bool become_sleeper(Thread& t) noexcept {
 void slow_poll(Thread& t) noexcept {
   const FloatGuard guard;
   Runtime& rt = runtime();
+  if (t.trace != nullptr && t.trace->recorder.pending() != 0) rt.tracer.pump(*t.trace, kTraceBatch);
   const std::uint64_t now = rt.clock.now();
   if (!t.polled) first_look(t, now);
   const bool may_sleep = rt.sleep_allowed && !(rt.threads_share_a_lock && rt.threads.load(std::memory_order_relaxed) > 1) &&

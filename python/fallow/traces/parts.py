@@ -1,0 +1,130 @@
+"""The parts of a trace that ranks write while they run, and the one file that is made of them."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import struct
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fallow.errors import UserError
+from fallow.traces.model import FileSource
+
+MERGED = "trace.ftr"
+PATTERN = "trace-*.ftr"
+_NAME = re.compile(r"trace-([0-9a-f]{8})-(\d+)-.*\.ftr")
+_START = struct.Struct("<24xQ")  # FileHead::start_wall_ns
+_TELL_EVERY_S = 5.0
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where ranks put their parts, and the file that they become."""
+
+    directory: Path
+    file: Path
+
+    @property
+    def temporary(self) -> bool:
+        """The directory is there for the parts alone."""
+        return self.file.parent != self.directory
+
+
+@dataclass(frozen=True)
+class _Part:
+    path: Path
+    key: str
+    rank: int
+    start_ns: int
+
+
+def prepare(out: Path) -> Target:
+    """Makes room for a trace: a directory, or one file if the name ends in .ftr.
+
+    UserError if there is a trace already; OSError if it cannot be made.
+    """
+    out = out.absolute()
+    target = Target(out.with_name(out.name + ".parts"), out) if out.suffix == ".ftr" else Target(out, out / MERGED)
+    if out.exists() and not out.is_dir() and not target.temporary:
+        raise UserError(f"{out} is a file; give a new directory, or a name that ends in .ftr")
+    if target.file.exists() or any(target.directory.glob("*.ftr")):
+        raise UserError(f"{out}: there is a trace already; remove it or take another name")
+    target.directory.mkdir(parents=True, exist_ok=True)
+    return target
+
+
+def _part(path: Path) -> _Part | None:
+    name = _NAME.fullmatch(path.name)
+    head = path.open("rb").read(_START.size)
+    if name is None or len(head) < _START.size:
+        return None
+    return _Part(path, name[1], int(name[2]), *_START.unpack(head))
+
+
+def launches(paths: Sequence[Path]) -> list[list[Path]]:
+    """The parts by the start of a program that they belong to, the earliest first."""
+    found = sorted((p for p in map(_part, paths) if p is not None), key=lambda p: p.start_ns)
+    groups: list[list[_Part]] = []
+    for part in found:
+        own = (g for g in groups if g[0].key == part.key and all(p.rank != part.rank for p in g))
+        group = next(own, None)
+        if group is None:
+            groups.append([part])
+        else:
+            group.append(part)
+    return [sorted(p.path for p in g) for g in groups]
+
+
+def _progress(say: Say, file: Path) -> Callable[[int, int], None]:
+    told = time.monotonic()
+
+    def tell(done: int, total: int) -> None:
+        nonlocal told
+        if time.monotonic() - told < _TELL_EVERY_S:
+            return
+        told = time.monotonic()
+        say(f"merging the trace into {file}: {done >> 20} of {total >> 20} MiB")
+
+    return tell
+
+
+def merge(paths: Sequence[Path], file: Path, say: Say) -> str:
+    """Makes `file` of the parts of one start, then removes them. Returns one line about it. UserError: they stay."""
+    source = FileSource(paths)
+    for line in source.reader.problems():
+        say(f"NOTE: {line}")
+    try:
+        source.reader.merge(str(file), _progress(say, file))
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    for path in paths:
+        path.unlink()
+    events = sum(r["events"] for r in source.ranks)
+    dropped = sum(r["dropped"] for r in source.ranks)
+    cut = sum(not r["complete"] for r in source.ranks)
+    size = file.stat().st_size
+    text = f"{events} events of {len(source.ranks)} ranks, {size / 1e6:.1f} MB"
+    text += f", {size / events:.1f} bytes an event" if events else ""
+    text += f"; {dropped} lost" if dropped else ""
+    return text + (f"; it ends early for {cut} ranks" if cut else "")
+
+
+def collect(target: Target, say: Say) -> None:
+    """Merges what the ranks of a run left. What cannot be merged is left, and said."""
+    found = launches(list(target.directory.glob(PATTERN)))
+    if not found:
+        say(f"no rank left a trace in {target.directory}")
+    for number, paths in enumerate(found, 1):
+        file = target.file if number == 1 else target.file.with_name(f"{target.file.stem}{number}.ftr")
+        try:
+            say(f"trace {file}: {merge(paths, file, say)}")
+        except UserError as error:
+            say(f"the trace's parts are left as they are: {error}; try: fallow trace merge {target.directory} -o FILE")
+    if target.temporary:
+        with contextlib.suppress(OSError):  # not empty: what could not be merged
+            target.directory.rmdir()

@@ -1,0 +1,36 @@
+// What a thread knows of communicators and datatypes without asking the MPI library again.
+#pragma once
+
+#include <cstdint>
+
+#include "pmpi/runtime.hpp"
+
+namespace fallow::pmpi {
+
+std::uint64_t type_size_slow(Thread& thread, MPI_Datatype type, TypeSlot& slot) noexcept;
+const CommInfo* comm_info_slow(Thread& thread, MPI_Comm comm) noexcept;
+
+template <class Integer>
+inline std::uint64_t size_as_u64(Integer n) noexcept {
+  return n > 0 ? static_cast<std::uint64_t>(n) : 0;
+}
+
+/// Null if the table is full.
+inline const CommInfo* comm_info(Thread& thread, MPI_Comm comm) noexcept {
+  if (thread.last_comm == handle_key(comm) && thread.comm_generation == runtime().comms.generation()) [[likely]] {
+    return thread.last_info;
+  }
+  return comm_info_slow(thread, comm);
+}
+
+/// Bytes of data in one element.
+inline std::uint64_t type_size(Thread& thread, MPI_Datatype type) noexcept {
+  const std::uint64_t key = handle_key(type);
+  TypeSlot& slot = thread.types[((key >> 4) ^ key) % kTypeSlots];
+  if (slot.handle == key && slot.generation == runtime().type_generation.load(std::memory_order_relaxed)) [[likely]] {
+    return slot.size;
+  }
+  return type_size_slow(thread, type, slot);
+}
+
+}  // namespace fallow::pmpi

@@ -1,0 +1,217 @@
+// Fills the trace's record of one call, for the generated wrappers. See trace::CallEvent for what each field means.
+#pragma once
+
+#include <cstdint>
+
+#include "pmpi/caches.hpp"
+#include "pmpi/runtime.hpp"
+
+namespace fallow::pmpi {
+
+class TraceCall {
+ public:
+  TraceCall(Thread& thread, trace::Op op, const void* caller, int result) noexcept
+      : thread_(thread), t_(*thread.trace), r_(t_.begin()) {
+    r_.op = op;
+    r_.caller = reinterpret_cast<std::uint64_t>(caller);
+    if (result != MPI_SUCCESS) flag(trace::kEventFailed);
+  }
+
+  void flag(trace::EventFlags f) noexcept { r_.flags = static_cast<std::uint16_t>(r_.flags | f); }
+  void flag_if(bool set, trace::EventFlags f) noexcept {
+    if (set) flag(f);
+  }
+
+  // --- where it goes
+  void comm(MPI_Comm c) noexcept {
+    info_ = comm_info(thread_, c);
+    r_.comm = info_ != nullptr ? info_->traced : trace::kCommNone;
+  }
+  void comm_number(std::uint32_t number) noexcept { r_.comm = number; }
+  void peer(int rank) noexcept { r_.peer = peer_of(rank, trace::kEventAnySource); }
+  void recv_peer(int rank) noexcept { r_.recv_peer = peer_of(rank, trace::kEventAnySource); }
+  void root(int rank) noexcept { r_.root = peer_of(rank, trace::kEventAnySource); }
+  void tag(int t) noexcept { r_.tag = tag_of(t); }
+  void recv_tag(int t) noexcept { r_.recv_tag = tag_of(t); }
+
+  /// What a receive or probe matched; the call's own peer and tag are in place.
+  void matched(const MPI_Status* status) noexcept {
+    if (!has_status(status)) return;
+    if (r_.peer == trace::kAnyPeer) r_.peer = status->MPI_SOURCE;
+    if (r_.tag == trace::kAnyTag) r_.tag = status->MPI_TAG;
+  }
+  void recv_matched(const MPI_Status* status) noexcept {
+    if (!has_status(status)) return;
+    if (r_.recv_peer == trace::kAnyPeer) r_.recv_peer = status->MPI_SOURCE;
+    if (r_.recv_tag == trace::kAnyTag) r_.recv_tag = status->MPI_TAG;
+  }
+
+  // --- how much
+  void bytes(std::uint64_t n) noexcept { r_.bytes = n; }
+  void recv_bytes(std::uint64_t n) noexcept { r_.recv_bytes = n; }
+  template <class Count>
+  std::uint64_t size(Count count, MPI_Datatype type) noexcept {
+    return size_as_u64(count) * type_size(thread_, type);
+  }
+  /// Ranks that a collective sends to and receives from.
+  std::int32_t peers() const noexcept { return info_ != nullptr ? info_->peers : 0; }
+  std::int32_t neighbors() const noexcept { return info_ != nullptr ? info_->neighbors : 0; }
+  std::int32_t in_neighbors() const noexcept { return info_ != nullptr ? info_->in_neighbors : 0; }
+  std::uint64_t each(std::int32_t ranks, std::uint64_t block) const noexcept { return size_as_u64(ranks) * block; }
+  std::int32_t own() const noexcept { return info_ != nullptr ? info_->rank : 0; }
+  /// This rank has the data of a rooted collective.
+  bool is_root(int root) const noexcept { return root == MPI_ROOT || (info_ != nullptr && !info_->inter && root == info_->rank); }
+
+  /// Bytes per peer, and their sum.
+  template <class Count>
+  std::uint64_t counts(std::int32_t n, const Count* counts, MPI_Datatype type) noexcept {
+    return each_count(n, [&](std::int32_t i) { return size(counts[i], type); }, false);
+  }
+  template <class Count>
+  std::uint64_t counts(std::int32_t n, const Count* counts, const MPI_Datatype* types) noexcept {
+    return each_count(n, [&](std::int32_t i) { return counts[i] != 0 ? size(counts[i], types[i]) : 0; }, false);
+  }
+  template <class Count, class Type>
+  std::uint64_t recv_counts(std::int32_t n, const Count* counts, Type type) noexcept {
+    if constexpr (std::is_same_v<Type, MPI_Datatype>) {
+      return each_count(n, [&](std::int32_t i) { return size(counts[i], type); }, true);
+    } else {
+      return each_count(n, [&](std::int32_t i) { return counts[i] != 0 ? size(counts[i], type[i]) : 0; }, true);
+    }
+  }
+
+  // --- requests
+  void created(const MPI_Request* request, bool persistent) noexcept {
+    if (request == nullptr || *request == MPI_REQUEST_NULL) return;
+    TraceShared& s = shared();
+    s.lock.lock();
+    const std::uint32_t id = s.requests.add(handle_key(*request), persistent);
+    s.lock.unlock();
+    name(id);
+  }
+  /// The call starts, cancels or looks at the request.
+  void uses(MPI_Request request) noexcept {
+    if (request == MPI_REQUEST_NULL) return;
+    TraceShared& s = shared();
+    s.lock.lock();
+    const std::uint32_t id = s.requests.find(handle_key(request));
+    s.lock.unlock();
+    name(id);
+  }
+  void uses_all(std::int64_t count, const MPI_Request* requests) noexcept {
+    for (std::int64_t i = 0; i < count; ++i) uses(requests[i]);
+  }
+  /// The program gives back the request that it gave to the call.
+  void freed() noexcept {
+    TraceShared& s = shared();
+    s.lock.lock();
+    const std::uint32_t id = s.requests.free(t_.handles[0]);
+    s.lock.unlock();
+    if (t_.handles[0] != 0) name(id);
+  }
+  /// Request number `i` of those given to the call has completed.
+  void completed(std::int64_t i) noexcept {
+    const std::uint64_t handle = i >= 0 && static_cast<std::size_t>(i) < t_.handles.size() ? t_.handles[static_cast<std::size_t>(i)] : 0;
+    if (handle == 0) return;
+    TraceShared& s = shared();
+    s.lock.lock();
+    const std::uint32_t id = s.requests.complete(handle);
+    s.lock.unlock();
+    if (id != trace::kNoRequest) [[likely]] {
+      t_.recorder.add_completed(r_, id);
+    } else {
+      flag(trace::kEventRequestsLost);
+    }
+  }
+  void completed_all(std::int64_t count) noexcept {
+    for (std::int64_t i = 0; i < count; ++i) completed(i);
+  }
+  void completed_some(std::int64_t count, const int* indices) noexcept {
+    if (count == MPI_UNDEFINED) return;
+    for (std::int64_t i = 0; i < count; ++i) completed(indices[i]);
+  }
+  /// After an error: those that are gone have completed.
+  void completed_gone(std::int64_t count, const MPI_Request* requests) noexcept {
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (requests[i] == MPI_REQUEST_NULL) completed(i);
+    }
+  }
+
+  // --- windows, files, probed messages
+  void made_window(MPI_Win window) noexcept { shared_set(shared().windows, handle_key(window)); }
+  void made_file(MPI_File file) noexcept { shared_set(shared().files, handle_key(file)); }
+  void window(MPI_Win w) noexcept { r_.comm = shared_find(shared().windows, handle_key(w)); }
+  void file(MPI_File f) noexcept { r_.comm = shared_find(shared().files, handle_key(f)); }
+  void probed(MPI_Message message) noexcept;
+  void takes_message(std::uint64_t message) noexcept;
+
+ private:
+  TraceShared& shared() noexcept { return runtime().tracer.shared(); }
+
+  std::int32_t peer_of(int rank, trace::EventFlags any) noexcept {
+    if (rank >= 0) [[likely]] return r_.comm != trace::kCommNone ? rank : trace::kNoPeer;
+    if (rank == MPI_PROC_NULL) return trace::kNullPeer;
+    if (rank == MPI_ROOT) return trace::kRootHere;
+    if (rank != MPI_ANY_SOURCE) return trace::kNoPeer;
+    flag(any);
+    return r_.comm != trace::kCommNone ? trace::kAnyPeer : trace::kNoPeer;
+  }
+  std::int32_t tag_of(int t) noexcept {
+    if (t >= 0) [[likely]] return t;
+    if (t != MPI_ANY_TAG) return trace::kNoTag;
+    flag(trace::kEventAnyTag);
+    return trace::kAnyTag;
+  }
+  static bool has_status(const MPI_Status* status) noexcept { return status != nullptr && status != MPI_STATUS_IGNORE; }
+
+  template <class Size>
+  std::uint64_t each_count(std::int32_t n, Size size_of, bool received) noexcept {
+    std::uint64_t sum = 0;
+    for (std::int32_t i = 0; i < n; ++i) {
+      const std::uint64_t b = size_of(i);
+      sum += b;
+      if (received) {
+        t_.recorder.add_recv_count(r_, b);
+      } else {
+        t_.recorder.add_count(r_, b);
+      }
+    }
+    return sum;
+  }
+  void name(std::uint32_t id) noexcept {
+    if (id != trace::kNoRequest) [[likely]] {
+      t_.recorder.add_request(r_, id);
+    } else {
+      flag(trace::kEventRequestsLost);
+    }
+  }
+  void shared_set(HandleList<std::uint32_t>& list, std::uint64_t handle) noexcept {
+    shared().lock.lock();
+    list.set(handle, r_.comm);
+    shared().lock.unlock();
+  }
+  std::uint32_t shared_find(HandleList<std::uint32_t>& list, std::uint64_t handle) noexcept {
+    shared().lock.lock();
+    const std::uint32_t comm = list.find(handle);
+    shared().lock.unlock();
+    return comm;
+  }
+
+  Thread& thread_;
+  ThreadTrace& t_;
+  trace::RawRecord& r_;
+  const CommInfo* info_ = nullptr;
+};
+
+/// Keeps the requests that a call is given, which it may overwrite.
+void keep_requests(ThreadTrace& trace, std::int64_t count, const MPI_Request* requests) noexcept;
+/// Number of a communicator in the trace; one that was just made gets its number.
+inline std::uint32_t traced_comm(Thread& thread, MPI_Comm comm) noexcept {
+  const CommInfo* const info = comm_info(thread, comm);
+  return info != nullptr ? info->traced : trace::kCommNone;
+}
+/// Of a window or file that the call gives back: its communicator.
+std::uint32_t take_window(MPI_Win window) noexcept;
+std::uint32_t take_file(MPI_File file) noexcept;
+
+}  // namespace fallow::pmpi

@@ -1,0 +1,173 @@
+#include "pmpi/tracer.hpp"
+
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/float_guard.hpp"
+#include "pmpi/launcher.hpp"
+#include "pmpi/runtime.hpp"
+
+namespace fallow::pmpi {
+namespace {
+
+constexpr double kCalibrateNs = 1e9;  // between two corrections of a recorder's clock
+constexpr std::uint32_t kUsualRequests = 256;
+
+enum Message : unsigned { kTraceStopped = 5, kUnknownComm = 6 };
+
+std::string_view name_site(void*, std::uint64_t address, std::uint64_t& offset) noexcept {
+  Runtime& rt = runtime();
+  const std::uint32_t module = rt.writer.module_of(reinterpret_cast<const void*>(address));
+  if (module == ~0u) return {};
+  const trace::Module& m = rt.writer.header().modules[module];
+  offset = address - m.base;
+  return m.path;
+}
+
+/// Tells the ranks of one start of a program from those of another in the same directory, as well as it is known.
+std::uint32_t launch_key(std::int32_t world_size) {
+  std::uint64_t h = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : launcher_namespace() + std::to_string(world_size)) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return static_cast<std::uint32_t>(h ^ (h >> 32));
+}
+
+}  // namespace
+
+ThreadTrace::ThreadTrace(trace::FileWriter& writer, std::uint32_t rank, std::uint16_t thread, const trace::ClockScale& clock,
+                         trace::SiteNamer namer, const trace::RecorderOptions& options)
+    : recorder(writer, rank, thread, clock, namer, options) {
+  handles.resize(kUsualRequests);
+}
+
+template <class Value>
+void HandleList<Value>::set(std::uint64_t handle, const Value& value) noexcept {
+  for (auto& e : entries_) {
+    if (e.first == handle) {
+      e.second = value;
+      return;
+    }
+  }
+  try {
+    entries_.emplace_back(handle, value);
+  } catch (...) {
+    // Its calls are recorded without communicator.
+  }
+}
+
+template <class Value>
+Value HandleList<Value>::take(std::uint64_t handle) noexcept {
+  for (auto& e : entries_) {
+    if (e.first != handle) continue;
+    const Value value = e.second;
+    e = entries_.back();
+    entries_.pop_back();
+    return value;
+  }
+  return Value{};
+}
+
+template class HandleList<std::uint32_t>;
+template class HandleList<ProbedMessage>;
+
+Status Tracer::open(Runtime& rt, std::string& problem) noexcept try {
+  const Status status = open_part(rt, problem);
+  if (status != Status::ok) shared_.reset();
+  return status;
+} catch (...) {
+  shared_.reset();
+  problem = "not enough memory";
+  return Status::failed;
+}
+
+Status Tracer::open_part(Runtime& rt, std::string& problem) {
+  if (rt.world_rank < 0 || rt.world_size <= 0) {
+    problem = "the launcher does not say which rank this is";
+    return Status::failed;
+  }
+  shared_ = std::make_unique<TraceShared>();
+  const trace::RankHeader& h = rt.writer.header();
+  rank_ = static_cast<std::uint32_t>(rt.world_rank);
+  cpu_ = rt.options.clock == ClockSource::cpu;
+  char name[160];
+  std::snprintf(name, sizeof name, "/trace-%08x-%06u-%s-%d.ftr", launch_key(rt.world_size), rank_, h.host, getpid());
+  trace::FileOptions options;
+  options.world_size = static_cast<std::uint32_t>(rt.world_size);
+  options.clock = cpu_ ? trace::ComputeClock::cpu : trace::ComputeClock::wall;
+  options.start_wall_ns = h.wall_start_ns;
+  const Status status = shared_->writer.open((rt.options.trace + name).c_str(), options, problem);
+  if (status != Status::ok) return status;
+  if (h.thread_level == 3) shared_->lock.share();
+  return shared_->writer.define_rank(rank_, {h.host, h.program, h.mpi_version});
+}
+
+ThreadTrace* Tracer::attach(std::uint32_t index) noexcept try {
+  auto& thread = shared_->threads[index];
+  if (thread == nullptr) {
+    const TickClock& clock = runtime().clock;
+    const trace::ClockScale scale{clock.start_ticks(), 0, 1.0 / clock.ticks_per_ns()};
+    thread = std::make_unique<ThreadTrace>(shared_->writer, rank_, static_cast<std::uint16_t>(index), scale,
+                                           trace::SiteNamer{name_site, nullptr}, trace::RecorderOptions{});
+    thread->calibrated = clock.start_ticks();
+  }
+  if (cpu_) thread->cpu.start();
+  return thread.get();
+} catch (...) {
+  return nullptr;
+}
+
+std::uint32_t Tracer::define(MPI_Comm comm, const CommMembers& members) noexcept {
+  if (comm == MPI_COMM_WORLD) return trace::kCommWorld;
+  if (comm == MPI_COMM_SELF) return trace::kCommSelf;
+  if (members.known) return shared_->writer.define_comm(rank_, members.group, members.remote);
+  say(kUnknownComm, "the trace leaves out where calls go on communicators with processes of another MPI_COMM_WORLD");
+  return trace::kCommNone;
+}
+
+void Tracer::pump(ThreadTrace& thread, std::uint32_t most) noexcept {
+  const int error = errno;
+  const FloatGuard guard;
+  Runtime& rt = runtime();
+  const std::uint64_t now = rt.clock.now();
+  if (rt.clock.to_ns(now - thread.calibrated) > kCalibrateNs) {
+    const TickClock& clock = rt.clock;
+    const std::uint64_t ns = monotonic_ns() - clock.start_ns();
+    const std::uint64_t ticks = clock.now();
+    thread.recorder.calibrate(ticks, ns, static_cast<double>(ns) / static_cast<double>(ticks - clock.start_ticks()));
+    thread.calibrated = now;
+  }
+  thread.recorder.pump(most, now);
+  check();
+  errno = error;
+}
+
+/// Says once that nothing can be written any more.
+void Tracer::check() noexcept {
+  if (shared_->writer.ok() || finished_.load(std::memory_order_relaxed) || said_.exchange(true)) return;
+  try {
+    say(kTraceStopped, std::string("the trace ends early: ") + std::strerror(shared_->writer.problem()));
+  } catch (...) {
+    // Not even a line of text: the trace ends early, as its reader will say.
+  }
+}
+
+void Tracer::finish(bool whole) noexcept {
+  if (!active()) return;
+  const int error = errno;
+  const FloatGuard guard;
+  std::uint64_t dropped = 0;
+  for (const auto& thread : shared_->threads) {
+    if (thread != nullptr) dropped += thread->recorder.finish();
+  }
+  if (whole) shared_->writer.end_rank(rank_, static_cast<std::uint32_t>(std::min<std::uint64_t>(dropped, ~0u)));
+  check();
+  finished_ = true;
+  shared_->writer.close();
+  errno = error;
+}
+
+}  // namespace fallow::pmpi
