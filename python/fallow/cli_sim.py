@@ -12,10 +12,11 @@ from fallow import native
 from fallow.cli_synth import add_synth_options, synth_options
 from fallow.errors import UserError
 from fallow.quantities import listed, positive, share, time_us, whole
-from fallow.sim import page, run, text
+from fallow.sim import page, run, text, timeline
 from fallow.sim.machine import MachineSpec
 from fallow.sim.model import Case, Study
-from fallow.text import Style
+from fallow.sim.timeline import Window
+from fallow.text import Style, seconds
 
 _EPILOG = """\
 examples:
@@ -26,6 +27,8 @@ examples:
 
 Every study begins with everything always on; slowdown and savings are against that. All energy is modelled.
 """
+
+_MOST_SPANS_PAGE, _MOST_SPANS_FILE = 40_000, 2_000_000
 
 
 def _names(part: str) -> list[str]:
@@ -117,10 +120,39 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="N",
         help="simulations that run at once; results do not depend on it",
     )
+    draw = p.add_argument_group("timelines (part of --html)")
+    draw.add_argument(
+        "--timeline",
+        type=Path,
+        metavar="FILE",
+        help="write a timeline: .json for ui.perfetto.dev, .prv for Paraver (the last policy)",
+    )
+    draw.add_argument(
+        "--window",
+        type=_window,
+        default=(0.0, None),
+        metavar="FROM..TO",
+        help="time that is drawn, e.g. 10ms..30ms (default: from the beginning as far as it holds)",
+    )
+    draw.add_argument(
+        "--timeline-ranks",
+        type=whole(1, 4096),
+        default=16,
+        metavar="N",
+        help="ranks that are drawn, and their links (default: 16)",
+    )
     form = p.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
     form.add_argument("--html", type=Path, metavar="FILE", help="write one self-contained page")
     p.set_defaults(action=_run)
+
+
+def _window(text: str) -> tuple[float, float | None]:
+    first, dots, last = text.partition("..")
+    begin, end = time_us(first) if first else 0.0, time_us(last) if last else None
+    if not dots or (end is not None and end <= begin):
+        raise argparse.ArgumentTypeError(f"'{text}' is no window; say 10ms..30ms")
+    return begin, end
 
 
 def _program(arguments: argparse.Namespace) -> run.ProgramSpec:
@@ -179,11 +211,34 @@ def cases(arguments: argparse.Namespace) -> list[Case]:
 def _study(arguments: argparse.Namespace) -> Study:
     spec = _program(arguments)
     where = MachineSpec(arguments.platform, machine_settings(arguments, spec.open().ranks))
-    return run.study(spec, where, cases(arguments), threads=arguments.threads)
+    drawn = arguments.timeline is not None or arguments.html is not None
+    most = _MOST_SPANS_PAGE if arguments.timeline is None else _MOST_SPANS_FILE
+    window = (
+        Window(arguments.window[0], arguments.window[1], ranks=arguments.timeline_ranks, most=most) if drawn else None
+    )
+    return run.study(spec, where, cases(arguments), run.Wanted(window=window), arguments.threads)
+
+
+def _write_timeline(study: Study, path: Path) -> None:
+    drawn = [(o.case.label, o.timeline) for o in study.outcomes if o.timeline]
+    if path.suffix == ".prv":
+        timeline.write_paraver(drawn[-1][1], study.program.name, study.machine["ranks_per_node"], path)
+    else:
+        timeline.write_perfetto(drawn, path)
+    until = min((t.complete_until_ns for _, t in drawn if t.complete_until_ns is not None), default=None)
+    if until is not None:
+        print(
+            f"fallow: NOTE: {path}: drawn until {seconds(until * 1e-9)}; choose a later part with --window",
+            file=sys.stderr,
+        )
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    if arguments.timeline and arguments.timeline.suffix not in (".json", ".prv"):
+        raise UserError(f"{arguments.timeline}: a timeline is written as .json (Perfetto) or .prv (Paraver)")
     found = _study(arguments)
+    if arguments.timeline:
+        _write_timeline(found, arguments.timeline)
     if arguments.json:
         print(json.dumps(text.as_dict(found), indent=1))
     elif arguments.html:

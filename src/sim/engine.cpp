@@ -48,7 +48,15 @@ Result Engine::run() {
   for (const Rank& rank : ranks_) {
     if (rank.state != State::ended) deadlock();
   }
-  return result();
+  const Result found = result();
+  if (recorder_ != nullptr) network_.finish_record(found.makespan);
+  return found;
+}
+
+void Engine::record(Recorder& recorder) noexcept {
+  recorder_ = &recorder;
+  path_ = recorder.path();
+  network_.record(recorder);
 }
 
 /// Brings what the next events will touch nearer: with many ranks it has left the cache since they last ran.
@@ -102,6 +110,7 @@ bool Engine::next_call(std::uint32_t r) {
   const Time compute = static_cast<Time>(call.compute_ns) * machine_.node.compute_ps_per_ns;
   rank.computing += compute;
   rank.now += compute;
+  if (path_ != nullptr) [[unlikely]] path_->computed(r, compute);
   if (rank.now - clock_ <= machine_.lookahead) return true;
   rank.loaded = true;
   rank.state = State::computing;
@@ -159,8 +168,12 @@ bool Engine::issue(std::uint32_t r, const CallEvent& call) {
 
 /// The present call is over: the predictor hears of it.
 void Engine::leave_call(std::uint32_t r) {
-  if (predictors_.empty()) return;
   Rank& rank = ranks_[r];
+  if (recorder_ != nullptr) [[unlikely]] {
+    recorder_->call(r, calls_[r].op, rank.entered, rank.now, waited_, slept_);
+    waited_ = slept_ = 0;
+  }
+  if (predictors_.empty()) return;
   const CallEvent& call = calls_[r];
   predict::Event event;
   event.enter = nanoseconds(rank.entered);
@@ -192,8 +205,12 @@ void Engine::unblock(std::uint32_t r, Time at) {
     rank.sleeping += waited - policy_.core.timer;
     rank.waiting += policy_.core.timer + machine_.node.core_wake;
     rank.now += machine_.node.core_wake;
+    waited_ = policy_.core.timer;
+    slept_ = waited - policy_.core.timer;
+    if (path_ != nullptr) path_->woke(r, machine_.node.core_wake);
   } else {
     rank.waiting += waited;
+    waited_ = waited;
   }
   leave_call(r);
   if (rank.now - clock_ > machine_.lookahead) {

@@ -3,6 +3,7 @@
 // carried out message by message as fallow::coll has them. Deterministic: the same input gives the same result.
 #pragma once
 
+#include <optional>
 #include <stdexcept>
 #include <unordered_map>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "sim/node_pool.hpp"
 #include "sim/node_rest.hpp"
 #include "sim/policy.hpp"
+#include "sim/recorder.hpp"
 #include "sim/request_table.hpp"
 #include "sim/result.hpp"
 #include "trace/event.hpp"
@@ -36,6 +38,9 @@ class Engine {
 
   /// Replays all. Once per engine. Throws SimError on a deadlock or a call that makes no sense.
   Result run();
+
+  /// Before run(): tells it what happens.
+  void record(Recorder& recorder) noexcept;
 
   /// By rank and by link, after run(). Of links between switches those that carried or rested anything.
   Details details() const;
@@ -87,6 +92,34 @@ class Engine {
   void leave_call(std::uint32_t r);
   void unblock(std::uint32_t r, Time at);
   void came(std::uint32_t r, Time at);
+  /// The rank would have gone on at `since`; what has come holds it until `at`.
+  void adopt(std::uint32_t r, Time at, Time since) {
+    if (cause_ != nullptr && at > since) [[unlikely]] path_->adopt(*cause_, r, at);
+  }
+
+  /// While it lives, the message is what adopt() adopts: its record may be used again meanwhile.
+  class Told {
+   public:
+    Told(Engine& engine, std::uint32_t message) {
+      if (engine.path_ == nullptr) [[likely]] return;
+      engine_ = &engine;
+      before_ = engine.cause_;
+      message_ = engine.path_->receive(message);
+      engine.cause_ = &*message_;
+    }
+    Told(const Told&) = delete;
+    Told& operator=(const Told&) = delete;
+    ~Told() {
+      if (engine_ == nullptr) [[likely]] return;
+      engine_->path_->forget(*message_);
+      engine_->cause_ = before_;
+    }
+
+   private:
+    Engine* engine_ = nullptr;
+    const PathMessage* before_ = nullptr;
+    std::optional<PathMessage> message_;
+  };
   void prefetch() const noexcept;
 
   // engine_p2p.cpp
@@ -171,6 +204,10 @@ class Engine {
   HugeVector<trace::CallEvent> calls_;  // each rank's present or next call
   std::vector<std::unique_ptr<predict::Predictor>> predictors_;
   std::unordered_map<std::uint64_t, std::uint32_t> tags_;  // (rank, communicator) -> collectives so far
+  Recorder* recorder_ = nullptr;
+  CriticalPath* path_ = nullptr;
+  const PathMessage* cause_ = nullptr;  // the message whose coming is being told
+  Time slept_ = 0, waited_ = 0;  // in the call that is being left, for the recorder
   Time clock_ = 0;
   std::uint64_t events_ = 0, messages_ = 0;
 };

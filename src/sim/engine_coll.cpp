@@ -244,6 +244,7 @@ bool Engine::exchange_counts(std::uint32_t index, const CallEvent& call) {
 
 void Engine::collective_part_done(std::uint32_t index, Time at) {
   Collective& c = collectives_[index];
+  if (c.request == kNone) adopt(c.rank, at, c.now);
   c.now = std::max(c.now, at);
   if (--c.pending != 0 || c.issuing) return;
   c.now += c.reduce;

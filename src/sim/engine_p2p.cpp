@@ -100,6 +100,7 @@ std::uint32_t Engine::start_send(std::uint32_t r, std::uint32_t request, std::ui
   m.peer = r;
   m.bytes = bytes;
   now += machine_.message.overhead;
+  if (path_ != nullptr) [[unlikely]] path_->sent(message, r, now);
   if (bytes <= machine_.message.eager_limit && (flags & kSynchronous) == 0) {
     transmit(message, now);
     if (request != kNone) complete(request, now);
@@ -157,7 +158,9 @@ void Engine::arrive(const Event& event) {
     const CallEvent& call = calls_[m.rank];
     const std::uint32_t comm = context(call);
     const std::uint64_t key = key_of(comm, source_of(m.rank, comm, call.peer));
-    if (matcher_.find_message(rank.unexpected, key, tag_of(call.tag)) != kNone) came(m.rank, event.time);
+    if (matcher_.find_message(rank.unexpected, key, tag_of(call.tag)) == kNone) return;
+    if (path_ != nullptr) [[unlikely]] path_->probed(message, m.rank, event.time, rank.now);
+    came(m.rank, event.time);
     return;
   }
   if ((m.flags & kOneSided) != 0) return one_sided_arrived(message, event.time);
@@ -168,6 +171,7 @@ void Engine::arrive(const Event& event) {
     return transmit(message, event.time);
   }
   const std::uint32_t receive = m.other, send = m.owner;
+  const Told told(*this, message);
   pool_.give(message);
   complete(receive, event.time);
   complete(send, event.time);
@@ -178,11 +182,14 @@ void Engine::match(std::uint32_t receive, std::uint32_t message, Time at) {
   Node& m = pool_[message];
   Node& n = pool_[receive];
   n.flags = static_cast<std::uint16_t>(n.flags & ~kQueued);
+  const bool late = n.time >= at;  // the receive came after the message
   at += machine_.message.match;
   if ((m.flags & kRendezvous) == 0) {
+    const Told told(*this, message);
     pool_.give(message);
     return complete(receive, at);
   }
+  if (path_ != nullptr && late) [[unlikely]] path_->sent(message, n.rank, at);  // who cleared it held it up
   // The answer goes back; what it clears is kept where a waiting message has its tag and place.
   m.order = static_cast<std::uint32_t>(m.bytes >> 32);
   m.tag = static_cast<std::int32_t>(static_cast<std::uint32_t>(m.bytes));
@@ -205,6 +212,7 @@ void Engine::complete(std::uint32_t request, Time at) {
   n.flags |= kDone;
   if ((n.flags & kWaited) == 0) return;
   const std::uint32_t r = n.rank;
+  adopt(r, at, ranks_[r].now);
   if ((n.flags & kPersistent) != 0) {
     n.flags = static_cast<std::uint16_t>(n.flags & ~(kWaited | kDone | kActive));
   } else {

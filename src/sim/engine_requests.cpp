@@ -175,6 +175,7 @@ void Engine::one_sided(std::uint32_t r, const CallEvent& call) {
   Rank& rank = ranks_[r];
   rank.now += machine_.message.overhead;
   ++rank.one_sided;
+  if (path_ != nullptr) [[unlikely]] path_->sent(message, r, rank.now);
   transmit(message, rank.now);
 }
 
@@ -188,11 +189,14 @@ void Engine::one_sided_arrived(std::uint32_t message, Time at) {
   }
   const std::uint32_t origin = (m.flags & kClear) != 0 ? m.rank : m.peer;
   const std::uint32_t handle = m.owner;
+  const Told told(*this, message);
   pool_.give(message);
   Rank& rank = ranks_[origin];
   --rank.one_sided;
   if (handle != kNone) complete(handle, at);
-  if (rank.flushing) came(origin, at);
+  if (!rank.flushing) return;
+  adopt(origin, at, rank.now);
+  came(origin, at);
 }
 
 /// Waits until all one-sided operations of this rank are complete at their targets.

@@ -36,6 +36,7 @@ void Network::hop(const Event& event) {
 void Network::send_loggp(Node& node, std::uint32_t index, Time ready, std::uint64_t tie) {
   Time tail = 0;
   const std::uint32_t card = node_of(node.peer);
+  taking_ = index;
   const Time at = take(card, ready, tail, wire_bytes(node));
   if (edge_rests_) {
     const std::uint32_t last = nodes() + node_of(node.rank);
@@ -67,6 +68,7 @@ void Network::walk(Walk w, Time now, bool by_event) {
       split(w, *node, bytes);
       node = &pool_[w.index];
     }
+    taking_ = (node->flags & kTrain) != 0 ? node->owner : w.index;
     w.at = take(path.links[hop], w.at, w.tail, bytes);
   }
   if ((node->flags & kTrain) != 0) {
@@ -85,6 +87,7 @@ void Network::split(Walk& w, Node& message, std::uint64_t& bytes) {
   part.rank = message.rank;
   part.peer = message.peer;
   part.flags = kTrain;
+  part.owner = rest;
   bytes = part.bytes = train_bytes_;
   message.bytes -= train_bytes_;
   message.hop = 0;
@@ -102,11 +105,13 @@ Time Network::take(std::uint32_t number, Time at, Time& tail, std::uint64_t byte
   Time start = at;
   if (at <= link.free) {
     start = link.free;
-  } else if (number < 2 * nodes() ? edge_rests_ : upper_rests_) {
-    start = wake(number, at);
+  } else {
+    if (number < 2 * nodes() ? edge_rests_ : upper_rests_) start = wake(number, at);
+    else if (recorder_ != nullptr) [[unlikely]] recorded_gap(number, link.free, at, {at});
   }
   const Time duration = serialize(bytes, link.ps_per_kib);
   const Time end = std::max(start + duration, tail);
+  if (recorder_ != nullptr) [[unlikely]] recorder_->sends(number, nodes(), start, end);
   link.busy += duration;
   link.free = end;
   tail = end + machine_.link.latency;
@@ -116,6 +121,7 @@ Time Network::take(std::uint32_t number, Time at, Time& tail, std::uint64_t byte
 /// Ends the gap of a link with a message that reaches it at `arrival`; returns when it can carry it.
 Time Network::wake(std::uint32_t number, Time arrival) noexcept {
   const RestResult r = gap(number, links_[number].free, arrival);
+  if (recorder_ != nullptr) [[unlikely]] recorded_gap(number, links_[number].free, arrival, r);
   if (r.rests == 0) return r.ready;
   add_rest(number, r, arrival);
   rests_[number].late += r.ready > arrival ? 1 : 0;
@@ -146,10 +152,27 @@ void Network::replan(std::uint32_t number, RestPlan plan) noexcept {
       return;
     }
     const RestResult r = gap(number, link.free, plan.begin);  // it is over: count it, and begin anew
+    if (recorder_ != nullptr) [[unlikely]] recorder_->rested(number, nodes(), link.free, r, edge_, old, machine_.link);
     add_rest(number, r, r.ready);
     link.free = r.ready;
   }
   old = plan;
+}
+
+void Network::recorded_gap(std::uint32_t link, Time from, Time at, const RestResult& r) const {
+  const LinkPolicy& policy = link < 2 * nodes() ? edge_ : upper_;
+  recorder_->idled(link, nodes(), from, at);
+  if (r.rests == 0) return;
+  recorder_->rested(link, nodes(), from, r, policy, link < plans_.size() ? plans_[link] : RestPlan{}, machine_.link);
+  if (r.ready > at && recorder_->path() != nullptr) recorder_->path()->held(taking_, r.ready - at);
+}
+
+void Network::finish_record(Time end) const {
+  for (std::uint32_t l = 0; l < links_.size(); ++l) {
+    if (end <= links_[l].free) continue;
+    const bool rests = l < 2 * nodes() ? edge_rests_ : upper_rests_;
+    recorded_gap(l, links_[l].free, end, rests ? gap(l, links_[l].free, end) : RestResult{end});
+  }
 }
 
 RestResult Network::gap(std::uint32_t link, Time idle_from, Time arrival) const noexcept {

@@ -10,6 +10,7 @@
 #include "sim/link_rest.hpp"
 #include "sim/machine.hpp"
 #include "sim/node_pool.hpp"
+#include "sim/recorder.hpp"
 #include "sim/topology.hpp"
 
 namespace fallow::sim {
@@ -45,6 +46,10 @@ class Network {
 
   std::uint32_t nodes() const noexcept { return topology_->nodes(); }
   const Topology& topology() const noexcept { return *topology_; }
+  /// Tells it what links do from now on.
+  void record(Recorder& recorder) noexcept { recorder_ = &recorder; }
+  /// Tells it of the gaps that are open at `end`.
+  void finish_record(Time end) const;
 
   /// Takes message `index` on its way at `ready` (>= `now`, the clock): from its sender's node to its receiver's,
   /// which differ. Sooner or later pushes its arrival. `count` numbers the sender's messages.
@@ -82,6 +87,7 @@ class Network {
   void split(Walk& walk, Node& node, std::uint64_t& bytes);
   Time take(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes) noexcept;
   RestResult gap(std::uint32_t link, Time idle_from, Time arrival) const noexcept;
+  void recorded_gap(std::uint32_t link, Time from, Time at, const RestResult& r) const;
   Time wake(std::uint32_t link, Time arrival) noexcept;
   void add_rest(std::uint32_t link, const RestResult& r, Time arrival) noexcept;
   void replan(std::uint32_t link, RestPlan plan) noexcept;
@@ -101,6 +107,8 @@ class Network {
   std::uint64_t train_bytes_;
   std::uint32_t ranks_per_node_;
   bool one_per_node_, edge_rests_, upper_rests_;
+  Recorder* recorder_ = nullptr;
+  std::uint32_t taking_ = kNone;  // the message that takes a link, for the recorder
 };
 
 }  // namespace fallow::sim

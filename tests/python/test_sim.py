@@ -107,6 +107,57 @@ def test_terminal_and_page(fallow, tmp_path):
     assert len(json.loads(page.data)["simulations"]) == 2
 
 
+def test_the_critical_path_adds_up_to_the_run_time(fallow):
+    found = study(fallow, "--synth", "cg", "--ranks", "16", "--iterations", "30", "--jitter", "20%", "--policy", "hardware,oracle", "--cores", "spin,sleep")
+    for sim in found["simulations"]:
+        path = sim["critical_path"]
+        assert sum(path["total"].values()) == pytest.approx(sim["run_time_s"])
+        assert sum(r["total_s"] for r in path["ranks"]) == pytest.approx(sim["run_time_s"])
+    sims = by_policy(found)
+    assert sims["always-on"]["critical_path"]["total"]["link_wake_s"] == 0
+    assert sims["hardware"]["critical_path"]["total"]["link_wake_s"] > 0
+    assert sims["oracle (cores sleep)"]["critical_path"]["total"]["core_wake_s"] > 0
+
+
+def test_idle_intervals_of_links(fallow):
+    base = study(fallow, *SMALL, "--policy", "oracle")["simulations"][0]
+    (short, short_s), _, (long, long_s) = base["edge_idle"]["classes"]
+    # each of 16 links: a millisecond in each of 20 iterations, the rest between messages
+    assert long == 16 * 20 and long_s == pytest.approx(16 * 20e-3, rel=0.05)
+    assert short > long and short_s < 0.05 * long_s
+
+
+def test_timelines_for_the_page_perfetto_and_paraver(fallow, tmp_path):
+    args = [*SMALL, "--jitter", "20%", "--policy", "hardware", "--cores", "sleep", "--timeline-ranks", "4"]
+    assert fallow("sim", *args, "--html", "x.html", "--timeline", "x.json").returncode == 0
+    page = json.loads(parse((tmp_path / "x.html").read_text()).data)
+    drawn = page["simulations"][1]["timeline"]
+    assert [r["rank"] for r in drawn["ranks"]] == [0, 1, 2, 3]
+    assert len(drawn["ranks"][0]["spans"]) == 5 * 20 * 14
+    assert {(x["node"], x["direction"]) for x in drawn["links"]} == {(n, d) for n in range(4) for d in (0, 1)}
+    events = json.loads((tmp_path / "x.json").read_text())["traceEvents"]
+    names = {e["name"] for e in events if e["ph"] == "X"}
+    assert {"MPI_Waitall", "asleep", "sending", "low", "changing"} <= names
+    assert {e["args"]["name"] for e in events if e["ph"] == "M"} >= {"always-on: rank 0", "hardware (cores sleep): rank 3", "node 2 link to switch"}
+    assert fallow("sim", *args, "--timeline", "x.prv", "--json").returncode == 0
+    rows = (tmp_path / "x.row").read_text()
+    assert "CORE 1.1" in rows and "LINK 1.4" in rows
+    states = [line.split(":") for line in (tmp_path / "x.prv").read_text().splitlines() if line.startswith("1:")]
+    for number, thread in ((22, "2"), (24, "3"), (25, "3")):  # core at rest, link at rest, link waking
+        assert any(s[7] == str(number) and s[4] == thread for s in states), number
+    assert all(int(s[5]) <= int(s[6]) for s in states)
+
+
+def test_a_window_limits_what_is_drawn(fallow, tmp_path):
+    done = fallow("sim", *SMALL, "--policy", "oracle", "--html", "x.html", "--window", "5ms..8ms")
+    assert done.returncode == 0
+    drawn = json.loads(parse((tmp_path / "x.html").read_text()).data)["simulations"][1]["timeline"]
+    begins = [t for r in drawn["ranks"] for t in r["spans"][::5]]
+    assert min(begins) > 4.9e6 and max(begins) < 8e6
+    assert fallow("sim", *SMALL, "--window", "8ms..5ms").returncode == 2
+    assert fallow("sim", *SMALL, "--timeline", "x.png").returncode == 2
+
+
 def trace(path, calls):
     """A trace of the given lists of events, one list a rank."""
     write_source(MemorySource(Info(size=len(calls)), calls), path)

@@ -13,6 +13,7 @@
 #include "sim/engine.hpp"
 #include "sim/machine_file.hpp"
 #include "sim/policy.hpp"
+#include "sim/recorder.hpp"
 #include "sim/synth.hpp"
 #include "trace/file_reader.hpp"
 #include "trace/stream_writer.hpp"
@@ -224,10 +225,23 @@ PolicyOptions policy_options(const nb::dict& options) {
   return o;
 }
 
-nb::object details_dict(const Engine& engine, const Machine& m) {
+nb::dict idle_dict(const IdleHistogram& h) {
+  nb::list bins, classes;
+  for (std::size_t i = 0; i < IdleHistogram::kBins; ++i) bins.append(nb::make_tuple(h.count[i], h.time[i]));
+  for (std::size_t i = 0; i < h.class_count.size(); ++i) classes.append(nb::make_tuple(h.class_count[i], h.class_time[i]));
+  nb::dict d;
+  d["bins"] = bins;
+  d["classes"] = classes;
+  return d;
+}
+
+nb::dict details_dict(const Engine& engine, const Machine& m, Recorder& recorder) {
   const Details d = engine.details();
-  nb::list ranks, links;
-  for (const RankDetail& r : d.ranks) {
+  nb::list ranks, links, path;
+  std::uint32_t last = 0;
+  for (std::uint32_t n = 0; n < d.ranks.size(); ++n) {
+    const RankDetail& r = d.ranks[n];
+    if (r.end > d.ranks[last].end) last = n;
     ranks.append(nb::make_tuple(r.end, r.computing, r.in_calls, r.waiting, r.sleeping, r.calls, r.mispredictions, r.predicted_delay));
   }
   const std::uint32_t nodes = make_topology(m.topology)->nodes();
@@ -240,22 +254,70 @@ nb::object details_dict(const Engine& engine, const Machine& m) {
   nb::dict out;
   out["ranks"] = ranks;
   out["links"] = links;
+  out["edge_idle"] = idle_dict(recorder.edge_idle());
+  out["upper_idle"] = idle_dict(recorder.upper_idle());
+  out["path"] = path;
+  out["path_messages"] = 0;
+  if (recorder.path() == nullptr) return out;
+  const CriticalPathResult found = recorder.path()->result(last, d.ranks[last].end);
+  for (const PathShare& s : found.ranks) path.append(nb::make_tuple(s.computing, s.in_calls, s.transfer, s.link_wake, s.core_wake));
+  out["path_messages"] = found.messages;
   return out;
 }
 
-nb::dict run(const Machine& machine, SimProgram& program, const std::string& policy_name, const nb::dict& options, bool details) {
+nb::bytes packed(const std::vector<std::int64_t>& values) {
+  return nb::bytes(values.data(), values.size() * sizeof(std::int64_t));
+}
+
+/// Spans as flat arrays of 64-bit integers: calls (rank, operation, begin, end, waited, slept), links (node, 0 to the
+/// switch or 1 from it, state, begin, end); times in picoseconds.
+nb::dict timeline_dict(const Recorder& recorder, const Machine& m) {
+  const std::uint32_t nodes = make_topology(m.topology)->nodes();
+  std::vector<std::int64_t> calls, links;
+  for (const CallSpan& s : recorder.calls()) calls.insert(calls.end(), {s.rank, static_cast<std::int64_t>(s.op), s.begin, s.end, s.waited, s.slept});
+  for (const LinkSpan& s : recorder.links()) {
+    links.insert(links.end(), {s.link % nodes, s.link / nodes, static_cast<std::int64_t>(s.state), s.begin, s.end});
+  }
+  nb::dict d;
+  d["calls"] = packed(calls);
+  d["links"] = packed(links);
+  d["complete_until"] = recorder.complete_until() == kNever ? nb::none() : nb::cast(recorder.complete_until());
+  return d;
+}
+
+TimelineOptions timeline_options(const nb::dict& d) {
+  TimelineOptions o;
+  o.from = from_us(d["from_us"]);
+  if (!d["to_us"].is_none()) o.to = from_us(d["to_us"]);
+  o.ranks = nb::cast<std::uint32_t>(d["ranks"]);
+  o.most = nb::cast<std::size_t>(d["most"]);
+  return o;
+}
+
+nb::dict run(const Machine& machine, SimProgram& program, const std::string& policy_name, const nb::dict& options, bool details,
+             const nb::object& timeline) {
   const Policy policy = make_policy(policy_name, policy_options(options), machine.link);
+  TimelineOptions shown;
+  const bool draws = !timeline.is_none();
+  if (draws) shown = timeline_options(nb::cast<nb::dict>(timeline));
   std::unique_ptr<Engine> engine;
+  std::unique_ptr<Recorder> recorder;
   std::string json;
   {
     const nb::gil_scoped_release unlocked;
     program.source.begin();
     engine = std::make_unique<Engine>(machine, policy, program.source);
+    if (details || draws) {
+      const auto ranks = static_cast<std::uint32_t>(program.source.info().ranks.size());
+      recorder = std::make_unique<Recorder>(ranks, machine.node.ranks, draws ? &shown : nullptr, details);
+      engine->record(*recorder);
+    }
     json = to_json(engine->run());
   }
   nb::dict out;
   out["result"] = json;
-  out["details"] = details ? details_dict(*engine, machine) : nb::none();
+  out["details"] = details ? nb::object(details_dict(*engine, machine, *recorder)) : nb::none();
+  out["timeline"] = draws ? nb::object(timeline_dict(*recorder, machine)) : nb::none();
   return out;
 }
 
@@ -295,6 +357,6 @@ void bind_sim(nb::module_& m) {
       .def("write", &write_program, "path"_a, "Writes the calls as a trace.");
   m.def("open_sim_trace", &open_trace, "paths"_a);
   m.def("make_sim_program", &make_synth, "name"_a, "options"_a);
-  m.def("simulate", &run, "machine"_a, "program"_a, "policy"_a, "options"_a, "details"_a,
-        "Replays the program: {'result': JSON, 'details': by rank and link or None}. Others run meanwhile.");
+  m.def("simulate", &run, "machine"_a, "program"_a, "policy"_a, "options"_a, "details"_a, "timeline"_a = nb::none(),
+        "Replays the program: {'result': JSON, 'details': by rank and link or None, 'timeline': spans or None}. Others run meanwhile.");
 }

@@ -77,8 +77,8 @@ function rankStates(r) {
 }
 
 /** A card whose content follows the policy that is chosen. */
-function chosen(title, small, render) {
-  const usable = sims.filter((s) => s.ranks.length || s.links.length);
+function chosen(title, small, render, has = (s) => s.ranks.length || s.links.length) {
+  const usable = sims.filter(has);
   if (!usable.length) return null;
   const place = el("div");
   const choice = el("select", { "aria-label": "policy" }, usable.map((s, i) => el("option", { value: i }, s.label)));
@@ -121,7 +121,90 @@ function assumed() {
   return section("What these figures assume", null, card(el("ul", { class: "facts" }, data.assumptions.map((a) => el("li", {}, a)))));
 }
 
-document.getElementById("page").replaceChildren(...[header(), numbers(), policies(), energies(), 
-  typeof timelines === "function" ? timelines() : null, typeof criticalPath === "function" ? criticalPath() : null,
+// Link rows: idle is the empty track; at rest is thin, as a sleeping core is.
+const LINK_STATES = [
+  { name: "link sending", colour: "--computing" },
+  { name: "link at rest", colour: "--asleep", thin: true },
+  { name: "link in its deeper rest", colour: "--accent", thin: true },
+  { name: "link changing width", colour: "--io" },
+];
+const TIME_STATES = [...STATES, ...LINK_STATES];
+
+function linkRow(row) {
+  const s = { start: [], end: [], state: [], event: [] };
+  const spans = [];
+  for (let i = 0; i < row.spans.length; i += 3) spans.push([row.spans[i], row.spans[i + 1], row.spans[i + 2]]);
+  spans.sort((a, b) => a[0] - b[0]);
+  for (const [begin, duration, state] of spans) {
+    s.start.push(begin); s.end.push(begin + duration); s.state.push(STATES.length + state); s.event.push(-1);
+  }
+  const name = `link ${row.direction ? "from" : "to"} switch`;
+  return { label: row.direction ? "↓ link" : "↑ link", segments: s, events: spans.length ? [spans[0], spans.at(-1)] : [],
+    describe: (t, i) => `node ${row.node}, ${name}: ${TIME_STATES[t.state[i]].name.replace("link ", "")}\n${seconds((t.end[i] - t.start[i]) * 1e-9)}` };
+}
+
+function rankRow(row, from) {
+  const events = [];
+  for (let i = 0; i < row.spans.length; i += 5) {
+    const [begin, duration, name, awake, asleep] = row.spans.slice(i, i + 5);
+    events.push([begin, duration, name, awake / 1000, asleep / 1000, -1, 0]);
+  }
+  return { rank: row.rank, thread: 0, events, from };
+}
+
+function timelineOf(s) {
+  const t = s.timeline, perNode = data.machine.ranks_per_node, rows = [];
+  for (const row of t.ranks) {
+    rows.push(rankRow(row, t.from_ns));
+    if (row.rank % perNode !== 0) continue;
+    rows.push(...t.links.filter((l) => l.node === row.rank / perNode).map(linkRow));
+  }
+  return { rows, functions: t.functions, kinds: t.functions.map(() => ""), states: TIME_STATES };
+}
+
+function drawTimeline(s) {
+  const view = new TimelineView(timelineOf(s));
+  const start = Math.min(...view.segments.filter((x) => x.start.length).map((x) => x.start[0]));
+  view.full = [Math.min(start, view.full[0]), view.full[1]];
+  const span = Math.min(view.full[1] - view.full[0], 12e6);
+  view.home = [view.full[0], view.full[0] + span];
+  view.view = view.home.slice();
+  const button = (text, action) => el("button", { class: "plain", type: "button", onclick: action }, text);
+  const until = s.timeline.complete_until_ns;
+  return el("div", {}, legend(TIME_STATES.filter((x) => x.name !== "file access")), view.canvas, button("zoom in", () => view.zoom(0.5)),
+    button("zoom out", () => view.zoom(2)), button("the beginning", () => view.reset(view.home)), button("everything", () => view.reset(view.full)),
+    until === null ? null : el("p", { class: "note" }, `Drawn until ${seconds(until * 1e-9)}; beyond, there is more than a page holds: choose a window (--window).`));
+}
+
+function timelines() {
+  return chosen("Timeline", "calls of ranks, what their cores and links did", drawTimeline, (s) => s.timeline && s.timeline.ranks.length);
+}
+
+const PATH_STATES = [
+  { key: "computing_s", name: "computing", colour: "--computing" },
+  { key: "in_calls_s", name: "in calls", colour: "--io" },
+  { key: "transfer_s", name: "messages under way", colour: "--transfer" },
+  { key: "link_wake_s", name: "links waking", colour: "--awake" },
+  { key: "core_wake_s", name: "cores waking", colour: "--asleep" },
+];
+
+function criticalPath() {
+  const render = (s) => {
+    const p = s.critical_path, whole = s.run_time_s || 1;
+    const said = PATH_STATES.map((x) => `${x.name} ${percent(p.total[x.key] / whole)}`).join("\n");
+    const columns = [
+      { title: "rank", value: (r) => r.rank, show: (r) => String(r.rank) },
+      { title: "share of the path", kind: "wide", value: (r) => r.total_s, show: (r) => shareBar(r.total_s / whole, "--computing") },
+      ...PATH_STATES.map((x) => ({ title: x.name, value: (r) => r[x.key], show: (r) => seconds(r[x.key]) })),
+    ];
+    return el("div", {}, legend(PATH_STATES), el("div", { class: "stack tall", role: "img", "aria-label": said, title: said },
+      PATH_STATES.map((x) => el("b", { style: `width:${(p.total[x.key] / whole) * 100}%;background:var(${x.colour})` }))),
+      el("p", { class: "note" }, `${PATH_STATES.map((x) => `${x.name} ${seconds(p.total[x.key])}`).join(" · ")} · over ${count(p.messages)} messages`),
+      table(columns, p.ranks.slice().sort((a, b) => b.total_s - a.total_s), 10));
+  };
+  return chosen("Critical path", "what the run time consists of", render, (s) => s.critical_path);
+}
+
+document.getElementById("page").replaceChildren(...[header(), numbers(), policies(), energies(), timelines(), criticalPath(),
   chosen("Ranks", "what each did", ranks), chosen("Links", "what each carried and how it rested", links), assumed(),
   el("footer", {}, "Everything on this page is modelled; nothing was measured.")].filter((x) => x !== null), tip.box);

@@ -1,5 +1,6 @@
 // The timeline: one row a thread, zoomed with the wheel, moved by dragging, drawn on a canvas. A sleeping core is
-// drawn as a thin line, so that rest can be told from work without colour.
+// drawn as a thin line, so that rest can be told from work without colour. Rows may bring their own label, segments
+// and words for them; `timeline.states` stands for STATES then.
 const MAX_ROWS = 4000; // three pixels each: what a canvas can hold
 const FRAME = { left: 62, top: 6, axis: 26 };
 
@@ -10,7 +11,7 @@ function segmentsOf(row, kinds) {
     if (end <= start) return;
     out.start.push(start); out.end.push(end); out.state.push(state); out.event.push(event);
   };
-  let at = row.events.length ? row.events[0][0] : 0;
+  let at = row.from ?? (row.events.length ? row.events[0][0] : 0);
   row.events.forEach(([enter, duration, name, awake, asleep], index) => {
     const leave = enter + duration;
     put(at, enter, 0, -1);
@@ -45,7 +46,8 @@ class TimelineView {
   constructor(timeline) {
     this.timeline = timeline;
     this.rows = timeline.rows.filter((row) => row.events.length).slice(0, MAX_ROWS);
-    this.segments = this.rows.map((row) => segmentsOf(row, timeline.kinds));
+    this.states = timeline.states || STATES;
+    this.segments = this.rows.map((row) => row.segments || segmentsOf(row, timeline.kinds));
     const starts = this.rows.map((row) => row.events[0][0]);
     const ends = this.rows.map((row) => row.events.at(-1)[0] + row.events.at(-1)[1]);
     this.full = [Math.min(...starts), Math.max(...ends)];
@@ -86,7 +88,7 @@ class TimelineView {
     const g = this.canvas.getContext("2d");
     g.scale(scale, scale);
     g.font = `12px ${getComputedStyle(document.body).fontFamily}`;
-    const colours = STATES.map((s) => tint(s.colour));
+    const colours = this.states.map((s) => tint(s.colour));
     this.drawAxis(g);
     this.rows.forEach((row, index) => this.drawRow(g, row, this.segments[index], index, colours));
   }
@@ -98,11 +100,11 @@ class TimelineView {
     if (index % Math.ceil(14 / this.pitch) === 0) {
       g.fillStyle = tint("--soft");
       g.textAlign = "right"; g.textBaseline = "middle";
-      g.fillText(row.thread ? `${row.rank}.${row.thread}` : `rank ${row.rank}`, FRAME.left - 8, top + full / 2);
+      g.fillText(row.label || (row.thread ? `${row.rank}.${row.thread}` : `rank ${row.rank}`), FRAME.left - 8, top + full / 2);
     }
     for (let i = firstAfter(s.end, this.view[0]); i < s.start.length && s.start[i] < this.view[1]; ++i) {
       const left = Math.max(FRAME.left, this.x(s.start[i])), right = Math.min(this.width - 4, this.x(s.end[i]));
-      const asleep = s.state[i] === 3;
+      const asleep = this.states[s.state[i]].thin;
       if (asleep) {
         g.fillStyle = tint("--card");
         g.fillRect(left, top, right - left, full - thin);
@@ -111,7 +113,7 @@ class TimelineView {
       g.fillRect(left, asleep ? top + full - thin : top, Math.max(right - left, 0.25), asleep ? thin : full);
     }
     const last = row.events.at(-1), end = this.x(last[0] + last[1]);
-    if (row.end !== "finalized" && end >= FRAME.left && end < this.width) {
+    if (row.end && row.end !== "finalized" && end >= FRAME.left && end < this.width) {
       g.fillStyle = tint("--awake");
       g.textAlign = "left"; g.textBaseline = "middle";
       g.fillText(" ✕ record ends", end, top + full / 2);
@@ -137,6 +139,7 @@ class TimelineView {
     if (!row || event.clientX - box.left < FRAME.left) return "";
     const i = firstAfter(s.end, t);
     if (i >= s.start.length || s.start[i] > t) return "";
+    if (row.describe) return row.describe(s, i);
     if (s.event[i] < 0) return `rank ${row.rank}: computing\n${seconds((s.end[i] - s.start[i]) * 1e-9)}`;
     const [, duration, name, awake, asleep, peer, bytes] = row.events[s.event[i]];
     const lines = [`rank ${row.rank}: ${this.timeline.functions[name]}, ${seconds(duration * 1e-9)}`];

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from fallow.sim.timeline import Timeline
+
 COMPONENTS = ("edge_links", "upper_links", "switches", "cards", "cores")
 """Parts of the machine whose energy is modelled, in the order in which they are shown."""
 
@@ -69,6 +71,48 @@ class LinkRow:
 
 
 @dataclass(frozen=True)
+class PathRow:
+    """What one rank adds to the critical path."""
+
+    rank: int
+    computing_s: float
+    in_calls_s: float
+    transfer_s: float
+    link_wake_s: float
+    core_wake_s: float
+
+    @property
+    def total_s(self) -> float:
+        """All of it."""
+        return self.computing_s + self.in_calls_s + self.transfer_s + self.link_wake_s + self.core_wake_s
+
+
+PATH_PARTS = ("computing_s", "in_calls_s", "transfer_s", "link_wake_s", "core_wake_s")
+PATH_NAMES = ("computing", "in calls", "messages under way", "links waking", "cores waking")
+
+
+@dataclass(frozen=True)
+class Path:
+    """The critical path: its parts add up to the run time."""
+
+    rows: tuple[PathRow, ...]
+    messages: int
+
+    def total_s(self, part: str) -> float:
+        """One of PATH_PARTS over all ranks."""
+        return float(sum(getattr(row, part) for row in self.rows))
+
+
+@dataclass(frozen=True)
+class Idle:
+    """How long links idled between messages: (count, time in s) by powers of two of ns, and by the publication's
+    classes (below 20 us, to 200 us, longer)."""
+
+    bins: tuple[tuple[int, float], ...]
+    classes: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True)
 class Outcome:
     """One simulation's result. `raw` is the native one."""
 
@@ -76,6 +120,9 @@ class Outcome:
     raw: Mapping[str, Any]
     ranks: tuple[RankRow, ...] = ()
     links: tuple[LinkRow, ...] = ()
+    path: Path | None = None
+    edge_idle: Idle | None = None
+    timeline: Timeline | None = None
 
     @property
     def run_time_s(self) -> float:
@@ -121,6 +168,18 @@ def rank_rows(rows: list[tuple[int, ...]]) -> tuple[RankRow, ...]:
         RankRow(n, end * _PS, comp * _PS, calls_ps * _PS, wait * _PS, sleep * _PS, calls, wrong, delay * _PS)
         for n, (end, comp, calls_ps, wait, sleep, calls, wrong, delay) in enumerate(rows)
     )
+
+
+def path_of(rows: list[tuple[int, ...]], messages: int) -> Path | None:
+    """From the native tuples; None if it was not followed."""
+    if not rows:
+        return None
+    return Path(tuple(PathRow(n, *(t * _PS for t in row)) for n, row in enumerate(rows) if any(row)), messages)
+
+
+def idle_of(found: Mapping[str, Any]) -> Idle:
+    """From the native tuples."""
+    return Idle(*(tuple((n, t * _PS) for n, t in found[key]) for key in ("bins", "classes")))
 
 
 def link_rows(rows: list[tuple[Any, ...]]) -> tuple[LinkRow, ...]:

@@ -9,10 +9,10 @@ from typing import Any
 
 from fallow import report_html
 from fallow.errors import UserError
-from fallow.sim import text
+from fallow.sim import text, timeline
 from fallow.sim.model import Study
 
-_SCRIPTS = ("base.js", "sim.js")
+_SCRIPTS = ("base.js", "timeline.js", "sim.js")
 
 
 def assemble(title: str, data: dict[str, Any], scripts: tuple[str, ...]) -> str:
@@ -31,7 +31,10 @@ def assemble(title: str, data: dict[str, Any], scripts: tuple[str, ...]) -> str:
 
 def page(study: Study) -> str:
     """The whole page."""
-    return assemble(f"Fallow: {study.program.name} on {study.machine['name']}", text.as_dict(study), _SCRIPTS)
+    data = text.as_dict(study)
+    for row, outcome in zip(data["simulations"], study.outcomes, strict=True):
+        row["timeline"] = timeline.as_dict(outcome.timeline) if outcome.timeline else None
+    return assemble(f"Fallow: {study.program.name} on {study.machine['name']}", data, _SCRIPTS)
 
 
 def write(study: Study, path: Path) -> None:

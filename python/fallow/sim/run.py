@@ -13,11 +13,14 @@ from typing import Any
 from fallow.errors import UserError
 from fallow.progress import Bar
 from fallow.sim import machine as machines
-from fallow.sim.model import Case, Outcome, ProgramFacts, Study, link_rows, rank_rows
+from fallow.sim import timeline
+from fallow.sim.model import Case, Outcome, ProgramFacts, Study, idle_of, link_rows, path_of, rank_rows
+from fallow.sim.timeline import Window
 from fallow.traces.model import find_files
 
 _POLL_S = 0.1
-_MOST_DETAILS = 4096  # ranks; beyond, per-rank and per-link rows are left out
+_MOST_RANKS = 4096  # beyond, per-rank and per-link rows and the critical path are left out
+_MOST_CALLS = 30_000_000  # likewise
 
 
 @dataclass(frozen=True)
@@ -92,24 +95,31 @@ def _watch(futures: Sequence[Future[Any]], running: _Running) -> None:
         bar.close()
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What a simulation is to show beside its sums; what large programs cannot have is left out."""
+
+    details: bool = True
+    window: Window | None = None  # of the timeline; None: no timeline
+
+
 def simulate(
-    spec: ProgramSpec, machine: Any, cases: Sequence[Case], *, details: bool = True, threads: int = 1  # noqa: ANN401
+    spec: ProgramSpec, machine: Any, cases: Sequence[Case], wanted: Wanted = Wanted(), threads: int = 1  # noqa: ANN401
 ) -> list[Outcome]:  # fmt: skip
     """Replays the program once per case, `threads` at a time. UserError says what cannot be replayed, and where."""
     running = _Running(len(cases))
     native_run: Callable[..., dict[str, Any]] = machines.require("simulate")
+    window = wanted.window.as_dict() if wanted.window else None
 
     def one(case: Case) -> Outcome:
         program = spec.open()
         running.enter(program)
+        details = wanted.details and program.ranks <= _MOST_RANKS and program.events <= _MOST_CALLS
         try:
-            found = native_run(
-                machine, program, case.policy, dict(case.options), details and program.ranks <= _MOST_DETAILS
-            )
+            found = native_run(machine, program, case.policy, dict(case.options), details, window)
         finally:
             running.leave(program)
-        more = found["details"] or {"ranks": [], "links": []}
-        return Outcome(case, json.loads(found["result"]), rank_rows(more["ranks"]), link_rows(more["links"]))
+        return _outcome(case, found, wanted.window)
 
     with ThreadPoolExecutor(max_workers=max(1, threads)) as pool:
         futures = [pool.submit(one, case) for case in cases]
@@ -118,6 +128,15 @@ def simulate(
             return [f.result() for f in _first_failure_first(futures)]
         except (ValueError, MemoryError, OverflowError) as error:
             raise UserError(str(error) or "there is not enough memory for this simulation") from None
+
+
+def _outcome(case: Case, found: dict[str, Any], window: Window | None) -> Outcome:
+    raw, more, drawn = json.loads(found["result"]), found["details"], timeline.unpack(found["timeline"], window)
+    if more is None:
+        return Outcome(case, raw, timeline=drawn)
+    path = path_of(more["path"], more["path_messages"])
+    idle = idle_of(more["edge_idle"])
+    return Outcome(case, raw, rank_rows(more["ranks"]), link_rows(more["links"]), path, idle, drawn)
 
 
 def _first_failure_first(futures: list[Future[Outcome]]) -> list[Future[Outcome]]:
@@ -133,19 +152,18 @@ def _check_room(ranks: int, facts: Mapping[str, Any]) -> None:
     room = facts["nodes"] * facts["ranks_per_node"]
     if ranks > room:
         raise UserError(
-            f"the program has {ranks} ranks; {facts['name']} has room for {room}: put more on a node (--ranks-per-node) "
-            "or take a larger network (--topology fat-tree)"
+            f"the program has {ranks} ranks; {facts['name']} has room for {room}: put more on a node "
+            "(--ranks-per-node) or take a larger network (--topology fat-tree)"
         )
 
 
 def study(
-    spec: ProgramSpec, where: machines.MachineSpec, cases: Sequence[Case], *, details: bool = True, threads: int = 1
+    spec: ProgramSpec, where: machines.MachineSpec, cases: Sequence[Case], wanted: Wanted = Wanted(), threads: int = 1
 ) -> Study:
     """Everything always on first, then the cases."""
     machine = machines.load(where)
     facts = spec.facts(spec.open())
     _check_room(facts.ranks, machine.facts())
     base = Case("always-on")
-    wanted = [base, *(c for c in cases if c != base)]
-    outcomes = simulate(spec, machine, wanted, details=details, threads=threads)
+    outcomes = simulate(spec, machine, [base, *(c for c in cases if c != base)], wanted, threads)
     return Study(facts, machine.facts(), tuple(outcomes))

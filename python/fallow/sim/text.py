@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from fallow.sim.machine import assumptions
-from fallow.sim.model import COMPONENT_NAMES, COMPONENTS, Outcome, Study
+from fallow.sim.model import COMPONENT_NAMES, COMPONENTS, PATH_NAMES, PATH_PARTS, Outcome, Study
 from fallow.text import Style, count, joules, percent, seconds, table
 
 _SHOWN_RANKS = 8
@@ -35,6 +35,9 @@ def lines(study: Study, style: Style) -> Iterator[str]:
     if any(o.ranks for o in study.outcomes):
         yield ""
         yield from _ranks(study, style)
+    if any(o.path for o in study.outcomes):
+        yield ""
+        yield from _paths(study, style)
     yield ""
     yield style.paint("what these figures assume", "bold")
     for sentence in assumptions(m):
@@ -85,6 +88,28 @@ def _ranks(study: Study, style: Style) -> Iterator[str]:
     yield from (f"  {line}" for line in table(header, rows, style))
 
 
+def path_dict(o: Outcome) -> dict[str, Any] | None:
+    """The critical path as JSON has it."""
+    if o.path is None:
+        return None
+    return {
+        "messages": o.path.messages,
+        "total": {part: o.path.total_s(part) for part in PATH_PARTS},
+        "ranks": [asdict(row) | {"total_s": row.total_s} for row in o.path.rows],
+    }
+
+
+def _paths(study: Study, style: Style) -> Iterator[str]:
+    yield style.paint("critical path: what the run time consists of", "bold")
+    rows = []
+    for o in study.outcomes:
+        if o.path is None:
+            continue
+        shares = [f"{o.path.total_s(part) / o.run_time_s * 100:.3f} %" if o.run_time_s else "-" for part in PATH_PARTS]
+        rows.append([o.case.label, *shares, count(o.path.messages)])
+    yield from (f"  {line}" for line in table(["policy", *PATH_NAMES, "messages"], rows, style))
+
+
 def outcome_dict(study: Study, o: Outcome) -> dict[str, Any]:
     """One simulation as JSON has it."""
     return {
@@ -100,6 +125,8 @@ def outcome_dict(study: Study, o: Outcome) -> dict[str, Any]:
         "late_messages": o.late_messages,
         "wake_delay_s": o.wake_delay_s,
         "raw": dict(o.raw),
+        "critical_path": path_dict(o),
+        "edge_idle": asdict(o.edge_idle) if o.edge_idle else None,
         "ranks": [asdict(r) for r in o.ranks],
         "links": [asdict(x) for x in o.links],
     }

@@ -1,0 +1,168 @@
+// What a recorder shows agrees with the sums, and a critical path with what can be worked out by hand.
+#include "sim/recorder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "sim/synth.hpp"
+#include "sim/test_programs.hpp"
+
+namespace fallow::sim {
+namespace {
+
+using namespace testing;
+
+Time sum(const CriticalPathResult& path) {
+  Time all = 0;
+  for (const PathShare& share : path.ranks) all += share.total();
+  return all;
+}
+
+struct Recorded {
+  Result result;
+  CriticalPathResult path;
+};
+
+Recorded replay(const Machine& machine, const Policy& policy, trace::EventSource& source, Recorder& recorder) {
+  const auto ranks = static_cast<std::uint32_t>(source.info().ranks.size());
+  for (std::uint32_t r = 0; r < ranks; ++r) source.rewind(r);
+  Engine engine(machine, policy, source);
+  engine.record(recorder);
+  Recorded out{engine.run(), {}};
+  const Details details = engine.details();
+  std::uint32_t last = 0;
+  for (std::uint32_t r = 1; r < ranks; ++r) {
+    if (details.ranks[r].end > details.ranks[last].end) last = r;
+  }
+  out.path = recorder.path()->result(last, details.ranks[last].end);
+  return out;
+}
+
+TEST(CriticalPath, OfOneMessageByHand) {
+  Program program(2);
+  program.compute(5000).p2p(0, Op::send, 1, 1024);
+  program.p2p(1, Op::recv, 0, 1024).compute(3000).collective(1, Op::barrier, 0, 0, trace::kCommSelf);
+  Recorder recorder(2, 1, nullptr, true);
+  const Recorded r = replay(crossbar(2), {}, program.source(), recorder);
+  EXPECT_EQ(r.path.ranks[0].computing, 5 * kUs);
+  EXPECT_EQ(r.path.ranks[1].computing, 3 * kUs);
+  EXPECT_EQ(r.path.ranks[1].transfer, kLatency + kPerKib);
+  EXPECT_EQ(r.path.messages, 1u);
+  EXPECT_EQ(sum(r.path), r.result.makespan);
+}
+
+TEST(CriticalPath, OfALateReceiveGoesThroughTheReceiver) {
+  constexpr std::uint64_t kLong = 1 << 20;
+  Program program(2);
+  program.p2p(0, Op::send, 1, kLong).compute(1000).collective(0, Op::barrier, 0, 0, trace::kCommSelf);
+  program.compute(50'000).p2p(1, Op::recv, 0, kLong);
+  Recorder recorder(2, 1, nullptr, true);
+  const Recorded r = replay(crossbar(2), {}, program.source(), recorder);
+  EXPECT_EQ(r.path.ranks[1].computing, 50 * kUs);
+  EXPECT_EQ(r.path.ranks[0].computing, 1 * kUs);
+  EXPECT_EQ(sum(r.path), r.result.makespan);
+}
+
+TEST(CriticalPath, ShowsWhatRestingLinksCost) {
+  Program program(2);
+  program.compute(500'000).p2p(0, Op::send, 1, 1024);
+  program.p2p(1, Op::recv, 0, 1024);
+  Policy policy;
+  policy.edge = {LinkRule::timer, 50 * kUs};
+  Recorder recorder(2, 1, nullptr, true);
+  const Recorded r = replay(crossbar(2), policy, program.source(), recorder);
+  EXPECT_EQ(r.path.ranks[1].link_wake, 20 * kUs);  // of the card's link and of the switch's
+  EXPECT_EQ(sum(r.path), r.result.makespan);
+}
+
+TEST(CriticalPath, AddsUpToTheRunTimeAndRecordingChangesNothing) {
+  for (const SynthInfo& info : synth_programs()) {
+    for (const char* name : {"always-on", "hardware", "adaptive", "oracle"}) {
+      SynthOptions options;
+      options.ranks = 24;
+      options.iterations = 60;
+      options.jitter = 0.2;
+      options.bytes = 100'000;
+      const auto source = synthesize(info.name, options);
+      Machine machine = crossbar(12, 2);
+      PolicyOptions with;
+      with.core.rule = CoreRule::sleep;
+      const Policy policy = make_policy(name, with, machine.link);
+      const Result bare = Engine(machine, policy, *source).run();
+      TimelineOptions timeline;
+      Recorder recorder(24, 2, &timeline, true);
+      const Recorded r = replay(machine, policy, *source, recorder);
+      EXPECT_EQ(to_json(bare), to_json(r.result)) << info.name << " " << name;
+      EXPECT_EQ(sum(r.path), r.result.makespan) << info.name << " " << name;
+    }
+  }
+}
+
+TEST(Recorder, SpansOfLinksAddUpToTheirSums) {
+  SynthOptions options;
+  options.ranks = 16;
+  options.iterations = 50;
+  options.jitter = 0.1;
+  const auto source = synthesize("stencil3d", options);
+  for (const char* name : {"hardware", "pps", "adaptive", "oracle"}) {
+    const Machine machine = crossbar(16);
+    TimelineOptions timeline;
+    Recorder recorder(16, 1, &timeline, true);
+    const Recorded r = replay(machine, make_policy(name, {}, machine.link), *source, recorder);
+    std::map<LinkState, Time> sums;
+    std::map<std::uint32_t, Time> last;
+    for (const LinkSpan& s : recorder.links()) {
+      if (s.end <= r.result.makespan) sums[s.state] += s.end - s.begin;
+      if (s.state == LinkState::sending) continue;
+      EXPECT_GE(s.begin, last[s.link]) << name;
+      last[s.link] = s.end;
+    }
+    EXPECT_EQ(sums[LinkState::low], r.result.edge.low) << name;
+    EXPECT_GE(sums[LinkState::sending], r.result.edge.busy) << name;
+    std::size_t calls = 0;
+    for (const CallSpan& s : recorder.calls()) {
+      EXPECT_LE(s.waited + s.slept, s.end - s.begin);
+      ++calls;
+    }
+    EXPECT_EQ(calls, r.result.calls);
+    EXPECT_EQ(recorder.complete_until(), kNever);
+  }
+}
+
+TEST(Recorder, IdleTimeIsWhatIsNotSending) {
+  SynthOptions options;
+  options.ranks = 8;
+  options.iterations = 30;
+  const auto source = synthesize("cg", options);
+  Recorder recorder(8, 1, nullptr, true);
+  const Recorded r = replay(crossbar(10), {}, *source, recorder);
+  Time idle = 0;
+  std::uint64_t count = 0;
+  for (const Time t : recorder.edge_idle().time) idle += t;
+  for (const std::uint64_t n : recorder.edge_idle().count) count += n;
+  Time classes = 0;
+  for (const Time t : recorder.edge_idle().class_time) classes += t;
+  EXPECT_EQ(idle, classes);
+  EXPECT_NEAR(static_cast<double>(idle + r.result.edge.busy), static_cast<double>(16 * r.result.makespan), 1e-3 * static_cast<double>(idle));
+  EXPECT_GT(count, 16u * 30u);
+}
+
+TEST(Recorder, EndsItsTimelineWhereItIsFull) {
+  SynthOptions options;
+  options.ranks = 8;
+  const auto source = synthesize("stencil3d", options);
+  TimelineOptions timeline;
+  timeline.most = 100;
+  Recorder recorder(8, 1, &timeline, false);
+  const Machine machine = crossbar(8);
+  for (std::uint32_t r = 0; r < 8; ++r) source->rewind(r);
+  Engine engine(machine, {}, *source);
+  engine.record(recorder);
+  engine.run();
+  EXPECT_EQ(recorder.calls().size(), 100u);
+  EXPECT_LT(recorder.complete_until(), 2 * kMs);
+}
+
+}  // namespace
+}  // namespace fallow::sim
