@@ -1,6 +1,6 @@
 """What the extension module offers. Parts whose library was not built are absent at run time."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import TypedDict
 
@@ -296,3 +296,147 @@ def simulate(
     details: bool,
     timeline: dict[str, object] | None = None,
 ) -> dict[str, object]: ...
+
+TraceEventTuple = tuple[
+    int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int,
+    Sequence[int], Sequence[int], Sequence[int], Sequence[int],
+]  # fmt: skip
+"""The fields of fallow.traces.model.Event, in their order."""
+
+RunTuple = tuple[int, int, int]
+"""World ranks: first, count, stride."""
+
+class TraceFileError(ValueError):
+    """A trace file that cannot be read: names file, offset and reason."""
+
+class TraceRankDict(TypedDict):
+    host: str
+    events: int
+    dropped: int
+    first_ns: int
+    last_ns: int
+    complete: bool
+
+class TraceInfoDict(TypedDict):
+    program: str
+    mpi_version: str
+    start_wall_ns: int
+    clock: str
+    ranks: list[TraceRankDict]
+    comms: list[tuple[list[RunTuple], list[RunTuple]]]
+    sites: list[tuple[int, str, str]]
+
+class TraceStatisticsDict(TypedDict):
+    events: int
+    dropped: int
+    first_ns: int
+    last_ns: int
+    mpi_ns: int
+    compute_ns: int
+    incomplete_ranks: int
+    empty_ranks: int
+    stored_bytes: int
+    ops: list[tuple[str, int, int, int, int]]
+    """name, calls, bytes, time_ns, wait_ns"""
+    gaps: list[tuple[int, int, int, int]]
+    """low_ns, high_ns (0: no limit), count, time_ns"""
+
+def trace_ops() -> list[tuple[str, int, int, int]]:
+    """(name, kind, bits, blocking form) of each operation, in order of its number."""
+
+class TraceReader:
+    """A merged trace, or the parts of one. Errors are TraceFileError."""
+
+    def __init__(self, paths: Sequence[str]) -> None: ...
+    def info(self) -> TraceInfoDict: ...
+    def problems(self) -> list[str]: ...
+    def batch(self, rank: int, most: int) -> list[TraceEventTuple]: ...
+    def rewind(self, rank: int) -> None: ...
+    def statistics(self) -> TraceStatisticsDict: ...
+    def merge(self, out: str) -> None: ...
+    def cut(self, out: str, from_ns: int, to_ns: int, ranks: Sequence[int]) -> None: ...
+
+class TraceWriter:
+    """Writes a trace as its events come; it appears under its name with finish()."""
+
+    def __init__(self, path: str, info: Mapping[str, object]) -> None: ...
+    def add(self, rank: int, events: Sequence[tuple[object, ...]]) -> None: ...
+    def close_rank(self, rank: int) -> None: ...
+    def end_rank(self, rank: int, dropped: int) -> None: ...
+    def finish(self) -> None: ...
+
+class EvaluationDict(TypedDict):
+    calls: int
+    calls_predicted: int
+    gaps: int
+    gaps_predicted: int
+    rests: int
+    mispredictions: int
+    idle_ns: int
+    idle_predicted_ns: int
+    low_ns: int
+    oracle_low_ns: int
+    delay_ns: int
+    delay_worst_ns: int
+    run_ns: int
+    budget_worst: float
+    threshold_ns: int
+    searches: int
+    restarts: int
+    memory_bytes: int
+
+class NodeEvaluationDict(TypedDict):
+    low_ns: int
+    oracle_low_ns: int
+    delay_ns: int
+    delay_worst_rank_ns: int
+    run_ns: int
+    rests: int
+
+class GapHistogramDict(TypedDict):
+    papers: list[tuple[float, float | None, int, int]]
+    """low_ns, high_ns, count, time_ns"""
+    bins: list[tuple[float, float | None, int, int]]
+
+class RankStudyDict(TypedDict):
+    rank: int
+    gaps: GapHistogramDict
+    ways: list[EvaluationDict]
+
+class NodeStudyDict(TypedDict):
+    ranks: list[int]
+    ways: list[NodeEvaluationDict]
+
+class TimelineDict(TypedDict):
+    enter_ns: list[int]
+    exit_ns: list[int]
+    op: list[int]
+    ways: list[tuple[list[int], list[int]]]
+    """rest_ns and expected_ns after each call"""
+
+PredictWay = tuple[str, Mapping[str, float]]
+"""A predictor's name, and options by their name in the table, times in ns."""
+
+class _Study:
+    def __init__(self, paths: Sequence[str]) -> None: ...
+    def start_ranks(self, ways: Sequence[PredictWay], ranks: Sequence[int], threads: int = 0) -> None: ...
+    def start_nodes(self, ways: Sequence[PredictWay], nodes: Sequence[Sequence[int]], threads: int = 0) -> None: ...
+    def start_costs(self, ways: Sequence[PredictWay], rank: int, most_calls: int) -> None: ...
+    def start_timeline(self, ways: Sequence[PredictWay], rank: int, from_ns: int, most_calls: int) -> None: ...
+    def wait(self, most_s: float) -> bool: ...
+    def cancel(self) -> None: ...
+    @property
+    def progress(self) -> float: ...
+    def ranks(self) -> list[RankStudyDict]: ...
+    def nodes(self) -> list[NodeStudyDict]: ...
+    def costs(self) -> list[tuple[float, int]]: ...
+    def timeline(self) -> TimelineDict: ...
+
+class _Predict:
+    """The submodule `predict`."""
+
+    Study: type[_Study]
+    def predictors(self) -> list[tuple[str, str]]: ...
+    def options(self) -> list[tuple[str, str, str, float, float, float, str]]: ...
+
+predict: _Predict

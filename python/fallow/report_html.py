@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import shlex
+from collections.abc import Sequence
 from importlib import resources
 
 from fallow import report_json
@@ -18,22 +19,19 @@ def asset(name: str) -> str:
     return resources.files("fallow").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _embed(reports: list[Report]) -> str:
+def _embed(data: object) -> str:
     """JSON that cannot end the script element that it stands in."""
-    data = {"reports": [report_json.as_dict(report) for report in reports]}
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def page(reports: list[Report]) -> str:
-    """The whole page."""
-    first = reports[0].run
-    title = "Fallow: " + (shlex.join(first.command) or first.program)
+def assemble(title: str, scripts: Sequence[str], data: object) -> str:
+    """A page that needs nothing but itself: the scripts among the assets, in order, and what they draw."""
     parts = {
         "TITLE": html.escape(title),
         "CSS": asset("report.css"),
-        "JS": "\n".join(asset(name) for name in _SCRIPTS),
-        "DATA": _embed(reports),
+        "JS": "\n".join(asset(name) for name in scripts),
+        "DATA": _embed(data),
     }
     return fill(parts)
 
@@ -46,3 +44,10 @@ def fill(parts: dict[str, str]) -> str:
         name, closed, rest = piece.partition("}}")
         out.append(parts[name] + rest if closed and name in parts else piece)
     return "".join(out)
+
+
+def page(reports: list[Report]) -> str:
+    """The whole page."""
+    first = reports[0].run
+    title = "Fallow: " + (shlex.join(first.command) or first.program)
+    return assemble(title, _SCRIPTS, {"reports": [report_json.as_dict(report) for report in reports]})

@@ -27,26 +27,61 @@ void account(Evaluation& sum, const Answer& answer, Nanoseconds gap, const React
 
 }  // namespace
 
-Evaluation evaluate(std::span<const Event> stream, Predictor& predictor, const EvaluateParams& params) noexcept {
-  Evaluation sum;
-  Answer answer;
-  Nanoseconds previous_exit;  // as recorded
-  for (const Event& recorded : stream) {
-    const Nanoseconds shift_before = params.delays_shift ? sum.delay : Nanoseconds(0);
-    if (sum.calls > 0) account(sum, answer, recorded.enter - previous_exit, params.react);
-    Event event = recorded;
-    event.enter += shift_before;
-    predictor.on_enter(event);
-    event.exit += params.delays_shift ? sum.delay : Nanoseconds(0);
-    answer = predictor.on_exit(event);
-    previous_exit = recorded.exit;
-    ++sum.calls;
-    sum.calls_predicted += answer.call_expected ? 1U : 0U;
-    sum.run = recorded.exit - stream.front().enter;
-    if (sum.run.value > 0) sum.budget_worst = std::max(sum.budget_worst, sum.slowdown());
+const Answer& Evaluator::feed(const Event& recorded) noexcept {
+  if (sum_.calls > 0) {
+    account(sum_, answer_, recorded.enter - previous_exit_, params_.react);
+  } else {
+    first_enter_ = recorded.enter;
   }
-  sum.state = predictor.state();
+  // The delay before a call moves its end, not its beginning: the program makes it when it would have.
+  Event event = recorded;
+  const Nanoseconds shift_before = shift_;
+  if (params_.delays_shift) shift_ = sum_.delay;
+  event.enter += shift_before;
+  predictor_.on_enter(event);
+  event.exit += shift_;
+  answer_ = predictor_.on_exit(event);
+  previous_exit_ = recorded.exit;
+  ++sum_.calls;
+  sum_.calls_predicted += answer_.call_expected ? 1U : 0U;
+  sum_.run = recorded.exit - first_enter_;
+  if (sum_.run.value > 0) sum_.budget_worst = std::max(sum_.budget_worst, sum_.slowdown());
+  return answer_;
+}
+
+Evaluation Evaluator::result() const noexcept {
+  Evaluation sum = sum_;
+  sum.state = predictor_.state();
   return sum;
+}
+
+Evaluation evaluate(std::span<const Event> stream, Predictor& predictor, const EvaluateParams& params) noexcept {
+  Evaluator evaluator(predictor, params);
+  for (const Event& recorded : stream) evaluator.feed(recorded);
+  return evaluator.result();
+}
+
+void Evaluation::add(const Evaluation& o) noexcept {
+  if (calls == 0) state.threshold = o.state.threshold;
+  calls += o.calls;
+  calls_predicted += o.calls_predicted;
+  gaps += o.gaps;
+  gaps_predicted += o.gaps_predicted;
+  rests += o.rests;
+  mispredictions += o.mispredictions;
+  idle += o.idle;
+  idle_predicted += o.idle_predicted;
+  low += o.low;
+  oracle_low += o.oracle_low;
+  delay += o.delay;
+  delay_worst = std::max(delay_worst, o.delay_worst);
+  run += o.run;
+  budget_worst = std::max(budget_worst, o.budget_worst);
+  state.delay += o.state.delay;
+  state.searches += o.state.searches;
+  state.restarts += o.state.restarts;
+  state.mispredictions += o.state.mispredictions;
+  state.memory_bytes += o.state.memory_bytes;
 }
 
 }  // namespace fallow::predict

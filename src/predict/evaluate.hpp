@@ -28,6 +28,10 @@ struct Evaluation {
   double budget_worst = 0;            ///< highest of (delay so far) / (time so far), over all calls
   PredictorState state;
 
+  /// Adds what was had on another stream. `run` becomes the sum of both; the worst stay the worst of one stream,
+  /// and so does `state.threshold` the first's.
+  void add(const Evaluation& other) noexcept;
+
   [[nodiscard]] double calls_predicted_share() const noexcept { return share(double(calls_predicted), double(calls)); }
   [[nodiscard]] double gaps_predicted_share() const noexcept { return share(double(gaps_predicted), double(gaps)); }
   [[nodiscard]] double idle_predicted_share() const noexcept { return share(ns(idle_predicted), ns(idle)); }
@@ -37,6 +41,25 @@ struct Evaluation {
  private:
   static double ns(Nanoseconds t) noexcept { return static_cast<double>(t.value); }
   static double share(double part, double whole) noexcept { return whole > 0.0 ? part / whole : 0.0; }
+};
+
+/// The account of one predictor on one stream, call by call: for streams that do not fit into memory.
+class Evaluator {
+ public:
+  Evaluator(Predictor& predictor, const EvaluateParams& params) noexcept : predictor_(predictor), params_(params) {}
+
+  /// The next call, with its times as recorded. Returns what the predictor answers for the gap after it.
+  const Answer& feed(const Event& recorded) noexcept;
+  /// So far. Cheap enough to be asked for once a stream, not once a call.
+  [[nodiscard]] Evaluation result() const noexcept;
+
+ private:
+  Predictor& predictor_;
+  EvaluateParams params_;
+  Evaluation sum_;
+  Answer answer_;
+  Nanoseconds first_enter_, previous_exit_;  // as recorded
+  Nanoseconds shift_;                        // by the delays so far
 };
 
 /// Feeds `stream` (in order of time) through `predictor`. Every rest that outlasts its gap is charged the delay

@@ -1,7 +1,9 @@
 #include "predict/node_link.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <queue>
 
 namespace fallow::predict {
 
@@ -41,62 +43,110 @@ void NodeLink::on_exit(std::size_t rank, Nanoseconds now, Nanoseconds rest_for) 
 namespace {
 
 struct Rank {
-  std::size_t next = 0;
+  Event event;         // the one that begins or ends next, as recorded
   bool in_call = false;
-  Nanoseconds shift;  // its delays so far
+  Nanoseconds shift;   // its delays so far
   Nanoseconds entered;
 };
 
-Nanoseconds next_time(const Rank& rank, std::span<const Event> stream) noexcept {
-  if (rank.next >= stream.size()) return Nanoseconds(std::numeric_limits<std::int64_t>::max());
-  const Event& event = stream[rank.next];
-  return (rank.in_call ? event.exit : event.enter) + rank.shift;
-}
+/// What happens next: the earliest, among equals of the lowest rank.
+struct Next {
+  Nanoseconds when;
+  std::size_t rank;
+  bool operator>(const Next& o) const noexcept { return when != o.when ? when > o.when : rank > o.rank; }
+};
+
+class Streams final : public RankEvents {
+ public:
+  explicit Streams(std::span<const std::span<const Event>> streams) : streams_(streams), next_(streams.size()) {}
+  bool next(std::size_t rank, Event& event) override {
+    if (next_[rank] >= streams_[rank].size()) return false;
+    event = streams_[rank][next_[rank]++];
+    return true;
+  }
+
+ private:
+  std::span<const std::span<const Event>> streams_;
+  std::vector<std::size_t> next_;
+};
+
+class NodeRun {
+ public:
+  NodeRun(RankEvents& events, std::span<Predictor* const> predictors, const EvaluateParams& params)
+      : events_(events), predictors_(predictors), params_(params), link_(predictors.size(), params.react),
+        ranks_(predictors.size()) {
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      link_.on_exit(r, Nanoseconds(0), Nanoseconds(0));  // before its first call a rank is not predicted
+      advance(r);
+    }
+  }
+
+  NodeEvaluation operator()() {
+    if (!queue_.empty()) first_ = queue_.top().when;
+    while (!queue_.empty()) {
+      const Next now = queue_.top();
+      queue_.pop();
+      if (ranks_[now.rank].in_call) {
+        exit(now);
+      } else {
+        enter(now);
+      }
+    }
+    sum_.low = link_.low();
+    sum_.oracle_low = link_.oracle_low();
+    sum_.delay = link_.delay();
+    sum_.rests = link_.rests();
+    return sum_;
+  }
+
+ private:
+  void advance(std::size_t r) {
+    if (events_.next(r, ranks_[r].event)) queue_.push({ranks_[r].event.enter + ranks_[r].shift, r});
+  }
+
+  void enter(const Next& now) {
+    Rank& rank = ranks_[now.rank];
+    Event event = rank.event;
+    event.enter = rank.entered = now.when;
+    predictors_[now.rank]->on_enter(event);
+    const Nanoseconds wait = link_.on_enter(now.rank, now.when);
+    if (params_.delays_shift) rank.shift += wait;
+    rank.in_call = true;
+    sum_.delay_worst_rank = std::max(sum_.delay_worst_rank, rank.shift);
+    queue_.push({rank.event.exit + rank.shift, now.rank});
+  }
+
+  void exit(const Next& now) {
+    Rank& rank = ranks_[now.rank];
+    Event event = rank.event;
+    event.enter = rank.entered;
+    event.exit = now.when;
+    link_.on_exit(now.rank, now.when, predictors_[now.rank]->on_exit(event).rest_for);
+    rank.in_call = false;
+    sum_.run = std::max(sum_.run, now.when - first_);
+    advance(now.rank);
+  }
+
+  RankEvents& events_;
+  std::span<Predictor* const> predictors_;
+  EvaluateParams params_;
+  NodeLink link_;
+  std::vector<Rank> ranks_;
+  std::priority_queue<Next, std::vector<Next>, std::greater<>> queue_;
+  Nanoseconds first_;
+  NodeEvaluation sum_;
+};
 
 }  // namespace
 
+NodeEvaluation evaluate_node(RankEvents& events, std::span<Predictor* const> predictors, const EvaluateParams& params) {
+  return NodeRun(events, predictors, params)();
+}
+
 NodeEvaluation evaluate_node(std::span<const std::span<const Event>> streams, std::span<Predictor* const> predictors,
                              const EvaluateParams& params) {
-  NodeLink link(streams.size(), params.react);
-  std::vector<Rank> ranks(streams.size());
-  NodeEvaluation sum;
-  for (std::size_t r = 0; r < streams.size(); ++r)  // before its first call a rank is not predicted
-    link.on_exit(r, Nanoseconds(0), Nanoseconds(0));
-  for (;;) {
-    std::size_t who = 0;
-    Nanoseconds now(std::numeric_limits<std::int64_t>::max());
-    for (std::size_t r = 0; r < ranks.size(); ++r) {
-      const Nanoseconds t = next_time(ranks[r], streams[r]);
-      if (t < now) {
-        now = t;
-        who = r;
-      }
-    }
-    if (now.value == std::numeric_limits<std::int64_t>::max()) break;
-    Rank& rank = ranks[who];
-    Event event = streams[who][rank.next];
-    if (!rank.in_call) {
-      event.enter += rank.shift;
-      rank.entered = event.enter;
-      predictors[who]->on_enter(event);
-      const Nanoseconds wait = link.on_enter(who, now);
-      if (params.delays_shift) rank.shift += wait;
-      rank.in_call = true;
-      sum.delay_worst_rank = std::max(sum.delay_worst_rank, rank.shift);
-    } else {
-      event.enter = rank.entered;
-      event.exit = now;
-      link.on_exit(who, now, predictors[who]->on_exit(event).rest_for);
-      rank.in_call = false;
-      ++rank.next;
-      sum.run = std::max(sum.run, now);
-    }
-  }
-  sum.low = link.low();
-  sum.oracle_low = link.oracle_low();
-  sum.delay = link.delay();
-  sum.rests = link.rests();
-  return sum;
+  Streams events(streams);
+  return evaluate_node(events, predictors, params);
 }
 
 }  // namespace fallow::predict

@@ -37,14 +37,31 @@ class NodeLink {
 };
 
 struct NodeEvaluation {
-  Nanoseconds low, oracle_low, delay, run;
-  Nanoseconds delay_worst_rank;  ///< the most that one rank was delayed
+  Nanoseconds low, oracle_low, delay;  ///< delay: sum over ranks
+  Nanoseconds run;                     ///< from the first entry to the last exit of any rank, delays included
+  Nanoseconds delay_worst_rank;        ///< the most that one rank was delayed in all
   std::uint64_t rests = 0;
   [[nodiscard]] double rest_of_oracle() const noexcept { return oracle_low.value > 0 ? low / oracle_low : 0.0; }
 };
 
+/// Where the ranks' calls come from, each rank's in order of time. May throw.
+class RankEvents {
+ public:
+  virtual ~RankEvents() = default;
+  /// The next call of a rank; false at its end.
+  virtual bool next(std::size_t rank, Event& event) = 0;
+
+ protected:
+  RankEvents() = default;
+  RankEvents(const RankEvents&) = default;
+  RankEvents& operator=(const RankEvents&) = default;
+};
+
 /// Runs one predictor per rank over streams that share a clock. Each rank's delays move what it does later.
-/// All spans are of equal length. Allocates its state before it starts.
+/// Memory grows with the number of ranks, not of calls; time with calls x log(ranks).
+NodeEvaluation evaluate_node(RankEvents& events, std::span<Predictor* const> predictors, const EvaluateParams& params);
+
+/// The same over streams in memory. Both spans are of equal length.
 NodeEvaluation evaluate_node(std::span<const std::span<const Event>> streams, std::span<Predictor* const> predictors,
                              const EvaluateParams& params);
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "predict_convert.hpp"
 #include "predict/evaluate.hpp"
 #include "predict/node_link.hpp"
 #include "predict/registry.hpp"
@@ -47,73 +48,13 @@ Stream make_stream(const Ints& enter_ns, const Ints& exit_ns, const Ints& wait_n
   return stream;
 }
 
-Nanoseconds to_ns(nb::handle value) { return Nanoseconds(nb::cast<std::int64_t>(value)); }
-
-/// One option by its name, as Python passes it; false: there is none of this name.
-bool set_option(PredictorOptions& o, const std::string& name, nb::handle v) {
-  const auto number = [&v] { return nb::cast<double>(v); };
-  const auto count = [&v] { return nb::cast<std::uint32_t>(v); };
-  if (name == "react_ns") o.set_react({to_ns(v), to_ns(v)});
-  else if (name == "react_down_ns") o.set_react({to_ns(v), o.react.up});
-  else if (name == "react_up_ns") o.set_react({o.react.down, to_ns(v)});
-  else if (name == "threshold_ns") o.pps.threshold = to_ns(v);
-  else if (name == "lead") o.pps.lead = o.spps.pps.lead = o.last.lead = number();
-  else if (name == "repeats") o.pps.repeats = o.spps.pps.repeats = nb::cast<int>(v);
-  else if (name == "cap_by_first") o.pps.cap_by_first = o.spps.pps.cap_by_first = nb::cast<bool>(v);
-  else if (name == "call_is_op_only") o.pps.call_is_op_only = o.spps.pps.call_is_op_only = nb::cast<bool>(v);
-  else if (name == "max_grams") o.pps.max_grams = o.spps.pps.max_grams = count();
-  else if (name == "skip_gaps") o.spps.skip_gaps = count();
-  else if (name == "sample_gaps") o.spps.sample_gaps = count();
-  else if (name == "demanded_share") o.spps.demanded_share = number();
-  else if (name == "demanded_decay") o.spps.demanded_decay = number();
-  else if (name == "alpha") o.spps.alpha = number();
-  else if (name == "restarts") o.spps.restarts = nb::cast<bool>(v);
-  else if (name == "budget") o.adaptive.budget = number();
-  else if (name == "delay_price") o.adaptive.delay_price = number();
-  else if (name == "late_share") o.adaptive.late_share = number();
-  else if (name == "memory_bytes") o.adaptive.memory_bytes = nb::cast<std::size_t>(v);
-  else return false;
-  return true;
-}
-
-PredictorOptions options_of(const nb::kwargs& kwargs) {
-  PredictorOptions options;
-  for (const auto& [key, value] : kwargs) {
-    const auto name = nb::cast<std::string>(key);
-    if (!set_option(options, name, value)) throw std::invalid_argument("no predictor has an option '" + name + "'");
-  }
-  return options;
-}
+PredictorOptions options_of(const nb::kwargs& kwargs) { return predict_options(nb::borrow<nb::dict>(kwargs)); }
 
 std::unique_ptr<Predictor> make(const std::string& name, PredictorOptions options, const Stream& stream) {
   options.future = stream;
   auto predictor = make_predictor(name, options);
   if (predictor == nullptr) throw std::invalid_argument("there is no predictor '" + name + "'");
   return predictor;
-}
-
-nb::dict to_dict(const Evaluation& e, double cost_ns) {
-  nb::dict d;
-  d["calls"] = e.calls;
-  d["calls_predicted"] = e.calls_predicted;
-  d["gaps"] = e.gaps;
-  d["gaps_predicted"] = e.gaps_predicted;
-  d["rests"] = e.rests;
-  d["mispredictions"] = e.mispredictions;
-  d["idle_ns"] = e.idle.value;
-  d["idle_predicted_ns"] = e.idle_predicted.value;
-  d["low_ns"] = e.low.value;
-  d["oracle_low_ns"] = e.oracle_low.value;
-  d["delay_ns"] = e.delay.value;
-  d["delay_worst_ns"] = e.delay_worst.value;
-  d["run_ns"] = e.run.value;
-  d["budget_worst"] = e.budget_worst;
-  d["threshold_ns"] = e.state.threshold.value;
-  d["searches"] = e.state.searches;
-  d["restarts"] = e.state.restarts;
-  d["memory_bytes"] = e.state.memory_bytes;
-  d["cost_ns"] = cost_ns;
-  return d;
 }
 
 /// Accounts and, as `cost_ns`, the time per event of a pass without the accounting.
@@ -133,7 +74,9 @@ nb::dict evaluate_stream(const Stream& stream, const std::string& name, const nb
     const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
     if (!stream.empty()) cost_ns = took.count() / static_cast<double>(stream.size());
   }
-  return to_dict(sum, cost_ns);
+  nb::dict d = predict_dict(sum);
+  d["cost_ns"] = cost_ns;
+  return d;
 }
 
 /// Per call: rest taken after it and gap expected after it (ns), as lists.
@@ -160,14 +103,7 @@ nb::dict evaluate_ranks(const std::vector<const Stream*>& streams, const std::st
     predictors.push_back(owned.back().get());
   }
   const NodeEvaluation e = evaluate_node(spans, predictors, {.react = options.react});
-  nb::dict d;
-  d["low_ns"] = e.low.value;
-  d["oracle_low_ns"] = e.oracle_low.value;
-  d["delay_ns"] = e.delay.value;
-  d["delay_worst_rank_ns"] = e.delay_worst_rank.value;
-  d["run_ns"] = e.run.value;
-  d["rests"] = e.rests;
-  return d;
+  return predict_dict(e);
 }
 
 }  // namespace
@@ -182,6 +118,9 @@ void bind_predict(nb::module_& m) {
     for (const PredictorEntry& entry : predictors()) all.emplace_back(entry.name, entry.summary);
     return all;
   }, "Names and one-line summaries of all predictors");
+  p.def("options", &predict_option_rows,
+        "Rows of the option table: (name, predictors, unit, least, most, default, help). Times in ns.");
+  bind_study(p);
   nb::class_<PredictStream>(p, "Stream", "The calls of one rank, in order of time; columns are int64 arrays")
       .def("__init__",
            [](PredictStream* self, Ints enter_ns, Ints exit_ns, Ints wait_ns, Ints op, Ints comm, Ints peer,

@@ -1,6 +1,6 @@
-// The timeline: one row a thread, zoomed with the wheel, moved by dragging, drawn on a canvas. A sleeping core is
-// drawn as a thin line, so that rest can be told from work without colour. Rows may bring their own label, segments
-// and words for them; `timeline.states` stands for STATES then.
+// Timelines. The one of a run: one row a thread, zoomed with the wheel, moved by dragging, drawn on a canvas. A
+// sleeping core is drawn as a thin line, so that rest can be told from work without colour. Rows may bring their own
+// label, segments and words for them; `timeline.states` stands for STATES then.
 const MAX_ROWS = 4000; // three pixels each: what a canvas can hold
 const FRAME = { left: 62, top: 6, axis: 26 };
 
@@ -42,29 +42,24 @@ function niceStep(span, steps) {
   return power * [1, 2, 5, 10].find((f) => f * power >= raw);
 }
 
-class TimelineView {
-  constructor(timeline) {
-    this.timeline = timeline;
-    this.rows = timeline.rows.filter((row) => row.events.length).slice(0, MAX_ROWS);
-    this.states = timeline.states || STATES;
-    this.segments = this.rows.map((row) => row.segments || segmentsOf(row, timeline.kinds));
-    const starts = this.rows.map((row) => row.events[0][0]);
-    const ends = this.rows.map((row) => row.events.at(-1)[0] + row.events.at(-1)[1]);
-    this.full = [Math.min(...starts), Math.max(...ends)];
-    const common = [Math.max(...starts), Math.max(...ends)];
-    this.home = common[0] < Math.min(...ends) ? common : this.full;
-    this.view = this.home.slice();
-    this.pitch = Math.max(3, Math.min(24, Math.floor(720 / this.rows.length)));
-    this.height = FRAME.top + this.rows.length * this.pitch + FRAME.axis;
+/** A canvas over time that zooms and moves. A subclass has `rows`, calls `open` with its spans, and draws. */
+class TimeView {
+  open(full, home, pitch, label, left = FRAME.left) {
+    this.left = left;
+    this.full = full;
+    this.home = home;
+    this.view = home.slice();
+    this.pitch = pitch;
+    this.height = FRAME.top + this.rows.length * pitch + FRAME.axis;
     this.canvas = el("canvas", { tabindex: "0", style: `height:${this.height}px`, role: "img",
-      "aria-label": "Timeline of all ranks. Plus and minus zoom, the arrow keys move, 0 shows all." });
+      "aria-label": `${label} Plus and minus zoom, the arrow keys move, 0 shows all.` });
     this.listen();
     new ResizeObserver(() => this.draw()).observe(this.canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
   }
 
-  x(t) { return FRAME.left + ((t - this.view[0]) / (this.view[1] - this.view[0])) * (this.width - FRAME.left - 4); }
-  time(x) { return this.view[0] + ((x - FRAME.left) / (this.width - FRAME.left - 4)) * (this.view[1] - this.view[0]); }
+  x(t) { return this.left + ((t - this.view[0]) / (this.view[1] - this.view[0])) * (this.width - this.left - 4); }
+  time(x) { return this.view[0] + ((x - this.left) / (this.width - this.left - 4)) * (this.view[1] - this.view[0]); }
 
   zoom(factor, centre = (this.view[0] + this.view[1]) / 2) {
     const span = Math.min(this.full[1] - this.full[0], Math.max(2000, (this.view[1] - this.view[0]) * factor));
@@ -79,17 +74,78 @@ class TimelineView {
   }
   reset(view) { this.set(view[0], view[1] - view[0]); }
 
-  draw() {
+  /** A context that is ready to be drawn on, its axis drawn; null while the canvas has no width. */
+  begin() {
     const scale = devicePixelRatio || 1;
     this.width = this.canvas.clientWidth;
-    if (!this.width) return;
+    if (!this.width) return null;
     this.canvas.width = Math.round(this.width * scale);
     this.canvas.height = Math.round(this.height * scale);
     const g = this.canvas.getContext("2d");
     g.scale(scale, scale);
     g.font = `12px ${getComputedStyle(document.body).fontFamily}`;
-    const colours = this.states.map((s) => tint(s.colour));
     this.drawAxis(g);
+    return g;
+  }
+
+  drawAxis(g) {
+    const span = this.view[1] - this.view[0], step = niceStep(span, Math.max(2, this.width / 140));
+    const bottom = FRAME.top + this.rows.length * this.pitch;
+    g.strokeStyle = tint("--line"); g.fillStyle = tint("--soft");
+    g.textAlign = "center"; g.textBaseline = "top";
+    for (let t = Math.ceil(this.view[0] / step) * step; t <= this.view[1]; t += step) {
+      g.beginPath(); g.moveTo(this.x(t), FRAME.top); g.lineTo(this.x(t), bottom + 4); g.stroke();
+      const digits = Math.max(0, -Math.floor(Math.log10(step * 1e-6) + 1e-9));
+      if (this.x(t) > this.left + 20 && this.x(t) < this.width - 30) g.fillText(`${(t * 1e-6).toFixed(digits)} ms`, this.x(t), bottom + 8);
+    }
+  }
+
+  listen() {
+    const c = this.canvas;
+    let dragged = null;
+    c.addEventListener("wheel", (event) => {
+      if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+        this.pan((event.deltaX || event.deltaY) * ((this.view[1] - this.view[0]) / this.width));
+      } else this.zoom(Math.exp(event.deltaY * 0.0015), this.time(event.offsetX));
+      event.preventDefault();
+    }, { passive: false });
+    c.addEventListener("pointerdown", (event) => { dragged = event.clientX; c.setPointerCapture(event.pointerId); });
+    c.addEventListener("pointerup", () => { dragged = null; });
+    c.addEventListener("pointermove", (event) => {
+      if (dragged !== null) {
+        this.pan((dragged - event.clientX) * ((this.view[1] - this.view[0]) / (this.width - this.left)));
+        dragged = event.clientX;
+      }
+      const text = this.describe(event);
+      if (text) tip.show(event, text); else tip.hide();
+    });
+    c.addEventListener("pointerleave", tip.hide);
+    c.addEventListener("dblclick", () => this.reset(this.home));
+    const keys = { "+": () => this.zoom(0.6), "=": () => this.zoom(0.6), "-": () => this.zoom(1.7), 0: () => this.reset(this.full),
+      ArrowLeft: () => this.pan((this.view[0] - this.view[1]) / 8), ArrowRight: () => this.pan((this.view[1] - this.view[0]) / 8) };
+    c.addEventListener("keydown", (event) => { if (keys[event.key]) { keys[event.key](); event.preventDefault(); } });
+  }
+}
+
+class TimelineView extends TimeView {
+  constructor(timeline) {
+    super();
+    this.timeline = timeline;
+    this.rows = timeline.rows.filter((row) => row.events.length).slice(0, MAX_ROWS);
+    this.states = timeline.states || STATES;
+    this.segments = this.rows.map((row) => row.segments || segmentsOf(row, timeline.kinds));
+    const starts = this.rows.map((row) => row.events[0][0]);
+    const ends = this.rows.map((row) => row.events.at(-1)[0] + row.events.at(-1)[1]);
+    const full = [Math.min(...starts), Math.max(...ends)];
+    const common = [Math.max(...starts), Math.max(...ends)];
+    const home = common[0] < Math.min(...ends) ? common : full;
+    this.open(full, home, Math.max(3, Math.min(24, Math.floor(720 / this.rows.length))), "Timeline of all ranks.");
+  }
+
+  draw() {
+    const g = this.begin();
+    if (!g) return;
+    const colours = this.states.map((s) => tint(s.colour));
     this.rows.forEach((row, index) => this.drawRow(g, row, this.segments[index], index, colours));
   }
 
@@ -120,18 +176,6 @@ class TimelineView {
     }
   }
 
-  drawAxis(g) {
-    const span = this.view[1] - this.view[0], step = niceStep(span, Math.max(2, this.width / 140));
-    const bottom = FRAME.top + this.rows.length * this.pitch;
-    g.strokeStyle = tint("--line"); g.fillStyle = tint("--soft");
-    g.textAlign = "center"; g.textBaseline = "top";
-    for (let t = Math.ceil(this.view[0] / step) * step; t <= this.view[1]; t += step) {
-      g.beginPath(); g.moveTo(this.x(t), FRAME.top); g.lineTo(this.x(t), bottom + 4); g.stroke();
-      const digits = Math.max(0, -Math.floor(Math.log10(step * 1e-6) + 1e-9));
-      if (this.x(t) > FRAME.left + 20 && this.x(t) < this.width - 30) g.fillText(`${(t * 1e-6).toFixed(digits)} ms`, this.x(t), bottom + 8);
-    }
-  }
-
   describe(event) {
     const box = this.canvas.getBoundingClientRect();
     const index = Math.floor((event.clientY - box.top - FRAME.top) / this.pitch);
@@ -147,32 +191,6 @@ class TimelineView {
     if (bytes) lines.push(size(bytes));
     if (peer >= 0) lines.push(`peer ${peer}`);
     return lines.join("\n");
-  }
-
-  listen() {
-    const c = this.canvas;
-    let dragged = null;
-    c.addEventListener("wheel", (event) => {
-      if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-        this.pan((event.deltaX || event.deltaY) * ((this.view[1] - this.view[0]) / this.width));
-      } else this.zoom(Math.exp(event.deltaY * 0.0015), this.time(event.offsetX));
-      event.preventDefault();
-    }, { passive: false });
-    c.addEventListener("pointerdown", (event) => { dragged = event.clientX; c.setPointerCapture(event.pointerId); });
-    c.addEventListener("pointerup", () => { dragged = null; });
-    c.addEventListener("pointermove", (event) => {
-      if (dragged !== null) {
-        this.pan((dragged - event.clientX) * ((this.view[1] - this.view[0]) / (this.width - FRAME.left)));
-        dragged = event.clientX;
-      }
-      const text = this.describe(event);
-      if (text) tip.show(event, text); else tip.hide();
-    });
-    c.addEventListener("pointerleave", tip.hide);
-    c.addEventListener("dblclick", () => this.reset(this.home));
-    const keys = { "+": () => this.zoom(0.6), "=": () => this.zoom(0.6), "-": () => this.zoom(1.7), 0: () => this.reset(this.full),
-      ArrowLeft: () => this.pan((this.view[0] - this.view[1]) / 8), ArrowRight: () => this.pan((this.view[1] - this.view[0]) / 8) };
-    c.addEventListener("keydown", (event) => { if (keys[event.key]) { keys[event.key](); event.preventDefault(); } });
   }
 }
 

@@ -1,0 +1,114 @@
+// Plots of a study: gaps by number and cumulative idle time with the chosen thresholds, and rest against threshold.
+const PLOT = { width: 640, left: 52, right: 628 };
+const LINES = ["--computing", "--awake", "--asleep", "--io", "--transfer"];
+
+/** A logarithmic axis of durations from `low` to `high` seconds. */
+function logAxis(low, high, right = PLOT.right) {
+  const from = Math.log(low), span = Math.log(high) - from || 1;
+  return (s) => PLOT.left + ((Math.log(Math.max(s, low)) - from) / span) * (right - PLOT.left);
+}
+
+function ticks(x, low, high, top, bottom, right = PLOT.right) {
+  const parts = [];
+  for (let power = Math.ceil(Math.log10(low) - 1e-9); power <= Math.log10(high) + 1e-9; ++power) {
+    const at = x(10 ** power);
+    parts.push(svg("line", { class: "grid", x1: at, x2: at, y1: top, y2: bottom + 5 }),
+      svg("text", { x: at, y: bottom + 19, "text-anchor": at > right - 16 ? "end" : "middle" }, seconds(10 ** power)));
+  }
+  return parts;
+}
+
+function shareScale(top, bottom, most = 1, right = PLOT.right) {
+  return [0, 0.25, 0.5, 0.75, 1].flatMap((f) => {
+    const y = bottom - f * (bottom - top);
+    return [svg("line", { class: "grid", x1: PLOT.left, x2: right, y1: y, y2: y }),
+      svg("text", { x: PLOT.left - 8, y: y + 4, "text-anchor": "end" }, percent(f * most, most < 0.1 ? 1 : 0))];
+  });
+}
+
+/** Thresholds that ways ended with, each once: what stands at the same place is named together. */
+function thresholdMarks(ways) {
+  const marks = new Map();
+  for (const way of ways) {
+    const at = way.threshold_s ?? way.thresholds_s[1];
+    if (at === undefined || at === null) continue;
+    marks.set(at, new Set([...(marks.get(at) || []), way.predictor]));
+  }
+  return [...marks].sort((a, b) => a[0] - b[0]);
+}
+
+function drawMarks(marks, x, top, bottom) {
+  let last = -1e9, row = 0;
+  return marks.flatMap(([at, names]) => {
+    row = x(at) - last < 90 ? row + 1 : 0;
+    last = x(at);
+    const end = x(at) > PLOT.right - 120;
+    return [svg("line", { class: "mark", x1: x(at), x2: x(at), y1: top, y2: bottom }),
+      svg("text", { class: "mark", x: x(at) + (end ? -5 : 5), y: top + 11 + 14 * row, "text-anchor": end ? "end" : "start" },
+        `${[...names].join(", ")} ${seconds(at)}`)];
+  });
+}
+
+const binLow = (b) => Math.max(b.low_s, 1e-7 / 10 ** 0.125);
+const binHigh = (b) => b.high_s ?? b.low_s * 10 ** 0.125;
+
+function gapPlots(gaps, ways) {
+  if (!gaps.bins.length) return el("p", { class: "empty" }, "no gaps");
+  const low = Math.min(1e-6, binLow(gaps.bins[0])), high = Math.max(1e-3, binHigh(gaps.bins.at(-1)));
+  const x = logAxis(low, high), marks = thresholdMarks(ways);
+  const top = 24, bottom = 200;
+  const most = Math.max(...gaps.bins.map((b) => b.count_share), 1e-9);
+  const bars = gaps.bins.flatMap((b) => {
+    const left = x(binLow(b)), right = x(binHigh(b)), height = (b.count_share / most) * (bottom - top);
+    const said = `${seconds(b.low_s)} – ${b.high_s === null ? "" : seconds(b.high_s)}\n${count(b.count)} gaps (${percent(b.count_share, 2)})\n` +
+      `${seconds(b.time_s)} (${percent(b.time_share, 2)} of the time)`;
+    return [svg("rect", { x: left + 0.5, y: bottom - height, width: Math.max(1, right - left - 1), height, rx: 1.5, fill: "var(--soft)" }),
+      svg("rect", { x: left, y: top, width: right - left, height: bottom - top, fill: "transparent",
+        onmousemove: (event) => tip.show(event, said), onmouseleave: tip.hide })];
+  });
+  let sum = 0;
+  const path = gaps.bins.map((b) => {
+    sum += b.time_share;
+    return `L${x(binHigh(b)).toFixed(1)} ${(bottom - sum * (bottom - top)).toFixed(1)}`;
+  });
+  const start = `M${x(binLow(gaps.bins[0])).toFixed(1)} ${bottom}`;
+  const frame = (label, ...parts) => el("div", { class: "plot" }, svg("svg", { viewBox: `0 0 ${PLOT.width} 226`, role: "img", "aria-label": label }, ...parts));
+  return el("div", { class: "pair" },
+    card(el("h3", {}, "Number of gaps by length"), frame("Histogram of gaps",
+      ...shareScale(top, bottom, most), ...ticks(x, low, high, top, bottom), ...bars, ...drawMarks(marks, x, top, bottom))),
+    card(el("h3", {}, "Idle time in gaps up to this length"), frame("Cumulative idle time",
+      ...shareScale(top, bottom), ...ticks(x, low, high, top, bottom),
+      svg("path", { d: `${start}${path.join("")}L${PLOT.right} ${bottom - sum * (bottom - top)}`, class: "curve", style: "stroke:var(--computing)" }),
+      ...drawMarks(marks, x, top, bottom))));
+}
+
+/** Share of the run at rest by threshold, one curve a lead, and as level lines what needs none to be given. */
+function sweepPlot(sweep, ways) {
+  if (!sweep.length) return null;
+  const leads = [...new Set(sweep.map((p) => p.lead))];
+  const low = Math.min(...sweep.map((p) => p.threshold_s)), high = Math.max(...sweep.map((p) => p.threshold_s));
+  const level = ["oracle", "adaptive", "spps"].map((name) => ways.find((w) => w.predictor === name)).filter(Boolean);
+  const most = Math.max(...sweep.map((p) => p.rest_share), ...level.map((w) => w.rest_share), 1e-9);
+  const right = 1080, x = logAxis(low, high, right), top = 12, bottom = 230, y = (share) => bottom - (share / most) * (bottom - top);
+  const curves = leads.flatMap((lead, i) => {
+    const points = sweep.filter((p) => p.lead === lead), colour = `stroke:var(${LINES[i % LINES.length]})`;
+    const said = (p) => `pps, threshold ${seconds(p.threshold_s)}, lead ${percent(p.lead, 0)}\nat rest ${percent(p.rest_share)} of the run, ` +
+      `${percent(p.rest_of_oracle_share)} of the oracle's\ncalls predicted ${percent(p.calls_predicted_share)}\ndelay ${percent(p.delay_share, 3)}`;
+    return [svg("path", { class: "curve", style: colour, d: points.map((p, n) => `${n ? "L" : "M"}${x(p.threshold_s).toFixed(1)} ${y(p.rest_share).toFixed(1)}`).join("") }),
+      ...points.map((p) => svg("circle", { cx: x(p.threshold_s), cy: y(p.rest_share), r: 3.5, fill: `var(${LINES[i % LINES.length]})`,
+        onmousemove: (event) => tip.show(event, said(p)), onmouseleave: tip.hide }))];
+  });
+  let last = -1e9;
+  const levels = level.sort((a, b) => b.rest_share - a.rest_share).flatMap((w) => {
+    const at = y(w.rest_share), label = Math.max(at + 4, last + 13);
+    last = label;
+    return [svg("line", { class: "edge", x1: PLOT.left, x2: right, y1: at, y2: at }),
+      svg("text", { x: right + 8, y: label }, w.name)];
+  });
+  return card(el("h3", {}, "Share of the run at rest by grouping threshold"),
+    el("div", { class: "legend" }, leads.map((lead, i) =>
+      el("span", {}, el("i", { style: `background:var(${LINES[i % LINES.length]})` }), `pps, lead ${percent(lead, 0)}`)),
+    el("span", {}, "dashed: predictors that need none to be given")),
+    el("div", { class: "plot" }, svg("svg", { viewBox: "0 0 1200 256", role: "img", "aria-label": "Rest by threshold" },
+      ...shareScale(top, bottom, most, right), ...ticks(x, low, high, top, bottom, right), ...levels, ...curves)));
+}

@@ -1,0 +1,258 @@
+"""`fallow predict`: what predictors would have rested and delayed on a recorded run."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from fallow import native, predict_html, predict_study, predict_text
+from fallow.errors import UserError
+from fallow.predict_model import PredictReport
+from fallow.text import Style
+from fallow.traces import convert, model
+
+_EPILOG = """\
+examples:
+  fallow predict OUT                          all predictors; pps with the best of many thresholds
+  fallow predict run.ftr --predictor adaptive,oracle --budget 0.5%
+  fallow predict run.ftr --predictor pps --threshold 20us,200us --lead 1%,5%,10%
+  fallow predict run.ftr --ranks 0-3 --html study.html
+  fallow predict run.ftr --json | jq '.ways[] | {name, rest_of_oracle_share, delay_share}'
+
+A lasting rest is worth something only if the link is up again when it is needed: read rest together with delay.
+Traces of other tools are read too: traces.otf2, x.prv, x.dim, x.tit.
+"""
+_UNITS_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+_SIZES = {"": 1, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_SPECIAL = ("react_down", "react_up", "threshold", "lead")
+_MOST_THREADS = 256
+
+
+def _error(text: str, example: str) -> argparse.ArgumentTypeError:
+    return argparse.ArgumentTypeError(f"'{text}' will not do; say {example}")
+
+
+def _time(text: str) -> float:
+    digits = text.rstrip("nums")
+    try:
+        value = float(digits) * _UNITS_NS[text[len(digits) :]]
+    except (ValueError, KeyError):
+        raise _error(text, "20us, 1.5ms or 2s") from None
+    if not 0 <= value <= 1e18:
+        raise _error(text, "20us, 1.5ms or 2s")
+    return float(round(value))
+
+
+def _share(text: str) -> float:
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        raise _error(text, "5% or 0.05") from None
+    if not 0 <= value <= 1:
+        raise _error(text, "a share from 0% to 100%")
+    return value
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise _error(text, "a number") from None
+
+
+def _bytes(text: str) -> float:
+    try:
+        return float(int(text.rstrip("kMG")) * _SIZES[text[len(text.rstrip("kMG")) :]])
+    except (ValueError, KeyError):
+        raise _error(text, "65536, 64k or 1M") from None
+
+
+def _list(item: Callable[[str], Any]) -> Callable[[str], list[Any]]:
+    return lambda text: list(dict.fromkeys(item(part) for part in text.split(",")))
+
+
+def _react(text: str) -> list[float]:
+    times = [_time(part) for part in text.split(",")]
+    if len(times) > 2:
+        raise _error(text, "10us, or 10us,20us for down and up")
+    return times
+
+
+def _ranks(text: str) -> list[int]:
+    out: list[int] = []
+    try:
+        for piece in text.split(","):
+            first, _, last = piece.partition("-")
+            low, high = int(first), int(last or first)
+            if not 0 <= low <= high < 1 << 21:
+                raise ValueError
+            out.extend(range(low, high + 1))
+    except ValueError:
+        raise _error(text, "0,4-7") from None
+    return out
+
+
+def _threads(text: str) -> int:
+    if not text.isdecimal() or not 0 <= int(text) <= _MOST_THREADS:
+        raise _error(text, f"a number up to {_MOST_THREADS}; 0: one per processor")
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1 << 21:
+        raise _error(text, "a number from 1 on")
+    return int(text)
+
+
+_TYPES: dict[str, Callable[[str], float]] = {
+    "time": _time, "share": _share, "number": _number, "count": _number, "bytes": _bytes,
+}  # fmt: skip
+
+
+def _default(unit: str, value: float) -> str:
+    if unit == "time":
+        return f"{value / 1e3:g}us"
+    if unit == "share":
+        return f"{100 * value:g}%".replace("%", "%%")
+    if unit == "bytes":
+        return f"{value / 1024:g}k"
+    return f"{value:g}"
+
+
+def _add_table(parser: argparse.ArgumentParser) -> None:
+    """One flag for each row of the native table."""
+    predictors: Any = native.part("predict")
+    if predictors is None:
+        return
+    groups: dict[str, Any] = {}
+    for name, heeded, unit, _, _, default, text in predictors.options():
+        if name in _SPECIAL:
+            continue
+        group = groups.setdefault(heeded, parser.add_argument_group(f"options of {heeded.replace(' ', ' and ')}"))
+        flag = "--" + name.replace("_", "-")
+        if unit == "flag":
+            group.add_argument(flag, dest=f"p_{name}", action=argparse.BooleanOptionalAction, default=None,
+                               help=f"{text} [{'yes' if default else 'no'}]")  # fmt: skip
+        else:
+            group.add_argument(flag, dest=f"p_{name}", type=_TYPES[unit], metavar=unit.upper(),
+                               help=f"{text} [{_default(unit, default)}]")  # fmt: skip
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command."""
+    p = commands.add_parser(
+        "predict", help="try predictors of rests on a trace", usage="%(prog)s [options] TRACE [TRACE ...]",
+        description="Runs predictors over a recorded trace: what they would have rested, and the delay caused by it.",
+        epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    p.add_argument("trace", nargs="+", type=Path, metavar="TRACE", help="a trace, its parts, or a directory with them")
+    p.add_argument("--predictor", type=_list(str), metavar="LIST", help="oracle, last, pps, spps, adaptive [all]")
+    p.add_argument("--threshold", type=_list(_time), default=[], metavar="LIST",
+                   help="grouping thresholds of pps, e.g. 20us,200us [the best of 21]")  # fmt: skip
+    p.add_argument("--lead", type=_list(_share), default=[0.05], metavar="LIST",
+                   help="share of a gap by which pps, spps and last wake earlier, e.g. 1%%,5%% [5%%]")  # fmt: skip
+    p.add_argument("--react", type=_react, default=[10e3], metavar="TIME",
+                   help="time to go to rest and to come back; DOWN,UP where they differ [10us]")  # fmt: skip
+    p.add_argument("--ranks", type=_ranks, default=[], metavar="LIST", help="only these ranks, e.g. 0,4-7")
+    p.add_argument("--ranks-per-node", type=_positive, metavar="N",
+                   help="ranks that share a link [those recorded on one node]")  # fmt: skip
+    p.add_argument("--no-nodes", action="store_true", help="do not join the ranks of a node")
+    p.add_argument("--no-cost", action="store_true", help="do not time the predictors")
+    p.add_argument("--threads", type=_threads, default=0, metavar="N", help="threads to use [one per processor]")
+    form = p.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON; its schema is part of the documentation")
+    form.add_argument("--html", type=Path, metavar="FILE", help="write one self-contained page with plots")
+    line = p.add_argument_group("timeline, in the page; in JSON if one of these is given")
+    line.add_argument("--timeline-rank", type=int, metavar="RANK", help="whose calls to show [the first studied]")
+    line.add_argument("--timeline-from", type=_time, metavar="TIME", help="where to begin, on the trace's clock")
+    line.add_argument("--timeline-calls", type=_positive, metavar="N", help="calls to show [4000]")
+    _add_table(p)
+    p.set_defaults(action=_run)
+
+
+def _wish(a: argparse.Namespace) -> predict_study.Wish:
+    table = predict_study.module()
+    known = [name for name, _ in table.predictors()]
+    asked = a.predictor or known
+    for name in asked:
+        if name not in known:
+            raise UserError(f"there is no predictor '{name}'; there are {', '.join(known)}")
+    given = {row[0]: getattr(a, f"p_{row[0]}", None) for row in table.options()}
+    options = {name: float(value) for name, value in given.items() if value is not None}
+    options |= {"react_down": a.react[0], "react_up": a.react[-1]}
+    timeline = (a.timeline_rank, a.timeline_from, a.timeline_calls)
+    drawn = a.html is not None or any(value is not None for value in timeline)
+    first = min(a.ranks) if a.ranks else 0
+    if a.timeline_rank is not None and a.timeline_rank < 0:
+        raise UserError(f"--timeline-rank {a.timeline_rank}: ranks count from 0")
+    return predict_study.Wish(
+        predictors=asked,
+        options=options,
+        thresholds_ns=a.threshold,
+        leads=a.lead,
+        ranks=a.ranks,
+        ranks_per_node=0 if a.no_nodes else a.ranks_per_node,
+        costs=not a.no_cost,
+        timeline_rank=(first if a.timeline_rank is None else a.timeline_rank) if drawn else None,
+        timeline_from_ns=int(a.timeline_from or 0),
+        timeline_calls=a.timeline_calls or 4000,
+        threads=a.threads,
+    )
+
+
+def _native_trace(paths: list[Path], stack: ExitStack) -> list[Path]:
+    """The trace as Fallow's own files; those of other tools are converted into a file that goes away again."""
+    if len(paths) != 1 or convert.by_path(paths[0]).name == "fallow":
+        return model.find_files(paths)
+    directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fallow-predict-")))
+    for line in convert.convert(convert.open_source(paths, None), directory / "trace.ftr", "fallow"):
+        print(f"fallow: NOTE: {line}", file=sys.stderr)
+    return [directory / "trace.ftr"]
+
+
+def _write(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8", errors="replace")
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise UserError(f"{path}: {error.strerror}") from None
+
+
+def dumps(report: PredictReport) -> str:
+    """The report as JSON, long lists of numbers on one line each."""
+    data = dataclasses.asdict(report)
+    timeline = json.dumps(data["timeline"], separators=(",", ":"), allow_nan=False)
+    data["timeline"] = None
+    head, _, tail = json.dumps(data, indent=1, allow_nan=False).rpartition('"timeline": null')
+    return f'{head}"timeline": {timeline}{tail}'
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    wish = _wish(arguments)
+    with ExitStack() as stack:
+        files = _native_trace(arguments.trace, stack)
+        source = model.FileSource(files)
+        for problem in source.reader.problems():
+            print(f"fallow: NOTE: {problem}", file=sys.stderr)
+        report = predict_study.study([str(f) for f in files], source.info, source.ranks, wish)
+    named = dataclasses.replace(report.trace, paths=[str(p) for p in arguments.trace])
+    shown = dataclasses.replace(report, trace=named)
+    if arguments.json:
+        print(dumps(shown))
+    elif arguments.html is not None:
+        _write(arguments.html, predict_html.page(shown))
+        print(arguments.html)
+    else:
+        for line in predict_text.lines(shown, Style.of(sys.stdout)):
+            print(line)
+    return 0

@@ -1,0 +1,428 @@
+"""Runs predictors over a trace with the native study, and makes a report of it."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TextIO
+
+from fallow import native
+from fallow.errors import UserError
+from fallow.predict_model import (
+    SCHEMA,
+    VERSION,
+    GapBin,
+    GapReport,
+    NodesReport,
+    NodeWay,
+    PredictReport,
+    PredictTimeline,
+    RankWay,
+    SweepPoint,
+    TimelineRow,
+    TraceReport,
+    WayReport,
+)
+from fallow.text import seconds
+from fallow.traces.model import Info, ops
+
+_WITH_THRESHOLD = ("pps",)
+_WITH_LEAD = ("pps", "spps", "last")
+_TUNED = ("pps", "spps")
+_SWEEP_POINTS = 21
+_SWEEP_PER_DECADE = 6
+_LOOK_S = 0.1
+_COST_CALLS = 200_000
+
+Options = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is to be studied. Options are by name of the native table, times in ns."""
+
+    predictors: Sequence[str]
+    options: Options
+    thresholds_ns: Sequence[float] = ()  # of pps; none: sweep them
+    leads: Sequence[float] = (0.05,)
+    ranks: Sequence[int] = ()  # none: all
+    ranks_per_node: int | None = None  # None: by recorded host; 0: no joint evaluation
+    costs: bool = True
+    timeline_rank: int | None = None
+    timeline_from_ns: int = 0
+    timeline_calls: int = 4000
+    threads: int = 0
+
+
+@dataclass(frozen=True)
+class Way:
+    """A predictor and all that it is told."""
+
+    predictor: str
+    options: Options
+    lead: float | None = None
+    threshold_ns: float | None = None
+
+    @property
+    def native(self) -> tuple[str, Options]:
+        """As the native study takes it."""
+        return self.predictor, self.options
+
+
+class Progress:
+    """Tells a terminal how far it is; another stream only every ten seconds."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.tty = stream.isatty()
+        self.said = time.monotonic()
+        self.drawn = False
+
+    def show(self, what: str, share: float) -> None:
+        """What is under way and its share done."""
+        now = time.monotonic()
+        if now - self.said < (0.2 if self.tty else 10.0):
+            return
+        self.said = now
+        line = f"fallow: {what}: {100 * share:.0f} %"
+        self.stream.write(f"\r\x1b[K{line}" if self.tty else line + "\n")
+        self.stream.flush()
+        self.drawn = self.tty
+
+    def clear(self) -> None:
+        """Takes the line away."""
+        if self.drawn:
+            self.stream.write("\r\x1b[K")
+            self.stream.flush()
+            self.drawn = False
+
+
+@dataclass
+class _Runner:
+    """Drives the native study."""
+
+    study: Any
+    progress: Progress
+    notes: list[str] = field(default_factory=list)
+
+    def run(self, what: str, start: Callable[[], None]) -> None:
+        try:
+            start()
+            while not self.study.wait(_LOOK_S):
+                self.progress.show(what, self.study.progress)
+        except (ValueError, IndexError, MemoryError, RuntimeError) as error:
+            raise UserError(str(error) or "out of memory") from None
+        except KeyboardInterrupt:
+            self.study.cancel()
+            raise
+        finally:
+            self.progress.clear()
+
+    def ranks(self, what: str, ways: Sequence[Way], ranks: Sequence[int], threads: int) -> list[dict[str, Any]]:
+        plain = [way.native for way in ways]
+        self.run(what, lambda: self.study.start_ranks(plain, ranks, threads))
+        found: list[dict[str, Any]] = self.study.ranks()
+        return found
+
+
+def module() -> Any:  # noqa: ANN401  # a module
+    """The native predictors; UserError where they were not built."""
+    found = getattr(native.require(), "predict", None)
+    if found is None:
+        raise UserError("this build of Fallow has no predictors; install the package anew: pip install .")
+    return found
+
+
+def _heeded(predictor: str, options: Options) -> Options:
+    """All options of the table that a predictor heeds, with their values."""
+    rows = module().options()
+    return {row[0]: options.get(row[0], row[5]) for row in rows if predictor in row[1].split()}
+
+
+def _ways(wish: Wish, predictor: str, thresholds_ns: Sequence[float]) -> Iterator[Way]:
+    for lead in wish.leads if predictor in _WITH_LEAD else (None,):
+        own = dict(wish.options) if lead is None else {**wish.options, "lead": lead}
+        for threshold in thresholds_ns if predictor in _WITH_THRESHOLD else (None,):
+            with_threshold = own if threshold is None else {**own, "threshold": threshold}
+            yield Way(predictor, _heeded(predictor, with_threshold), lead, threshold)
+
+
+def _swept(react_ns: float) -> list[float]:
+    """Thresholds from the shortest gap that a rest fits into, over three and a third decades (figure 5.14)."""
+    first = max(react_ns, 1000.0)
+    return [float(round(first * 10 ** (i / _SWEEP_PER_DECADE))) for i in range(_SWEEP_POINTS)]
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 0.0
+
+
+def _sum(rows: Sequence[dict[str, int]], key: str) -> int:
+    return sum(row[key] for row in rows)
+
+
+def _best(ways: Sequence[Way], results: Sequence[dict[str, Any]]) -> list[int]:
+    """For each lead, the number of the way with most rest."""
+    leads = dict.fromkeys(way.lead for way in ways)
+    low = [sum(r["ways"][i]["low_ns"] for r in results) for i in range(len(ways))]
+    return [max((i for i, w in enumerate(ways) if w.lead == lead), key=lambda i: low[i]) for lead in leads]
+
+
+def _sweep_points(ways: Sequence[Way], results: Sequence[dict[str, Any]]) -> list[SweepPoint]:
+    points = []
+    for i, way in enumerate(ways):
+        rows = [r["ways"][i] for r in results]
+        points.append(
+            SweepPoint(
+                threshold_s=(way.threshold_ns or 0.0) * 1e-9,
+                lead=way.lead or 0.0,
+                calls_predicted_share=_share(_sum(rows, "calls_predicted"), _sum(rows, "calls")),
+                rest_share=_share(_sum(rows, "low_ns"), _sum(rows, "run_ns")),
+                rest_of_oracle_share=_share(_sum(rows, "low_ns"), _sum(rows, "oracle_low_ns")),
+                delay_share=_share(_sum(rows, "delay_ns"), _sum(rows, "run_ns")),
+            )
+        )
+    return points
+
+
+def _name(way: Way, ways: Sequence[Way]) -> str:
+    """The predictor's, with what tells it from the other ways."""
+    same = [w for w in ways if w.predictor == way.predictor]
+    name = way.predictor
+    if way.threshold_ns is not None and len({w.threshold_ns for w in same}) > 1:
+        name += f" {seconds(way.threshold_ns * 1e-9)}"
+    if way.lead is not None and len({w.lead for w in same}) > 1:
+        name += f" lead {100 * way.lead:g}%"
+    return name
+
+
+def _way_report(way: Way, name: str, index: int, results: Sequence[dict[str, Any]]) -> WayReport:
+    rows = [r["ways"][index] for r in results]
+    tuned = way.predictor in _TUNED
+    thresholds = sorted(row["threshold_ns"] * 1e-9 for row in rows if row["threshold_ns"] > 0) if tuned else []
+    ranks = [
+        RankWay(
+            rank=result["rank"],
+            calls=row["calls"],
+            calls_predicted_share=_share(row["calls_predicted"], row["calls"]),
+            rest_of_oracle_share=_share(row["low_ns"], row["oracle_low_ns"]),
+            delay_share=_share(row["delay_ns"], row["run_ns"]),
+            delay_worst_share=row["budget_worst"],
+            threshold_s=row["threshold_ns"] * 1e-9 if tuned and row["threshold_ns"] > 0 else None,
+        )
+        for result, row in zip(results, rows, strict=True)
+    ]
+    return WayReport(
+        name=name,
+        predictor=way.predictor,
+        options=way.options,
+        threshold_s=None if way.threshold_ns is None else way.threshold_ns * 1e-9,
+        thresholds_s=[thresholds[0], statistics.median(thresholds), thresholds[-1]] if thresholds else [],
+        lead=way.lead,
+        calls=_sum(rows, "calls"),
+        calls_predicted_share=_share(_sum(rows, "calls_predicted"), _sum(rows, "calls")),
+        gaps=_sum(rows, "gaps"),
+        gaps_predicted_share=_share(_sum(rows, "gaps_predicted"), _sum(rows, "gaps")),
+        idle_s=_sum(rows, "idle_ns") * 1e-9,
+        idle_predicted_share=_share(_sum(rows, "idle_predicted_ns"), _sum(rows, "idle_ns")),
+        rests=_sum(rows, "rests"),
+        mispredictions=_sum(rows, "mispredictions"),
+        rest_s=_sum(rows, "low_ns") * 1e-9,
+        rest_share=_share(_sum(rows, "low_ns"), _sum(rows, "run_ns")),
+        rest_of_oracle_share=_share(_sum(rows, "low_ns"), _sum(rows, "oracle_low_ns")),
+        delay_s=_sum(rows, "delay_ns") * 1e-9,
+        delay_share=_share(_sum(rows, "delay_ns"), _sum(rows, "run_ns")),
+        delay_worst_share=max(row["budget_worst"] for row in rows),
+        delay_worst_s=max(row["delay_worst_ns"] for row in rows) * 1e-9,
+        searches=_sum(rows, "searches"),
+        restarts=_sum(rows, "restarts"),
+        memory_bytes=max(row["memory_bytes"] for row in rows),
+        cost_ns=None,
+        ranks=ranks,
+    )
+
+
+def _bins(rows: Sequence[Sequence[tuple[float, float | None, int, int]]], *, trim: bool) -> list[GapBin]:
+    """One list of bins per rank, added up; empty ones at the ends may be left out."""
+    sums = [(c[0][0], c[0][1], sum(b[2] for b in c), sum(b[3] for b in c)) for c in zip(*rows, strict=True)]
+    count, total_ns = sum(s[2] for s in sums), sum(s[3] for s in sums)
+    used = [i for i, s in enumerate(sums) if s[2]]
+    if trim:
+        sums = sums[used[0] : used[-1] + 1] if used else []
+    return [
+        GapBin(low * 1e-9, None if high is None else high * 1e-9, n, ns * 1e-9, _share(n, count), _share(ns, total_ns))
+        for low, high, n, ns in sums
+    ]
+
+
+def _node_groups(wish: Wish, info: Info, studied: Sequence[int]) -> list[list[int]]:
+    if wish.ranks_per_node == 0:
+        return []
+    groups: dict[object, list[int]] = {}
+    for rank in studied:
+        key = info.hosts[rank] if wish.ranks_per_node is None else rank // wish.ranks_per_node
+        groups.setdefault(key, []).append(rank)
+    return [ranks for ranks in groups.values() if len(ranks) > 1]
+
+
+def _nodes_report(groups: list[list[int]], names: Sequence[str], results: Sequence[dict[str, Any]]) -> NodesReport:
+    ways = []
+    for i, name in enumerate(names):
+        rows = [(r["ways"][i], len(r["ranks"])) for r in results]
+        run = sum(row["run_ns"] for row, _ in rows)
+        ways.append(
+            NodeWay(
+                name=name,
+                rest_s=sum(row["low_ns"] for row, _ in rows) * 1e-9,
+                rest_share=_share(sum(row["low_ns"] for row, _ in rows), run),
+                rest_of_oracle_share=_share(
+                    sum(row["low_ns"] for row, _ in rows), sum(row["oracle_low_ns"] for row, _ in rows)
+                ),
+                rests=sum(row["rests"] for row, _ in rows),
+                delay_share=_share(
+                    sum(row["delay_ns"] for row, _ in rows), sum(row["run_ns"] * size for row, size in rows)
+                ),
+                delay_worst_rank_share=max(_share(row["delay_worst_rank_ns"], row["run_ns"]) for row, _ in rows),
+            )
+        )
+    return NodesReport(groups, ways)
+
+
+def _timeline(rank: int, raw: dict[str, Any], names: Sequence[str]) -> PredictTimeline:
+    enter, leave = raw["enter_ns"], raw["exit_ns"]
+    before = [enter[0] if enter else 0, *leave[:-1]]
+    used = dict.fromkeys(raw["op"])
+    index = {op: i for i, op in enumerate(used)}
+    return PredictTimeline(
+        rank=rank,
+        start_ns=enter[0] if enter else 0,
+        gap_ns=[e - b for e, b in zip(enter, before, strict=True)] if enter else [],
+        call_ns=[x - e for e, x in zip(enter, leave, strict=True)],
+        operation=[index[op] for op in raw["op"]],
+        operations=[ops()[op].name for op in used],
+        rows=[
+            TimelineRow(name, list(rest), list(expected))
+            for name, (rest, expected) in zip(names, raw["ways"], strict=True)
+        ],
+    )
+
+
+def _studied(wish: Wish, info: Info, rank_rows: Sequence[dict[str, Any]]) -> list[int]:
+    for rank in [*wish.ranks, *([] if wish.timeline_rank is None else [wish.timeline_rank])]:
+        if rank >= info.size:
+            raise UserError(f"rank {rank} is not in this trace of {info.size} ranks")
+    asked = sorted(set(wish.ranks)) or range(info.size)
+    with_events = [r for r in asked if rank_rows[r]["events"] > 0]
+    if not with_events:
+        raise UserError("there are no events in these ranks; fallow trace info shows what a trace holds")
+    return with_events
+
+
+def _chosen(wish: Wish, runner: _Runner, ranks: Sequence[int]) -> tuple[list[Way], list[SweepPoint]]:
+    """The ways to report; where thresholds of pps were swept also the sweep."""
+    ways: list[Way] = []
+    points: list[SweepPoint] = []
+    react = wish.options.get("react_down", 10e3) + wish.options.get("react_up", 10e3)
+    for predictor in wish.predictors:
+        if predictor != "pps" or wish.thresholds_ns:
+            ways += _ways(wish, predictor, wish.thresholds_ns)
+            continue
+        tried = list(_ways(wish, predictor, _swept(react)))
+        results = runner.ranks("thresholds of pps", tried, ranks, wish.threads)
+        points += _sweep_points(tried, results)
+        ways += [tried[i] for i in _best(tried, results)]
+    return ways, points
+
+
+def _notes(info: Info, rows: Sequence[dict[str, Any]], studied: Sequence[int]) -> list[str]:
+    notes = []
+    if info.clock == "cpu":
+        notes.append(
+            "computation was timed by the CPU clock: gaps are CPU time, calls count without what they waited, and "
+            "the ranks have no common clock"
+        )
+    dropped = sum(rows[r]["dropped"] for r in studied)
+    if dropped:
+        notes.append(f"{dropped} events were not recorded: gaps around them are too long")
+    broken = sum(not rows[r]["complete"] for r in studied)
+    if broken:
+        notes.append(f"{broken} ranks did not end well: read up to their last whole block")
+    return notes
+
+
+def _trace_report(paths: Sequence[str], info: Info, results: Sequence[dict[str, Any]]) -> TraceReport:
+    ranks = [r["rank"] for r in results]
+    rows = [r["ways"][0] for r in results]
+    return TraceReport(
+        paths=[str(p) for p in paths],
+        program=info.program,
+        ranks=info.size,
+        ranks_studied=ranks,
+        hosts=len({info.hosts[r] for r in ranks}),
+        clock=info.clock,
+        calls=_sum(rows, "calls"),
+        run_time_s=statistics.mean(row["run_ns"] for row in rows) * 1e-9,
+    )
+
+
+def _joined(wish: Wish, runner: _Runner, info: Info, ways: Sequence[Way], ranks: Sequence[int]) -> NodesReport | None:
+    groups = _node_groups(wish, info, ranks)
+    if groups and info.clock == "cpu":
+        runner.notes.append("ranks are not joined by node: that needs a trace with the wall clock")
+        return None
+    if not groups:
+        return None
+    plain = [way.native for way in ways]
+    runner.run("joining ranks", lambda: runner.study.start_nodes(plain, groups, wish.threads))
+    return _nodes_report(groups, [_name(way, ways) for way in ways], runner.study.nodes())
+
+
+def _drawn(wish: Wish, runner: _Runner, ways: Sequence[Way]) -> PredictTimeline | None:
+    rank = wish.timeline_rank
+    if rank is None:
+        return None
+    plain = [way.native for way in ways]
+    begin = wish.timeline_from_ns
+    runner.run("timeline", lambda: runner.study.start_timeline(plain, rank, begin, wish.timeline_calls))
+    return _timeline(rank, runner.study.timeline(), [_name(way, ways) for way in ways])
+
+
+def study(paths: Sequence[str], info: Info, rank_rows: Sequence[dict[str, Any]], wish: Wish) -> PredictReport:
+    """Everything that was wished for."""
+    try:
+        runner = _Runner(module().Study(list(paths)), Progress(sys.stderr))
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    ranks = _studied(wish, info, rank_rows)
+    runner.notes += _notes(info, rank_rows, ranks)
+    ways, points = _chosen(wish, runner, ranks)
+    results = runner.ranks("predicting", ways, ranks, wish.threads)
+    reports = [_way_report(way, _name(way, ways), i, results) for i, way in enumerate(ways)]
+    cost_calls = 0
+    if wish.costs:
+        busiest = max(ranks, key=lambda r: rank_rows[r]["events"])
+        plain = [way.native for way in ways]
+        runner.run("timing", lambda: runner.study.start_costs(plain, busiest, _COST_CALLS))
+        costs = runner.study.costs()
+        cost_calls = costs[0][1]
+        reports = [replace(report, cost_ns=cost) for report, (cost, _) in zip(reports, costs, strict=True)]
+    return PredictReport(
+        schema=SCHEMA,
+        version=VERSION,
+        trace=_trace_report(paths, info, results),
+        react_down_s=wish.options.get("react_down", 10e3) * 1e-9,
+        react_up_s=wish.options.get("react_up", 10e3) * 1e-9,
+        gaps=GapReport(
+            papers=_bins([r["gaps"]["papers"] for r in results], trim=False),
+            bins=_bins([r["gaps"]["bins"] for r in results], trim=True),
+        ),
+        ways=reports,
+        sweep=points,
+        cost_calls=cost_calls,
+        nodes=_joined(wish, runner, info, ways, ranks),
+        timeline=_drawn(wish, runner, ways),
+        notes=runner.notes,
+    )

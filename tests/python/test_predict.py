@@ -1,0 +1,263 @@
+"""`fallow predict`: its figures, forms and refusals, on traces whose pattern is known."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import predict_traces as traces
+import trace_samples as samples
+from fallow import cli, predict_schema
+from fallow.traces.model import Event, write_source
+from test_html import parse
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("predict") / "solver.ftr"
+    write_source(traces.solver(), path)
+    return path
+
+
+def study(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
+    assert cli.main(["predict", "--json", *map(str, arguments)]) == 0
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    jsonschema.validate(report, predict_schema.shipped())
+    return report
+
+
+def by_name(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {way["name"]: way for way in report["ways"]}
+
+
+def test_figures_of_a_known_program(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = study(capsys, trace)
+    ways = by_name(report)
+    assert set(ways) == {"oracle", "last", "pps", "spps", "adaptive"}
+    calls = 4 * (60 * 10 + 2)
+    assert report["trace"]["calls"] == calls
+    assert report["trace"]["hosts"] == 2
+    assert all(way["calls"] == calls for way in ways.values())
+    oracle = ways["oracle"]
+    assert oracle["rest_of_oracle_share"] == 1
+    assert oracle["delay_s"] == 0
+    assert oracle["gaps"] == 4 * (60 * 4 + 1)
+    for name in ("pps", "adaptive"):
+        assert ways[name]["calls_predicted_share"] > 0.85
+        assert 0.8 < ways[name]["rest_of_oracle_share"] < 1
+    assert ways["adaptive"]["delay_worst_share"] <= 0.01
+    for way in ways.values():
+        assert way["cost_ns"] > 0
+        assert len(way["ranks"]) == 4
+        mean = sum(rank["calls_predicted_share"] for rank in way["ranks"]) / 4
+        assert way["calls_predicted_share"] == pytest.approx(mean)
+
+
+def test_gaps_in_the_papers_bins(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gaps = study(capsys, trace, "--predictor", "oracle")["gaps"]
+    short, middle, long = gaps["papers"]
+    assert [b["count"] for b in (short, middle, long)] == [4 * 60 * 6, 4, 4 * 60 * 4]
+    assert short["time_s"] == pytest.approx(4 * 60 * 3 * 5e-6)
+    assert middle["time_s"] == pytest.approx(4 * 50e-6)
+    assert sum(b["count"] for b in gaps["bins"]) == 4 * (60 * 10 + 1)
+    assert sum(b["time_share"] for b in gaps["bins"]) == pytest.approx(1)
+    assert gaps["bins"][0]["count"] > 0
+    assert gaps["bins"][-1]["count"] > 0
+
+
+def test_pps_is_tried_with_many_thresholds_and_shown_with_the_best(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = study(capsys, trace, "--predictor", "pps", "--lead", "1%,5%")
+    assert len(report["sweep"]) == 2 * 21
+    for way in report["ways"]:
+        same = [p for p in report["sweep"] if p["lead"] == way["lead"]]
+        assert way["rest_share"] == pytest.approx(max(p["rest_share"] for p in same))
+        assert way["threshold_s"] in [p["threshold_s"] for p in same]
+    assert min(p["rest_share"] for p in report["sweep"]) == 0  # a threshold above every gap
+
+
+def test_thresholds_and_leads_that_are_given(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = study(capsys, trace, "--predictor", "pps,adaptive", "--threshold", "20us,500us", "--lead", "1%,10%", "--no-cost")
+    assert [w["name"] for w in report["ways"]] == [
+        "pps 20 us lead 1%", "pps 500 us lead 1%", "pps 20 us lead 10%", "pps 500 us lead 10%", "adaptive",
+    ]  # fmt: skip
+    assert report["sweep"] == []
+    assert report["cost_calls"] == 0
+    one, _, ten, _, adaptive = report["ways"]
+    assert one["rest_s"] > ten["rest_s"]
+    assert adaptive["cost_ns"] is None
+    assert adaptive["lead"] is None
+
+
+def test_options_reach_the_predictors(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = by_name(study(capsys, trace, "--predictor", "spps,adaptive", "--no-cost"))
+    told = by_name(study(capsys, trace, "--predictor", "spps,adaptive", "--no-cost", "--sample-gaps", "20", "--skip-gaps", "0",
+                         "--budget", "0%", "--no-restarts", "--memory", "64k"))  # fmt: skip
+    assert plain["adaptive"]["rests"] > 0
+    assert told["adaptive"]["rests"] == 0
+    assert told["adaptive"]["options"]["budget"] == 0
+    assert told["adaptive"]["options"]["memory"] == 65536
+    assert told["adaptive"]["memory_bytes"] < plain["adaptive"]["memory_bytes"]
+    assert told["spps"]["calls_predicted_share"] > plain["spps"]["calls_predicted_share"]
+    assert told["spps"]["options"]["restarts"] == 0
+
+
+def test_slower_links_rest_less(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fast = study(capsys, trace, "--predictor", "oracle", "--react", "10us")
+    slow = study(capsys, trace, "--predictor", "oracle", "--react", "10us,90us")
+    gaps = fast["ways"][0]["gaps"] - 4  # the last gap, 50 us, is too short for a rest now
+    assert slow["ways"][0]["gaps"] == gaps
+    assert fast["ways"][0]["rest_s"] - slow["ways"][0]["rest_s"] == pytest.approx(gaps * 80e-6 + 4 * 30e-6)
+
+
+def test_ranks_of_a_node_share_its_link(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    by_host = study(capsys, trace, "--predictor", "oracle,adaptive", "--no-cost")
+    assert by_host["nodes"]["nodes"] == [[0, 1], [2, 3]]
+    together = study(capsys, trace, "--predictor", "oracle,adaptive", "--no-cost", "--ranks-per-node", "4")
+    assert together["nodes"]["nodes"] == [[0, 1, 2, 3]]
+    for report in (by_host, together):
+        oracle, adaptive = report["nodes"]["ways"]
+        assert oracle["rest_of_oracle_share"] == pytest.approx(1, rel=1e-3)  # after a rank has ended nothing is predicted of it
+        assert oracle["delay_share"] == 0
+        assert 0.5 < adaptive["rest_of_oracle_share"] < 1
+    assert together["nodes"]["ways"][0]["rest_share"] < by_host["nodes"]["ways"][0]["rest_share"]
+    assert study(capsys, trace, "--predictor", "oracle", "--no-nodes")["nodes"] is None
+
+
+def test_only_some_ranks(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = study(capsys, trace, "--predictor", "oracle", "--ranks", "1,3")
+    assert report["trace"]["ranks_studied"] == [1, 3]
+    assert [r["rank"] for r in report["ways"][0]["ranks"]] == [1, 3]
+    assert report["nodes"] is None
+
+
+def test_computation_by_cpu_clock_is_seen_as_on_cores_of_its_own(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    slow = tmp_path / "slow.ftr"
+    write_source(traces.by_cpu_clock(traces.solver()), slow)
+    report, plain = study(capsys, slow, "--predictor", "oracle,pps"), study(capsys, trace, "--predictor", "oracle,pps")
+    assert report["trace"]["clock"] == "cpu"
+    assert [b["count"] for b in report["gaps"]["papers"]] == [b["count"] for b in plain["gaps"]["papers"]]
+    assert by_name(report)["pps"]["calls_predicted_share"] == by_name(plain)["pps"]["calls_predicted_share"]
+    assert report["trace"]["run_time_s"] < plain["trace"]["run_time_s"]  # without its waits
+    assert report["nodes"] is None
+    assert any("no common clock" in note for note in report["notes"])
+
+
+def test_calls_of_threads_that_overlap_make_no_gaps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = samples.plain(ranks=1, steps=0)
+    for i in range(50):
+        at = i * 1_000_000
+        source.lists[0] += [Event(op=1, enter_ns=at, exit_ns=at + 300_000), Event(op=2, thread=1, enter_ns=at + 100_000, exit_ns=at + 200_000)]
+    path = tmp_path / "threads.ftr"
+    write_source(source, path)
+    report = study(capsys, path, "--predictor", "oracle")
+    assert [b["count"] for b in report["gaps"]["papers"]] == [50, 0, 49]
+    assert report["ways"][0]["idle_s"] == pytest.approx(49 * 700e-6)
+
+
+def test_the_timeline_is_what_happened(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = study(capsys, trace, "--predictor", "oracle,adaptive", "--timeline-rank", "2", "--timeline-from", "30ms", "--timeline-calls", "100")
+    line = report["timeline"]
+    assert line["rank"] == 2
+    assert line["start_ns"] >= 30_000_000
+    assert len(line["gap_ns"]) == len(line["call_ns"]) == len(line["operation"]) == 100
+    assert set(line["operations"]) == {"MPI_Irecv", "MPI_Isend", "MPI_Waitall", "MPI_Allreduce"}
+    oracle, adaptive = line["rows"]
+    for i in range(99):
+        gap = line["gap_ns"][i + 1]
+        assert oracle["expected_ns"][i] == gap
+        assert oracle["rest_ns"][i] == (gap - 10_000 if gap > 20_000 else 0)
+    assert sum(rest > 0 for rest in adaptive["rest_ns"]) > 30
+
+
+def test_text_says_the_same(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["predict", str(trace), "--predictor", "oracle,adaptive"]) == 0
+    text = capsys.readouterr().out
+    assert "4 ranks, 2 408 calls" in text
+    assert re.search(r"^ *oracle +- +100\.0 +100\.0 +100\.0 +100\.0 +0\.000 +0\.000 +0 +-$", text, re.M)
+    assert "> 200 us" in text
+    assert "joined: 2 links of up to 2 ranks" in text
+
+
+def test_the_page_stands_alone(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "study.html"
+    assert cli.main(["predict", str(trace), "--html", str(out)]) == 0
+    assert capsys.readouterr().out.strip() == str(out)
+    page = parse(out.read_text())
+    assert page.references == ["data:,"]
+    assert page.handlers == []
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b", page.script)
+    assert not re.search(r"https?:|url\(|fetch\(|import\(", (page.script + page.style).replace("http://www.w3.org/2000/svg", ""))
+    data = json.loads(page.data)
+    jsonschema.validate(data, predict_schema.shipped())
+    assert data["timeline"]["rank"] == 0
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_traces_of_other_tools_are_read(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "solver.prv"
+    assert cli.main(["trace", "convert", str(trace), "-o", str(other)]) == 0
+    report, plain = study(capsys, other, "--predictor", "oracle"), study(capsys, trace, "--predictor", "oracle")
+    assert [b["count"] for b in report["gaps"]["papers"]] == [b["count"] for b in plain["gaps"]["papers"]]
+    assert report["trace"]["paths"] == [str(other)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.ftr"], "missing.ftr: at offset 0: No such file"),
+        (["{dir}"], "no trace in this directory"),
+        (["{trace}", "--predictor", "pps,magic"], "there is no predictor 'magic'; there are oracle"),
+        (["{trace}", "--ranks", "9"], "rank 9 is not in this trace of 4 ranks"),
+        (["{trace}", "--timeline-rank", "4"], "rank 4 is not in this trace"),
+        (["{trace}", "--repeats", "0"], "repeats must be a whole number from 1 to 1000"),
+        (["{trace}", "--repeats", "2.5"], "repeats must be a whole number"),
+        (["{trace}", "--alpha", "nan"], "alpha must be a number from 0"),
+        (["{trace}", "--memory", "1"], "memory must be a whole number from 4096"),
+        (["{trace}", "--html", "/nowhere/x.html"], "/nowhere/x.html: No such file or directory"),
+        (["{empty}"], "there are no events"),
+    ],
+)
+def test_errors_are_one_line_and_status_2(
+    trace: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    directory = tmp_path / "d"
+    directory.mkdir()
+    empty = tmp_path / "empty.ftr"
+    write_source(samples.plain(ranks=2, steps=0), empty)
+    filled = [a.replace("{trace}", str(trace)).replace("{dir}", str(directory)).replace("{empty}", str(empty)) for a in arguments]
+    assert cli.main(["predict", *filled]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--threshold", "20"], ["--threshold", "-1us"], ["--lead", "200%"], ["--react", "1us,2us,3us"], ["--ranks", "3-1"], ["--threads", "-1"],
+     ["--budget", "x"], ["--memory", "1T"], ["--ranks-per-node", "0"], ["--json", "--html", "x"], ["--timeline-calls", "0"]],
+)  # fmt: skip
+def test_what_cannot_be_meant_is_refused(trace: Path, arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["predict", str(trace), *arguments])
+    assert stopped.value.code == 2
+
+
+def test_damage_is_named_with_its_offset(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = bytearray(trace.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    broken = tmp_path / "broken.ftr"
+    broken.write_bytes(data)
+    assert cli.main(["predict", str(broken)]) == 2
+    assert "at offset" in capsys.readouterr().err
+
+
+def test_the_schema_and_its_page_are_what_the_model_makes() -> None:
+    assert predict_schema.shipped() == predict_schema.build()
+    assert (ROOT / "docs/reference/predict-schema.md").read_text() == predict_schema.markdown()
