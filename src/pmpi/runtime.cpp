@@ -109,6 +109,7 @@ void open_everything(Runtime& rt) {
   const LaunchInfo launch = launch_info();
   read_world(rt, launch);
   rt.ns_per_tick = 1.0 / rt.clock.ticks_per_ns();
+  rt.ns_per_tick_q32 = static_cast<std::uint64_t>(rt.ns_per_tick * 4294967296.0);
   const auto local = static_cast<std::uint32_t>(launch.local_size);
   if (rt.node.attach(rt.options.run_id, rt.world_rank, local) == Status::failed) {
     say(kNoPage, "ranks cannot wake each other: no shared memory to be had");
@@ -151,12 +152,14 @@ bool start_once(Runtime& rt) noexcept try {
 
 }  // namespace
 
-Runtime& runtime() noexcept {
-  // Never destroyed: the program may call MPI from its own destructors.
-  alignas(Runtime) static char storage[sizeof(Runtime)];
-  static Runtime* const instance = new (storage) Runtime;
-  return *instance;
+alignas(Runtime) std::byte g_runtime_storage[sizeof(Runtime)];
+
+namespace {
+__attribute__((constructor)) void construct_runtime() noexcept {
+  const FloatGuard guard;
+  new (g_runtime_storage) Runtime;
 }
+}  // namespace
 
 void say(unsigned message, const std::string& text) noexcept {
   Runtime& rt = runtime();

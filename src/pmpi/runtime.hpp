@@ -3,8 +3,10 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <new>
 
 #include "base/clock.hpp"
 #include "base/options.hpp"
@@ -56,6 +58,7 @@ struct Runtime {
   std::mutex start_mutex;
 
   double ns_per_tick = 1.0;
+  std::uint64_t ns_per_tick_q32 = std::uint64_t{1} << 32;  ///< the same, times 2^32
   std::int32_t world_rank = -1, world_size = -1;
   bool world_group_known = false;
   MPI_Group world_group{};
@@ -74,7 +77,10 @@ struct Runtime {
   int timer_slack_before = -1;      ///< of the starting thread, ns
 };
 
-Runtime& runtime() noexcept;
+/// Storage of the runtime, constructed when this library is loaded and never destroyed: the program may call MPI from
+/// its own destructors.
+alignas(Runtime) extern std::byte g_runtime_storage[sizeof(Runtime)];
+inline Runtime& runtime() noexcept { return *std::launder(reinterpret_cast<Runtime*>(g_runtime_storage)); }
 
 /// Begins recording, once MPI can be used. Thread-safe; false if the process is not to be recorded.
 bool start_runtime() noexcept;

@@ -102,13 +102,13 @@ const CommInfo* comm_info_slow(Thread& thread, MPI_Comm comm) noexcept {
 
 namespace {
 
-unsigned bin_of(double ns) noexcept {
-  const auto n = static_cast<std::uint64_t>(ns);
-  return 63u - static_cast<unsigned>(std::countl_zero(n | 1u));
+/// In integers: the program's floating-point state need not be kept, and it takes half the time.
+std::uint64_t to_ns(std::uint64_t ticks, std::uint64_t ns_per_tick_q32) noexcept {
+  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(ticks) * ns_per_tick_q32) >> 32);
 }
 
-void add(trace::Histogram& h, std::uint64_t ticks, double ns_per_tick) noexcept {
-  const unsigned bin = bin_of(static_cast<double>(ticks) * ns_per_tick);
+void add(trace::Histogram& h, std::uint64_t ticks, std::uint64_t ns_per_tick_q32) noexcept {
+  const unsigned bin = 63u - static_cast<unsigned>(std::countl_zero(to_ns(ticks, ns_per_tick_q32) | 1u));
   ++h.count[bin];
   h.ticks[bin] += ticks;
 }
@@ -136,7 +136,7 @@ std::uint32_t site_slot(Thread& t, const void* caller, const trace::Event& e) no
 }
 
 /// A blocking call that took this long waited, even if it polled only a few times.
-constexpr double kDescheduledNs = 20e3;
+constexpr std::uint64_t kDescheduledNs = 20'000;
 
 void add_wait(Thread& t, const PendingWait& w, trace::OpStats& op, trace::SiteStats& site) noexcept {
   trace::ThreadCounters& c = *t.counters;
@@ -155,7 +155,7 @@ void add_wait(Thread& t, const PendingWait& w, trace::OpStats& op, trace::SiteSt
 }
 
 void add_event(Thread& t, std::uint64_t number) noexcept {
-  const double scale = runtime().ns_per_tick;
+  const std::uint64_t scale = runtime().ns_per_tick_q32;
   trace::ThreadCounters& c = *t.counters;
   trace::Event& e = t.ring[number & t.ring_mask];
   const trace::OpInfo& info = runtime().writer.header().ops[e.op];
@@ -170,7 +170,7 @@ void add_event(Thread& t, std::uint64_t number) noexcept {
     const PendingWait& pending = t.waits[number % kPendingEvents];
     wait = pending.wait;
     add_wait(t, pending, op, site);
-  } else if (info.blocks != 0 && runtime().oversubscribed && static_cast<double>(duration) * scale > kDescheduledNs) {
+  } else if (info.blocks != 0 && runtime().oversubscribed && to_ns(duration, scale) > kDescheduledNs) {
     wait = duration;  // too few polls to look at the time, but between them others had the core
     add_wait(t, {wait, 0, 0, 0}, op, site);
   }
@@ -197,7 +197,6 @@ void add_event(Thread& t, std::uint64_t number) noexcept {
 }  // namespace
 
 void add_to_totals(Thread& t) noexcept {
-  const FloatGuard guard;
   for (; t.totalled != t.recorded; ++t.totalled) add_event(t, t.totalled);
 }
 

@@ -52,11 +52,14 @@ void about_to_abort() noexcept;
 /// unwinder of the program's. Wrappers and hooks are compiled without exceptions; 0x1b: a relative 32-bit address.
 #define FALLOW_NOTICE_UNWINDING asm volatile(".cfi_personality 0x1b, fallow_unwound")
 
+/// A wrapper is entered for every message, and compilers grow shy of inlining in a file of hundreds of them.
+#define FALLOW_HOT __attribute__((always_inline)) inline
+
 /// Everything around one call. A call that the program leaves by longjmp is noticed by admit_nested() at the next one.
 template <bool kBlocks>
 class Scope {
  public:
-  Scope(Thread& thread, std::uint16_t op, const void* caller, const void* frame) noexcept
+  FALLOW_HOT Scope(Thread& thread, std::uint16_t op, const void* caller, const void* frame) noexcept
       : thread_(thread), caller_(fallow_tls.caller != nullptr ? fallow_tls.caller : caller), op_(op) {
     Runtime& rt = runtime();
     if (thread.trace != nullptr) [[unlikely]] thread.trace->enter();
@@ -80,7 +83,7 @@ class Scope {
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
-  ~Scope() {
+  FALLOW_HOT ~Scope() {
     push_event();
     if (traced()) [[unlikely]] end_trace();
     fallow_tls.depth = 0;
@@ -95,7 +98,7 @@ class Scope {
   }
 
   /// The MPI library has returned.
-  void leave() noexcept {
+  FALLOW_HOT void leave() noexcept {
     Runtime& rt = runtime();
     // Before the time is taken: it is better the call that seems longer than the computation that follows.
     if (traced() && thread_.trace->recorder.pending() > kTraceCrowded) [[unlikely]] rt.tracer.pump(*thread_.trace, kTraceBatch);
@@ -104,7 +107,7 @@ class Scope {
     rt.node.own().doing(trace::RankState::computing, exit_);
   }
 
-  void record(MPI_Comm comm, int peer, int tag, std::uint64_t bytes) noexcept {
+  FALLOW_HOT void record(MPI_Comm comm, int peer, int tag, std::uint64_t bytes) noexcept {
     const CommInfo* const info = comm_info(thread_, comm);
     if (info != nullptr) {
       comm_id_ = static_cast<std::uint16_t>(info->id < 0xffff ? info->id : 0xffff);
@@ -118,7 +121,7 @@ class Scope {
     record(peer, tag, bytes);
   }
 
-  void record(int peer, int tag, std::uint64_t bytes) noexcept {
+  FALLOW_HOT void record(int peer, int tag, std::uint64_t bytes) noexcept {
     peer_ = peer >= 0 ? peer : -1;
     tag_ = tag;
     bytes_ = bytes;
@@ -199,7 +202,7 @@ class Scope {
     t.leave();
   }
 
-  void push_event() noexcept {
+  FALLOW_HOT void push_event() noexcept {
     Thread& t = thread_;
     trace::Event& e = t.ring[t.recorded & t.ring_mask];
     e = {enter_, exit_, bytes_, peer_, tag_, op_, comm_id_, 0, 0, 0};
