@@ -43,7 +43,7 @@ void measure(const Case& c) {
   machine.lookahead = c.lookahead;
   const double before = cpu_seconds();
   const auto source = sim::synthesize("stencil3d", options);
-  sim::Engine engine(machine, sim::make_policy(c.policy, {}, machine.link), *source);
+  sim::Engine engine(machine, sim::make_policy(c.policy, {}, machine), *source);
   const sim::Result result = engine.run();
   const double cpu = cpu_seconds() - before;
   rusage usage{};

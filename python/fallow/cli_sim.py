@@ -36,10 +36,40 @@ def _names(part: str) -> list[str]:
     return [name for name, _ in found()] if callable(found) else []
 
 
-def _policy_help() -> str:
-    found = native.part("sim_policies")
+def _help_of(what: str, part: str) -> str:
+    found = native.part(part)
     rows = found() if callable(found) else []
-    return "policies, comma-separated: " + "; ".join(f"{n}: {h}" for n, h in rows).replace("%", "%%")
+    return f"{what}: " + "; ".join(f"{n}: {h}" for n, h in rows).replace("%", "%%")
+
+
+def _add_rest_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--core-timer", type=time_us, metavar="TIME", help="sleep, countdown, throttle: polling before the rest"
+    )
+    group.add_argument(
+        "--core-state", metavar="NAME", help="sleep, adaptive, oracle: the platform's sleep state (default: blocked)"
+    )
+    group.add_argument(
+        "--frequency", type=positive, metavar="GHZ", help="fixed, countdown: default the platform's lowest"
+    )
+    group.add_argument(
+        "--memory-share", type=share, metavar="SHARE",
+        help="computation that does not depend on the frequency (default: 0%%)",
+    )  # fmt: skip
+    group.add_argument(
+        "--compress", type=share, metavar="SHARE",
+        help="messages of 1 KB and more shrink to this share, so fewer lanes of a link carry them, e.g. 50%%",
+    )  # fmt: skip
+    group.add_argument(
+        "--compress-only", choices=("point-to-point", "collectives"), help="which messages shrink (default: all)"
+    )
+    group.add_argument("--rest-switches", action="store_true", help="switches rest too, not their ports alone")
+    group.add_argument("--rest-cards", action="store_true", help="network cards rest too")
+    group.add_argument("--edge-only", action="store_true", help="links between switches stay on")
+    group.add_argument(
+        "--published-cost", action="store_true",
+        help="pps and spps take the time of their core that their author measured",
+    )  # fmt: skip
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -79,7 +109,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=listed(str.strip),
         default=["hardware", "adaptive", "oracle"],
         metavar="LIST",
-        help=_policy_help(),
+        help=_help_of("policies, comma-separated", "sim_policies"),
     )
     policy.add_argument(
         "--lead",
@@ -110,8 +140,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=listed(str.strip),
         default=["spin"],
         metavar="LIST",
-        help="what waiting cores do: spin, sleep (default: spin)",
+        help=_help_of("what cores do in waits", "sim_core_policies") + " (default: spin)",
     )
+    _add_rest_options(policy)
     add_synth_options(p.add_argument_group("a made-up program instead of a trace"), flag=True)
     p.add_argument(
         "--threads",
@@ -183,13 +214,28 @@ def machine_settings(arguments: argparse.Namespace, ranks: int) -> dict[str, Any
     return out
 
 
+def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Options that all cases share; those not given are None."""
+    return {
+        "budget": arguments.budget, "idle_timer_us": arguments.idle_timer, "deep_timer_us": arguments.deep_timer,
+        "call_cost_us": arguments.call_cost, "core_timer_us": arguments.core_timer, "core_state": arguments.core_state,
+        "core_ghz": arguments.frequency, "memory_share": arguments.memory_share, "compress": arguments.compress,
+        "compress_what": arguments.compress_only, "rest_switches": arguments.rest_switches or None,
+        "rest_cards": arguments.rest_cards or None, "upper_links": False if arguments.edge_only else None,
+    }  # fmt: skip
+
+
+def _published_cost(policy: str) -> dict[str, Any]:
+    if policy not in ("pps", "spps"):
+        return {}
+    call, search, tuning = native.require().published_predictor_cost()
+    return {"call_cost_us": call, "search_cost_us": search, "tuning_cost_us": tuning}
+
+
 def cases(arguments: argparse.Namespace) -> list[Case]:
     """Every policy with every value of the options that concern it, for every way of waiting."""
     known = _names("sim_policies")
-    common = {
-        "budget": arguments.budget, "idle_timer_us": arguments.idle_timer, "deep_timer_us": arguments.deep_timer,
-        "call_cost_us": arguments.call_cost,
-    }  # fmt: skip
+    common = _chosen(arguments)
     out: list[Case] = []
     for core in arguments.cores:
         for policy in arguments.policy:
@@ -204,6 +250,8 @@ def cases(arguments: argparse.Namespace) -> list[Case]:
                         "threshold_us": threshold,
                         "core": core if core != "spin" else None,
                     }
+                    if arguments.published_cost:
+                        options |= _published_cost(policy)
                     out.append(Case(policy, {k: v for k, v in options.items() if v is not None}))
     return out
 

@@ -10,7 +10,8 @@ namespace fallow::sim {
 
 struct RankDetail {
   Time end = 0;  ///< when its last call was over
-  Time computing = 0, in_calls = 0, waiting = 0, sleeping = 0;  ///< waiting: polling; of the time until `end`
+  /// Of the time until `end`. Waiting: polling or changing state; resting: asleep, slowed or throttled.
+  Time computing = 0, in_calls = 0, waiting = 0, resting = 0;
   std::uint64_t calls = 0;
   std::uint64_t mispredictions = 0;  ///< by its predictor's own account
   Time predicted_delay = 0;          ///< likewise: delay that its rests caused

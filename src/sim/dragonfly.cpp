@@ -30,6 +30,23 @@ class Dragonfly final : public Topology {
     path.add(nodes() + destination);
   }
 
+  std::uint32_t origin(std::uint32_t link) const noexcept override {
+    if (link < nodes()) return kNone;
+    if (link < local_) return (link - nodes()) / p_;
+    if (link < global_) return (link - local_) / a_;
+    return (link - global_) / h_;
+  }
+  std::vector<std::uint32_t> group_sizes() const override {
+    if (g_ == 1) return {nodes()};
+    return {a_ * p_, nodes()};
+  }
+  NodeGroup group_of_link(std::uint32_t link) const noexcept override { return group_of_switch(origin(link)); }
+  /// Ways over a random group pass the switches of any.
+  NodeGroup group_of_switch(std::uint32_t number) const noexcept override {
+    if (valiant_ && g_ > 1) return {1, 0};
+    return {0, number / a_};
+  }
+
  private:
   std::uint32_t local(std::uint32_t from, std::uint32_t to) const noexcept { return local_ + from * a_ + to % a_; }
 

@@ -1,6 +1,8 @@
 #include "sim/engine.hpp"
 
+#include <cmath>
 #include <string>
+#include <type_traits>
 
 namespace fallow::sim {
 
@@ -17,18 +19,31 @@ const trace::TraceInfo& checked(const trace::EventSource& source, const Machine&
   return source.info();
 }
 
+/// What a core that runs at another frequency does takes longer.
+void at_frequency(Machine& m, const CorePolicy& core) {
+  const auto slower = [](auto& value, double by) { value = static_cast<std::remove_reference_t<decltype(value)>>(std::llround(static_cast<double>(value) * by)); };
+  slower(m.node.compute_ps_per_ns, core.slower);
+  for (Time* t : {&m.message.overhead, &m.message.call_overhead, &m.message.match, &m.message.reduce_ps_per_kib}) slower(*t, core.calls_slower);
+}
+
 }  // namespace
 
 Engine::Engine(const Machine& machine, const Policy& policy, trace::EventSource& source)
     : machine_(machine), policy_(policy), source_(source), info_(checked(source, machine)), matcher_(pool_),
-      network_(machine, policy.edge, policy.upper, pool_, queue_),
-      rest_(policy.predictor ? static_cast<std::uint32_t>(info_.ranks.size()) : 0, machine.node.ranks),
+      network_(machine, policy, pool_, queue_),
+      rest_(policy.predictor || policy.marks != Marks::none ? static_cast<std::uint32_t>(info_.ranks.size()) : 0, machine.node.ranks,
+            policy.marks != Marks::none),
+      cores_(policy.core, static_cast<std::uint32_t>(info_.ranks.size())),
       ranks_(info_.ranks.size()), calls_(info_.ranks.size()) {
   const std::uint64_t room = std::uint64_t{network_.nodes()} * machine.node.ranks;
   if (ranks_.size() > room) {
     throw SimError("the program has " + std::to_string(ranks_.size()) + " ranks; the machine has room for " + std::to_string(room));
   }
+  if (policy_.core.compute == Watts{}) policy_.core = make_core_policy({}, machine.node.core);
+  at_frequency(machine_, policy_.core);
+  if (rest_.active() && (policy.upper.rule == LinkRule::planned || policy.switches.rule == LinkRule::planned)) rest_.join_groups(network_);
   if (policy.predictor) {
+    worked_.resize(ranks_.size());
     predictors_.reserve(ranks_.size());
     for (std::size_t r = 0; r < ranks_.size(); ++r) predictors_.push_back(policy.predictor());
   }
@@ -85,8 +100,8 @@ void Engine::run_rank(std::uint32_t r) {
   while (next_call(r)) {
     rank.entered = rank.now;
     ++rank.calls;
-    rank.now += machine_.message.call_overhead + policy_.call_cost;
-    if (!predictors_.empty()) rest_.enter(r);
+    rank.now += machine_.message.call_overhead + policy_.cost.call;
+    if (rest_.active()) enter_rest(r);
     if (!issue(r, calls_[r])) {
       rank.blocked = rank.now;
       return;
@@ -105,9 +120,12 @@ bool Engine::next_call(std::uint32_t r) {
   }
   if (!source_.next(r, call)) {
     rank.state = State::ended;
+    if (rest_.active()) rest_.leave(r, rank.now, kNever, network_);
     return false;
   }
-  const Time compute = static_cast<Time>(call.compute_ns) * machine_.node.compute_ps_per_ns;
+  Time compute = static_cast<Time>(call.compute_ns) * machine_.node.compute_ps_per_ns;
+  if (cores_.active()) compute = cores_.stretch(r, rank.now, compute);
+  if (policy_.marks != Marks::none && compute > policy_.loop_gap) rest_.leave(r, rank.now, kNever, network_);
   rank.computing += compute;
   rank.now += compute;
   if (path_ != nullptr) [[unlikely]] path_->computed(r, compute);
@@ -184,8 +202,32 @@ void Engine::leave_call(std::uint32_t r) {
   event.peer = call.peer;
   event.op = static_cast<std::uint16_t>(call.op);
   event.comm = static_cast<std::uint16_t>(call.comm);
-  const predict::Answer answer = predictors_[r]->on_exit(event);
+  predict::Predictor& predictor = *predictors_[r];
+  const predict::Answer answer = predictor.on_exit(event);
   rest_.leave(r, rank.now, answer.rest_for.value * kNs, network_);
+  if (policy_.cost.search == 0 && policy_.cost.tuning == 0) return;
+  const predict::PredictorState state = predictor.state();
+  Worked& worked = worked_[r];
+  rank.now += static_cast<Time>(state.searches - worked.searches) * policy_.cost.search + static_cast<Time>(state.restarts - worked.restarts) * policy_.cost.tuning;
+  worked = {state.searches, state.restarts};
+}
+
+/// The present call begins: what serves the rank may have to wake.
+void Engine::enter_rest(std::uint32_t r) {
+  const CallEvent& call = calls_[r];
+  const bool wide = policy_.marks != Marks::none && network_.narrows() && wants_all_lanes(call);
+  rest_.enter(r, ranks_[r].now, wide, network_);
+}
+
+/// Whether messages of the call will pass that are not compressed, and not short.
+bool Engine::wants_all_lanes(const CallEvent& call) const noexcept {
+  const std::uint64_t bytes = std::max(call.bytes, call.recv_bytes);
+  return bytes >= policy_.compress.least_bytes && !network_.compresses(bytes, trace::has(call.op, trace::kOpCollective));
+}
+
+/// Waits in calls of one kind are likely to last about as long.
+std::uint64_t Engine::kind_of_wait(const CallEvent& call) const noexcept {
+  return mix(std::uint64_t{call.site} << 32 | static_cast<std::uint32_t>(call.peer)) ^ mix(std::uint64_t{call.comm} << 16 | static_cast<std::uint64_t>(call.op));
 }
 
 /// Something that a blocked rank waits for is there.
@@ -201,13 +243,12 @@ void Engine::unblock(std::uint32_t r, Time at) {
   const Time waited = at - rank.blocked;
   rank.now = at;
   rank.flushing = false;
-  if (policy_.core.rule == CoreRule::sleep && waited > policy_.core.timer) {
-    rank.sleeping += waited - policy_.core.timer;
-    rank.waiting += policy_.core.timer + machine_.node.core_wake;
-    rank.now += machine_.node.core_wake;
-    waited_ = policy_.core.timer;
-    slept_ = waited - policy_.core.timer;
-    if (path_ != nullptr) path_->woke(r, machine_.node.core_wake);
+  if (cores_.active()) {
+    const WaitOutcome o = cores_.end_wait(r, rank.blocked, waited, kind_of_wait(calls_[r]));
+    rank.now += o.late;
+    waited_ = o.polling;
+    slept_ = o.resting;
+    if (path_ != nullptr) path_->woke(r, o.late);
   } else {
     rank.waiting += waited;
     waited_ = waited;

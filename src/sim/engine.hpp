@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "coll/schedule.hpp"
+#include "sim/cores.hpp"
 #include "sim/details.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/machine.hpp"
@@ -53,7 +54,7 @@ class Engine {
     Time entered = 0;      // when the present call began
     Time blocked = 0;      // since when it waits
     Time memory_free = 0;  // when its last message inside the node is through
-    Time computing = 0, waiting = 0, sleeping = 0;
+    Time computing = 0, waiting = 0;
     std::uint64_t calls = 0;
     MatchQueue posted, unexpected;
     std::uint32_t pending = 0;     // what it waits for
@@ -120,6 +121,9 @@ class Engine {
     const PathMessage* before_ = nullptr;
     std::optional<PathMessage> message_;
   };
+  void enter_rest(std::uint32_t r);
+  bool wants_all_lanes(const trace::CallEvent& call) const noexcept;
+  std::uint64_t kind_of_wait(const trace::CallEvent& call) const noexcept;
   void prefetch() const noexcept;
 
   // engine_p2p.cpp
@@ -198,11 +202,16 @@ class Engine {
   Matcher matcher_;
   Network network_;
   NodeRest rest_;
+  Cores cores_;
   RequestTables tables_;
   Pool<Collective> collectives_;
   HugeVector<Rank> ranks_;
   HugeVector<trace::CallEvent> calls_;  // each rank's present or next call
   std::vector<std::unique_ptr<predict::Predictor>> predictors_;
+  struct Worked {
+    std::uint64_t searches = 0, restarts = 0;
+  };
+  std::vector<Worked> worked_;  // by each predictor, as far as it has been charged
   std::unordered_map<std::uint64_t, std::uint32_t> tags_;  // (rank, communicator) -> collectives so far
   Recorder* recorder_ = nullptr;
   CriticalPath* path_ = nullptr;

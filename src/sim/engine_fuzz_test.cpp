@@ -161,7 +161,7 @@ TEST_P(RandomPrograms, EndOrGetStuckAsWithoutAClock) {
     machine.node.ranks = 1 + random() % 2;
     machine.lookahead = static_cast<Time>(random() % 2) * kUs;
     machine.contention = random() % 4 == 0 ? Contention::none : Contention::full;
-    const Policy policy = make_policy(policies()[random() % policies().size()].name, {}, machine.link);
+    const Policy policy = make_policy(policies()[random() % policies().size()].name, {}, machine);
     std::string first;
     for (int i = 0; i < 2; ++i) {
       std::string outcome;

@@ -18,18 +18,23 @@ Result Engine::result() const {
     result.calls += rank.calls;
     result.cores.computing += rank.computing;
     result.cores.waiting += rank.waiting;
-    result.cores.sleeping += rank.sleeping;
   }
-  for (const Rank& rank : ranks_) result.cores.in_calls += result.makespan - rank.computing - rank.waiting - rank.sleeping;
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) cores_.add_to(result.cores, r);
+  const CoreTotals& c = result.cores;
+  result.cores.in_calls = static_cast<Time>(ranks_.size()) * result.makespan - c.computing - c.waiting - c.resting - c.changing;
+  result.core_policy = policy_.core;
   result.messages = messages_;
   result.events = events_;
   result.edge = network_.totals(LinkClass::edge, result.nodes, result.makespan);
   result.upper = network_.totals(LinkClass::upper, result.nodes, result.makespan);
+  result.switch_parts = network_.switch_totals(result.nodes, result.makespan);
+  result.card_parts = network_.card_totals(result.nodes, result.makespan);
+  result.lanes_on = network_.lanes_on();
   for (const auto& predictor : predictors_) result.mispredictions += predictor->state().mispredictions;
   result.energy = energy_of(result, machine_);
   result.memory_bytes = ranks_.capacity() * sizeof(Rank) + calls_.capacity() * sizeof(CallEvent) + pool_.memory_bytes() +
                         queue_.memory_bytes() + matcher_.memory_bytes() + network_.memory_bytes() + tables_.memory_bytes() +
-                        collectives_.memory_bytes() + rest_.memory_bytes();
+                        collectives_.memory_bytes() + rest_.memory_bytes() + cores_.memory_bytes();
   return result;
 }
 
@@ -43,8 +48,11 @@ Details Engine::details() const {
     x.end = rank.now;
     x.computing = rank.computing;
     x.waiting = rank.waiting;
-    x.sleeping = rank.sleeping;
-    x.in_calls = x.end - x.computing - x.waiting - x.sleeping;
+    CoreTotals core;
+    cores_.add_to(core, static_cast<std::uint32_t>(r));
+    x.waiting += core.waiting + core.changing;
+    x.resting = core.resting;
+    x.in_calls = x.end - x.computing - x.waiting - x.resting;
     x.calls = rank.calls;
     if (predictors_.empty()) continue;
     const predict::PredictorState state = predictors_[r]->state();

@@ -251,7 +251,7 @@ TEST(Determinism, SameBytesTwiceWithEveryPolicy) {
       machine.topology.routing = Routing::random;
       machine.node.ranks = 2;
       const auto source = synthesize("stencil3d", options);
-      const std::string json = to_json(Engine(machine, make_policy(info.name, {}, machine.link), *source).run());
+      const std::string json = to_json(Engine(machine, make_policy(info.name, {}, machine), *source).run());
       if (i == 0) first = json;
       EXPECT_EQ(json, first);
     }

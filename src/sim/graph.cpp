@@ -13,7 +13,7 @@ struct Arc {
 class Graph final : public Topology {
  public:
   Graph(const TopologySpec& spec, std::uint32_t links)
-      : Topology(spec.nodes, links, spec.vertices - spec.nodes), relative_(links, 0), arcs_(spec.vertices),
+      : Topology(spec.nodes, links, spec.vertices - spec.nodes), relative_(links, 0), origin_(links, kNone), arcs_(spec.vertices),
         next_(std::size_t{spec.vertices} * spec.nodes, kNone), random_(spec.routing == Routing::random), seed_(mix(spec.seed)) {
     connect(spec);
     for (std::uint32_t d = 0; d < spec.nodes; ++d) search(d);
@@ -28,6 +28,7 @@ class Graph final : public Topology {
     }
   }
   std::uint32_t relative_bandwidth(std::uint32_t link) const noexcept override { return relative_[link]; }
+  std::uint32_t origin(std::uint32_t link) const noexcept override { return origin_[link]; }
 
  private:
   void connect(const TopologySpec& spec) {
@@ -37,6 +38,7 @@ class Graph final : public Topology {
         const std::uint32_t link = from < spec.nodes ? from : to < spec.nodes ? spec.nodes + to : upper++;
         arcs_[from].push_back({to, link});
         relative_[link] = e.relative;
+        origin_[link] = from < spec.nodes ? kNone : from - spec.nodes;
       }
     }
   }
@@ -66,7 +68,7 @@ class Graph final : public Topology {
     }
   }
 
-  std::vector<std::uint32_t> relative_;
+  std::vector<std::uint32_t> relative_, origin_;
   std::vector<std::vector<Arc>> arcs_;
   std::vector<std::uint32_t> next_;
   bool random_;

@@ -1,6 +1,6 @@
-// When a link rests: rules that need no events. What a link did since its last message is worked out when the next
-// one comes, from the end of the one and the arrival of the other. A message that finds the link at rest or waking
-// waits until all lanes are back; a descent is completed first (as predict::rest_outcome has it).
+// When a link, a switch or a card rests: rules that need no events. What it did since its last message is worked out
+// when the next one comes, from the end of the one and the arrival of the other. A message that finds it at rest or
+// waking waits until it is back; a descent is completed first (as predict::rest_outcome has it).
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,8 @@ struct LinkPolicy {
 /// A rest planned ahead.
 struct RestPlan {
   Time begin = kNever;
-  Time wake = 0;  ///< when the wake-up starts
+  Time wake = 0;      ///< when the wake-up starts
+  bool deep = false;  ///< in the deep state
 };
 
 /// What came of one gap.
@@ -39,7 +40,7 @@ struct RestResult {
 
 namespace detail {
 
-inline RestResult after_timer(const LinkPolicy& policy, const LinkSpec& spec, Time idle_from, Time arrival) noexcept {
+inline RestResult after_timer(const LinkPolicy& policy, const RestStates& spec, Time idle_from, Time arrival) noexcept {
   RestResult r{arrival};
   const Time begin = idle_from + policy.timer;
   if (arrival <= begin) return r;
@@ -59,19 +60,20 @@ inline RestResult after_timer(const LinkPolicy& policy, const LinkSpec& spec, Ti
   return r;
 }
 
-inline RestResult as_planned(const RestPlan& plan, const LinkSpec& spec, Time idle_from, Time arrival) noexcept {
+inline RestResult as_planned(const RestPlan& plan, const RestStates& spec, Time idle_from, Time arrival) noexcept {
   RestResult r{arrival};
   const Time begin = std::max(plan.begin, idle_from);
   if (plan.wake <= begin || arrival <= begin) return r;
-  const Time low_from = begin + spec.rest.down;
+  const RestState& state = plan.deep ? spec.deep : spec.rest;
+  const Time low_from = begin + state.down;
   const Time wake = std::max(std::min(plan.wake, arrival), low_from);
   r.rests = 1;
-  r.low = wake - low_from;
-  r.ready = std::max(arrival, wake + spec.rest.up);
+  (plan.deep ? r.deep : r.low) = wake - low_from;
+  r.ready = std::max(arrival, wake + state.up);
   return r;
 }
 
-inline RestResult with_foresight(const LinkPolicy& policy, const LinkSpec& spec, Time idle_from, Time arrival) noexcept {
+inline RestResult with_foresight(const LinkPolicy& policy, const RestStates& spec, Time idle_from, Time arrival) noexcept {
   RestResult r{arrival};
   const Time gap = arrival - idle_from;
   const Time low = gap - spec.rest.down - spec.rest.up;
@@ -88,8 +90,8 @@ inline RestResult with_foresight(const LinkPolicy& policy, const LinkSpec& spec,
 
 }  // namespace detail
 
-/// The gap of a link that idles from `idle_from` until a message arrives at `arrival` (> idle_from).
-inline RestResult end_of_gap(const LinkPolicy& policy, const RestPlan& plan, const LinkSpec& spec, Time idle_from,
+/// The gap of what idles from `idle_from` until a message arrives at `arrival` (> idle_from).
+inline RestResult end_of_gap(const LinkPolicy& policy, const RestPlan& plan, const RestStates& spec, Time idle_from,
                              Time arrival) noexcept {
   switch (policy.rule) {
     case LinkRule::always_on: return {arrival};
@@ -98,6 +100,18 @@ inline RestResult end_of_gap(const LinkPolicy& policy, const RestPlan& plan, con
     case LinkRule::oracle: return detail::with_foresight(policy, spec, idle_from, arrival);
   }
   return {arrival};
+}
+
+/// The plan of something whose states are `spec`, for a silence from `begin` until what comes wakes `react` before its
+/// end: in the deeper state if it may be used and rests more; no plan if no state pays.
+inline RestPlan plan_for(const LinkPolicy& policy, const RestStates& spec, RestPlan silence, Time react) noexcept {
+  const Time end = silence.wake >= kNever ? kNever : silence.wake + react;
+  const auto low = [&](const RestState& s) { return end - silence.begin - s.down - s.up; };
+  const double rest = (1 - spec.rest.fraction) * static_cast<double>(low(spec.rest));
+  const double deep = policy.deep_timer == kNever ? 0 : (1 - spec.deep.fraction) * static_cast<double>(low(spec.deep));
+  if (rest <= 0 && deep <= 0) return {};
+  const bool deeper = deep > rest;
+  return {silence.begin, end >= kNever ? kNever : end - (deeper ? spec.deep.up : spec.rest.up), deeper};
 }
 
 }  // namespace fallow::sim

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "coll/select.hpp"
+#include "power/platform.hpp"
 #include "sim/time.hpp"
 #include "sim/topology.hpp"
 
@@ -16,33 +18,77 @@ enum class Contention : std::uint8_t {
   none,  ///< LogGP: a message takes its node's card only, the rest of the way is latency
 };
 
-/// A state of rest of a link.
+/// A state of rest of a link, a switch or a card.
 struct RestState {
   double fraction = 0.43;  ///< of nominal power: a port at one of four lanes (Dickov 2.6)
   Time down = 10 * kUs;    ///< to get there: T_react, the same both ways (5.2.5)
   Time up = 10 * kUs;      ///< and back
 };
 
-struct LinkSpec {
+/// What something can rest in.
+struct RestStates {
+  RestState rest;
+  /// A deeper one: of a link all lanes off; the publication's outlook is a wake-up of up to 1 ms. Off unless used by a
+  /// policy.
+  RestState deep{0.10, 100 * kUs, 1 * kMs};
+};
+
+struct LinkSpec : RestStates {
   Time ps_per_kib = 204800;      ///< 40 Gbit/s; a KiB keeps rates exact that a byte would round
   Time latency = 100 * kNs;      ///< of the switch behind it
   std::uint32_t lanes = 4;
   Watts port{2.0};               ///< a 4X port at full width; each direction of a link is driven by one
-  RestState rest;
-  /// A deeper state of all lanes off; the publication's outlook is a wake-up of up to 1 ms. Off unless used by a policy.
-  RestState deep{0.10, 100 * kUs, 1 * kMs};
   double share_of_switch = 0.64; ///< of a switch's power that its ports draw
+  /// Power with 1, 2, .. of the lanes on, of nominal. Empty: evenly from `rest.fraction` at one lane to 1 at all.
+  std::vector<double> lane_fractions;
+
+  double fraction_at(std::uint32_t on) const noexcept {
+    if (on >= lanes) return 1;
+    if (on - 1 < lane_fractions.size()) return lane_fractions[on - 1];
+    return rest.fraction + (1 - rest.fraction) * (on - 1) / (lanes - 1);
+  }
+};
+
+/// What a switch is besides its ports (buffers, crossbar), per port. Estimates: the publication says only that it may
+/// take up to a millisecond to come back (5.2.6, chapter 8).
+struct SwitchSpec {
+  double idle_fraction = 1;  ///< drawn when nothing passes, of what it draws with all its ports busy
+  RestStates states{{0.25, 100 * kUs, 1 * kMs}, {0.25, 100 * kUs, 1 * kMs}};  ///< fractions of idle power
+};
+
+/// A network card beyond its port.
+struct CardSpec {
+  Watts idle{5.0}, active{8.0};  ///< estimates
+  RestStates states{{0.3, 100 * kUs, 1 * kMs}, {0.3, 100 * kUs, 1 * kMs}};  ///< fractions of idle power: estimates
+};
+
+/// Another state that a waiting core can be in than the one that being blocked leads to.
+struct CoreSleepState {
+  std::string name;
+  Watts power;
+  Time down = 0, up = 0;
+};
+
+/// A core and what it takes to change its state. Estimates unless a platform's file says otherwise.
+struct CoreSpec {
+  power::CorePower power{Hertz(2.53e9), Watts(10.0), Watts(9.0), Watts(8.0), Watts(1.5)};
+  Time sleep_down = 5 * kUs;        ///< into being blocked
+  Time wake = 50 * kUs;             ///< from blocked to running: measured for a sleeping wait on Linux, 27 to 80 us
+  Time frequency_change = 10 * kUs; ///< until another frequency holds: "within a few microseconds" (Kandalla 2010)
+  Time throttle_change = 5 * kUs;   ///< likewise of a throttling state
+  std::uint32_t throttle_steps = 8; ///< T0 to T7, in eighths of the clock's cycles (Kandalla 2010)
+  Time yield_round = 1 * kUs;       ///< of polling and offering the core: what has come is noticed so much later
+  std::vector<CoreSleepState> sleeps;
 };
 
 struct NodeSpec {
   std::uint32_t ranks = 1;
+  std::uint32_t cores = 0;           ///< 0: as many as ranks
   Time memory_ps_per_kib = 512000;   ///< messages inside a node: 2 GB/s
   Time memory_latency = 500 * kNs;   ///< estimate: half of the latency between nodes
-  Watts card_idle{5.0}, card_active{8.0};  ///< of a network card beyond its port: estimates
-  Watts core_busy{10.0};             ///< computing: estimate
-  Watts core_spin{9.0};              ///< polling for a message: estimate
-  Watts core_sleep{1.5};             ///< blocked: estimate
-  Time core_wake = 50 * kUs;         ///< from blocked to running: measured for a sleeping wait on Linux, 27 to 80 us
+  CardSpec card;
+  CoreSpec core;
+  Watts memory_idle{0}, memory_active{0}, base{0};  ///< of a node, beside cores and card
   std::uint32_t compute_ps_per_ns = 1000;  ///< CPU speed: 1000 as recorded, 500 twice as fast
 };
 
@@ -62,6 +108,7 @@ struct Machine {
   TopologySpec topology;
   Contention contention = Contention::full;
   LinkSpec link;
+  SwitchSpec switches;
   NodeSpec node;
   MessageSpec message;
   coll::Library collectives = coll::Library::openmpi;

@@ -68,6 +68,17 @@ class Section {
     if (node != nullptr && !node->is_table()) refuse(*node, key, "a table");
     return {file_, node == nullptr ? nullptr : node->as_table(), std::string(key)};
   }
+  /// Every table of an array of tables; none if the key is absent.
+  std::vector<Section> sections(std::string_view key) {
+    std::vector<Section> found;
+    const toml::node* node = find(key);
+    if (node == nullptr) return found;
+    const std::string name = (name_.empty() ? "" : name_ + ".") + std::string(key);
+    if (!node->is_array_of_tables()) refuse(*node, key, "written [[" + name + "]]");
+    for (const toml::node& n : *node->as_array()) found.emplace_back(file_, n.as_table(), name);
+    return found;
+  }
+  [[noreturn]] void missing(std::string_view key) const { fail(file_, table_->source(), name_ + "." + std::string(key) + " is missing"); }
   /// Keys of platform files that mean nothing here; power::parse_platform has checked them.
   void leave(std::initializer_list<const char*> keys) { asked_.insert(keys.begin(), keys.end()); }
   void finish() const {
@@ -183,6 +194,16 @@ void read_link(Section s, LinkSpec& link) {
   s.number("deep_fraction", 0, 1, link.deep.fraction);
   s.watts("port_w", link.port);
   s.number("share_of_switch", 0.01, 1, link.share_of_switch);
+  if (const toml::node* node = s.find("lane_fractions")) {
+    const toml::array* list = node->as_array();
+    double last = 0;
+    for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
+      const auto v = (*list)[i].value<double>();
+      if (!v || !(*v >= last && *v <= 1)) s.refuse(*node, "lane_fractions", "a list of ascending shares, with 1, 2, .. lanes on");
+      link.lane_fractions.push_back(last = *v);
+    }
+    if (link.lane_fractions.size() != link.lanes) s.refuse(*node, "lane_fractions", "a list with a share for each number of lanes");
+  }
   s.leave({"source"});
   s.finish();
 }
@@ -204,12 +225,74 @@ void read_message(Section s, MessageSpec& message) {
 void read_platform(std::string_view text, std::string_view name, Section& top, Machine& m) {
   try {
     const power::Platform p = power::parse_platform(text, name);
-    m.node.card_idle = p.nic.idle;
-    m.node.card_active = p.nic.active;
+    m.node.card.idle = p.nic.idle;
+    m.node.card.active = p.nic.active;
+    m.node.core.power = p.core;
+    m.node.cores = p.cores();
+    m.node.memory_idle = p.memory.idle;
+    m.node.memory_active = p.memory.active;
+    m.node.base = p.base;
   } catch (const power::PlatformError& e) {
     throw MachineFileError(e.what());
   }
-  top.leave({"description", "cpu", "memory", "nic", "base", "switch"});
+  top.leave({"description", "cpu", "memory", "base"});
+}
+
+/// The one state that a switch or a card rests in.
+void read_rest(Section& s, RestStates& states) {
+  RestState& rest = states.rest;
+  s.number("rest_fraction", 0, 1, rest.fraction);
+  s.time("rest_react_us", kUs, rest.up);
+  s.time("rest_react_down_us", kUs, rest.down);
+  states.deep = rest;
+}
+
+void read_switch(Section s, SwitchSpec& spec) {
+  s.number("idle_fraction", 0, 1, spec.idle_fraction);
+  read_rest(s, spec.states);
+  s.leave({"share_w", "source"});
+  s.finish();
+}
+
+void read_card(Section s, CardSpec& card) {
+  s.watts("idle_w", card.idle);
+  s.watts("active_w", card.active);
+  read_rest(s, card.states);
+  s.leave({"source"});
+  s.finish();
+}
+
+void read_core(Section s, CoreSpec& core) {
+  s.watts("compute_w", core.power.compute);
+  s.watts("spin_w", core.power.spin);
+  s.watts("yield_w", core.power.yield);
+  s.watts("sleep_w", core.power.sleep);
+  s.time("sleep_down_us", kUs, core.sleep_down);
+  s.time("wake_us", kUs, core.wake);
+  s.time("frequency_us", kUs, core.frequency_change);
+  s.time("throttle_us", kUs, core.throttle_change);
+  s.whole("throttle_steps", 2, 256, core.throttle_steps);
+  s.time("yield_us", kUs, core.yield_round);
+  for (Section& t : s.sections("sleep")) {
+    CoreSleepState state;
+    if (t.text("name", state.name) == nullptr) t.missing("name");
+    t.watts("w", state.power);
+    t.time("down_us", kUs, state.down);
+    t.time("up_us", kUs, state.up);
+    t.finish();
+    core.sleeps.push_back(std::move(state));
+  }
+  s.leave({"source", "nominal_ghz", "at"});
+  s.finish();
+}
+
+void read_node(Section s, NodeSpec& node) {
+  rate(s, "memory_gb_s", 1, node.memory_ps_per_kib);
+  s.time("memory_latency_ns", kNs, node.memory_latency);
+  double speed = 1;
+  if (s.number("cpu_speed", 1e-3, 1e3, speed)) node.compute_ps_per_ns = static_cast<std::uint32_t>(std::llround(1000 / speed));
+  s.leave({"source"});
+  s.finish();
 }
 
 }  // namespace
@@ -237,22 +320,10 @@ Machine parse_machine(std::string_view text, std::string_view name) {
   read_network(top.section("network"), name, m);
   read_link(top.section("link"), m.link);
   read_message(top.section("message"), m.message);
-  Section node = top.section("node");
-  rate(node, "memory_gb_s", 1, m.node.memory_ps_per_kib);
-  node.time("memory_latency_ns", kNs, m.node.memory_latency);
-  node.watts("card_idle_w", m.node.card_idle);
-  node.watts("card_active_w", m.node.card_active);
-  double speed = 1;
-  if (node.number("cpu_speed", 1e-3, 1e3, speed)) m.node.compute_ps_per_ns = static_cast<std::uint32_t>(std::llround(1000 / speed));
-  node.leave({"source"});
-  node.finish();
-  Section core = top.section("core");
-  core.watts("compute_w", m.node.core_busy);
-  core.watts("spin_w", m.node.core_spin);
-  core.watts("sleep_w", m.node.core_sleep);
-  core.time("wake_us", kUs, m.node.core_wake);
-  core.leave({"source", "nominal_ghz", "yield_w", "at"});
-  core.finish();
+  read_switch(top.section("switch"), m.switches);
+  read_card(top.section("nic"), m.node.card);
+  read_node(top.section("node"), m.node);
+  read_core(top.section("core"), m.node.core);
   top.finish();
   return m;
 }

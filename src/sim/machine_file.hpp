@@ -13,10 +13,14 @@
 //   nodes = 252                          # crossbar, graph
 //   nodes_per_switch, switches_per_group, global_links, groups, extent = [..]
 //   vertices, edges = [[a, b], [a, b, relative]]
-//   [link]     gbit_s lanes switch_latency_ns react_us low_power_fraction deep_react_us deep_fraction port_w share_of_switch
+//   [link]     gbit_s lanes switch_latency_ns port_w share_of_switch low_power_fraction react_us react_down_us
+//              lane_fractions = [0.43, 0.62, 0.81, 1]   deep_fraction deep_react_us deep_react_down_us
+//   [switch]   idle_fraction rest_fraction rest_react_us rest_react_down_us       # what is not its ports
+//   [nic]      idle_w active_w rest_fraction rest_react_us rest_react_down_us
 //   [message]  latency_us overhead_ns call_overhead_ns match_ns eager_bytes segment_bytes train_segments reduce_gb_s
-//   [node]     memory_gb_s memory_latency_ns card_idle_w card_active_w cpu_speed
-//   [core]     compute_w spin_w sleep_w wake_us
+//   [node]     memory_gb_s memory_latency_ns cpu_speed
+//   [core]     compute_w spin_w yield_w sleep_w sleep_down_us wake_us frequency_us throttle_us throttle_steps yield_us
+//   [[core.sleep]]  name w down_us up_us         # states other than blocked
 //
 // The files under platforms/ are of this kind too: what they say of a node's power is read and checked by
 // power::parse_platform.

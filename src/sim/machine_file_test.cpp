@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <toml++/toml.h>
 
 namespace fallow::sim {
 namespace {
@@ -52,9 +53,48 @@ TEST(MachineFile, PlatformsAreMachinesToo) {
     EXPECT_GE(make_topology(m.topology)->nodes(), 8u) << m.name;
   }
   const Machine m = read_machine(FALLOW_PLATFORMS "/minotauro.toml");
-  EXPECT_EQ(m.node.core_busy.value, 13.3);
-  EXPECT_EQ(m.node.card_active.value, 9);
+  EXPECT_EQ(m.node.core.power.compute.value, 13.3);
+  EXPECT_EQ(m.node.card.active.value, 9);
   EXPECT_EQ(make_topology(m.topology)->nodes(), 252u);
+}
+
+TEST(MachineFile, StatesOfCoresSwitchesAndCards) {
+  const Machine m = read_machine(FALLOW_PLATFORMS "/minotauro.toml");
+  EXPECT_EQ(m.node.core.wake, 50 * kUs);
+  EXPECT_EQ(m.node.core.frequency_change, 10 * kUs);
+  ASSERT_EQ(m.node.core.sleeps.size(), 2u);
+  EXPECT_EQ(m.node.core.sleeps[1].name, "C3");
+  EXPECT_EQ(m.node.core.sleeps[1].up, 40 * kUs);
+  EXPECT_EQ(m.node.cores, 12u);
+  EXPECT_EQ(m.node.base, Watts(100));
+  EXPECT_EQ(m.node.card.idle, Watts(8));
+  EXPECT_EQ(m.node.card.states.rest.up, 1 * kMs);
+  EXPECT_EQ(m.switches.idle_fraction, 0.8);
+  EXPECT_EQ(m.switches.states.rest.down, 100 * kUs);
+  const Machine z = parse_machine("[network]\nnodes = 2\n[link]\nlanes = 2\nlane_fractions = [0.5, 1]\n", "m.toml");
+  EXPECT_EQ(z.link.fraction_at(1), 0.5);
+  EXPECT_DOUBLE_EQ(m.link.fraction_at(2), 0.43 + 0.57 / 3);
+}
+
+/// "table.key" of every value that has no source beside it.
+std::string without_source(const toml::table& root) {
+  std::string missing;
+  for (const auto& [name, node] : root) {
+    const toml::table* table = node.as_table();
+    if (table == nullptr) continue;
+    const toml::node* source = table->get("source");
+    for (const auto& [key, value] : *table) {
+      const bool said = key == "source" || (source != nullptr && (source->is_string() || source->as_table()->contains(key)));
+      if (!said) missing += std::string(name.str()) + "." + std::string(key.str()) + " ";
+    }
+  }
+  return missing;
+}
+
+TEST(MachineFile, EveryValueOfAPresetSaysWhereItComesFrom) {
+  for (const auto& entry : std::filesystem::directory_iterator(FALLOW_PLATFORMS)) {
+    EXPECT_EQ(without_source(toml::parse_file(entry.path().string())), "") << entry.path();
+  }
 }
 
 TEST(MachineFile, ErrorsNameFileAndLine) {
@@ -70,6 +110,9 @@ TEST(MachineFile, ErrorsNameFileAndLine) {
   EXPECT_EQ(message("[link]\n\ngbit_s = -1\n"), "m.toml:6: link.gbit_s must be a number from 0.001 to 100000");
   EXPECT_EQ(message("routing = 'up'\n"), "m.toml:4: network.routing must be automatic, d-mod-k, random, minimal or valiant");
   EXPECT_EQ(message("[message]\neager_bytes = 1.5\n"), "m.toml:5: message.eager_bytes must be a whole number from 0 to 1099511627776");
+  EXPECT_EQ(message("[link]\nlane_fractions = [0.5, 1]\n"), "m.toml:5: link.lane_fractions must be a list with a share for each number of lanes");
+  EXPECT_EQ(message("[[core.sleep]]\nw = 1\n"), "m.toml:4: core.sleep.name is missing");
+  EXPECT_EQ(message("[core]\nsleep = 3\n"), "m.toml:5: core.sleep must be written [[core.sleep]]");
   EXPECT_EQ(message("[core\n").substr(0, 9), "m.toml:4:");
   EXPECT_EQ(message("edges = [[0]]\n"), "m.toml:4: network.edges must be a list of [a, b] or [a, b, relative bandwidth]");
   try {

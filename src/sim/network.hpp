@@ -4,12 +4,15 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "sim/event_queue.hpp"
 #include "sim/link_rest.hpp"
 #include "sim/machine.hpp"
 #include "sim/node_pool.hpp"
+#include "sim/parts.hpp"
+#include "sim/policy.hpp"
 #include "sim/recorder.hpp"
 #include "sim/topology.hpp"
 
@@ -37,12 +40,13 @@ struct LinkRests {
 struct LinkTotals {
   std::uint64_t links = 0, rests = 0, late = 0;
   Time busy = 0, low = 0, deep = 0, delay = 0;
+  Time narrow = 0;  ///< awake with the fewer lanes that compressed messages need
 };
 
 class Network {
  public:
   /// Throws std::invalid_argument if the topology cannot be built.
-  Network(const Machine& machine, LinkPolicy edge, LinkPolicy upper, NodePool& pool, EventQueue& queue);
+  Network(const Machine& machine, const NetworkPolicy& policy, NodePool& pool, EventQueue& queue);
 
   std::uint32_t nodes() const noexcept { return topology_->nodes(); }
   const Topology& topology() const noexcept { return *topology_; }
@@ -60,19 +64,38 @@ class Network {
   /// A message reaches the link that it could not be taken over before.
   void hop(const Event& event);
 
-  /// Both links of a node rest from `plan.begin` (now) to `plan.wake`, or until a message wakes one of them, if their
-  /// rule is `planned`. A link that still rests goes on until the new end.
+  /// Both links of a node, and its card, rest from `plan.begin` (now) to `plan.wake`, or until a message wakes one of
+  /// them, if their rule is `planned`. A link that still rests goes on until the new end.
   void plan(std::uint32_t node, RestPlan plan) noexcept;
+  /// Likewise the links between switches, and the switches, that serve a group of nodes.
+  void plan_group(NodeGroup group, RestPlan plan) noexcept;
+  /// Links whose rule is `planned` and that rest wake at `at`; with `wide`, to all their lanes.
+  void activate(std::uint32_t node, Time at, bool wide) noexcept;
+  void activate_group(NodeGroup group, Time at) noexcept;
+  /// Whether messages of this size and kind are compressed.
+  bool compresses(std::uint64_t bytes, bool collective) const noexcept {
+    return bytes >= compress_.least_bytes && compress_.active() &&
+           (compress_.what == CompressPolicy::What::all || (compress_.what == CompressPolicy::What::collectives) == collective);
+  }
+  /// Whether calls whose messages are not compressed want all lanes.
+  bool narrows() const noexcept { return lanes_on_ != 0; }
 
   /// What the links of a class did up to `end`; the gaps that are still open are closed as if a message came then.
   /// Of edge links those of the first `nodes` nodes count.
   LinkTotals totals(LinkClass link_class, std::uint32_t nodes, Time end) const;
   /// The same of one link.
   LinkTotals total(std::uint32_t link, Time end) const;
+  /// Of switches and cards, likewise.
+  PartTotals switch_totals(std::uint32_t nodes, Time end) const;
+  PartTotals card_totals(std::uint32_t nodes, Time end) const;
+  /// Lanes that are on while a link is awake and no message needs more.
+  std::uint32_t lanes_on() const noexcept { return lanes_on_ == 0 ? machine_.link.lanes : lanes_on_; }
   const HugeVector<Link>& links() const noexcept { return links_; }
   const HugeVector<LinkRests>& rests() const noexcept { return rests_; }  ///< empty if no link ever rests
   std::size_t memory_bytes() const noexcept {
-    return links_.capacity() * sizeof(Link) + rests_.capacity() * sizeof(LinkRests) + plans_.capacity() * sizeof(RestPlan);
+    return links_.capacity() * sizeof(Link) + rests_.capacity() * sizeof(LinkRests) + plans_.capacity() * sizeof(RestPlan) +
+           widths_.capacity() * sizeof(Width) + (origin_.capacity() + served_.capacity() + served_from_.capacity()) * sizeof(std::uint32_t) +
+           switches_.memory_bytes() + cards_.memory_bytes();
   }
 
  private:
@@ -85,7 +108,22 @@ class Network {
   void walk(Walk walk, Time now, bool by_event);
   void send_loggp(Node& node, std::uint32_t index, Time ready, std::uint64_t tie);
   void split(Walk& walk, Node& node, std::uint64_t& bytes);
-  Time take(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes) noexcept;
+  Time take(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes, bool squeezed) noexcept;
+  // network_rest.cpp
+  void prepare_rests(const NetworkPolicy& policy);
+  void list_served();
+  Time pass_origin(std::uint32_t link, Time at) noexcept;
+  void leave_origin(std::uint32_t link) noexcept;
+  /// A switch or card has held the message that is under way from `at` until `ready`.
+  Time held(Time at, Time ready) const {
+    if (recorder_ != nullptr && ready > at && recorder_->path() != nullptr) [[unlikely]] recorder_->path()->held(taking_, ready - at);
+    return ready;
+  }
+  std::span<const std::uint32_t> served(NodeGroup group) const noexcept;
+  Time at_width(std::uint32_t link, Time at, Time& start, Time duration, bool squeezed) noexcept;
+  void narrow(std::uint32_t link, Time at) noexcept;
+  void widen(std::uint32_t link, Time at) noexcept;
+  Time rested(std::uint32_t link) const noexcept { return rests_.empty() ? 0 : rests_[link].low + rests_[link].deep; }
   RestResult gap(std::uint32_t link, Time idle_from, Time arrival) const noexcept;
   void recorded_gap(std::uint32_t link, Time from, Time at, const RestResult& r) const;
   Time wake(std::uint32_t link, Time arrival) noexcept;
@@ -96,17 +134,33 @@ class Network {
   }
   std::uint32_t node_of(std::uint32_t rank) const noexcept { return one_per_node_ ? rank : rank / ranks_per_node_; }
 
+  /// Lanes of a link while compressed messages pass: `since` all are on, for one that is not.
+  struct Width {
+    Time since = -1;  // -1: reduced
+    Time ready = 0;   // when they carry data
+    Time rested = 0;  // the link's rests until `since`
+    Time wide = 0;    // awake with all lanes, before `since`
+  };
+
   Machine machine_;
   LinkPolicy edge_, upper_;
+  CompressPolicy compress_;
   std::unique_ptr<Topology> topology_;
   NodePool& pool_;
   EventQueue& queue_;
   HugeVector<Link> links_;
   HugeVector<LinkRests> rests_;
-  std::vector<RestPlan> plans_;  // of edge links, if their rule is `planned`
+  std::vector<RestPlan> plans_;  // of edge links, or all, if their rule is `planned`
+  std::vector<Width> widths_;    // empty: all lanes are always on
+  Parts switches_, cards_;
+  static constexpr std::uint32_t kSwitchBit = 1u << 31;
+  std::vector<std::uint32_t> origin_;                // of each link, if switches rest
+  std::vector<std::uint32_t> served_, served_from_;  // by group: links, and switches with kSwitchBit
+  std::vector<std::uint32_t> group_offset_;          // of each level's first group
   std::uint64_t train_bytes_;
   std::uint32_t ranks_per_node_;
-  bool one_per_node_, edge_rests_, upper_rests_;
+  std::uint32_t lanes_on_ = 0;  // with compression; 0: all
+  bool one_per_node_, edge_rests_, upper_rests_, parts_rest_;
   Recorder* recorder_ = nullptr;
   std::uint32_t taking_ = kNone;  // the message that takes a link, for the recorder
 };

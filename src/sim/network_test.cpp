@@ -100,7 +100,7 @@ TEST(Network, EnergyOfTwoIdleNodes) {
   EXPECT_EQ(result.makespan, 1000 * kMs);
   EXPECT_NEAR(result.energy.edge_links.value, 4 * 2.0, 1e-9);
   EXPECT_NEAR(result.energy.switches.value, 2 * 2.0 * 0.36 / 0.64, 1e-9);
-  EXPECT_NEAR(result.energy.cores.value, 2 * machine.node.core_busy.value, 1e-9);
+  EXPECT_NEAR(result.energy.cores.value, 2 * machine.node.core.power.compute.value, 1e-9);
 }
 
 }  // namespace

@@ -20,6 +20,8 @@ constexpr std::uint64_t key_of(std::uint32_t comm, std::uint32_t source) noexcep
   return std::uint64_t{comm} << 32 | source;
 }
 
+inline constexpr std::uint64_t kCollectiveKey = std::uint64_t{1} << 63;  ///< of messages that make up a collective
+
 enum NodeFlags : std::uint16_t {
   kRendezvous = 1u << 0,   ///< message: an announcement; its data follows once a receive is there
   kClear = 1u << 1,        ///< message: the answer to an announcement
@@ -53,7 +55,7 @@ struct alignas(64) Node {
   std::uint32_t other = kNone;  ///< answer, data: the receiver's request
   std::uint16_t flags = 0;
   std::uint8_t hop = 0;         ///< links passed
-  std::uint8_t unused = 0;
+  std::uint8_t squeezed = 0;    ///< message under way: it is compressed
 };
 static_assert(sizeof(Node) == 64);
 

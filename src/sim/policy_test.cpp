@@ -67,7 +67,7 @@ TEST(Delay, ReachesTheProgram) {
   p.compute(1'000'000).p2p(0, Op::send, 1, 1024).p2p(1, Op::recv, 0, 1024);
   Machine machine = crossbar(2);
   const Time bare = p.run(machine).makespan;
-  const Result result = p.run(machine, make_policy("hardware", {}, machine.link));
+  const Result result = p.run(machine, make_policy("hardware", {}, machine));
   EXPECT_EQ(result.makespan, bare + 2 * kReact);  // both links wake, one after the other
   EXPECT_EQ(result.edge.delay, 2 * kReact);
   EXPECT_EQ(result.edge.late, 2u);
@@ -77,26 +77,15 @@ TEST(Join, ANodeRestsWhileAllItsRanksAreSilent) {
   NodePool pool;
   EventQueue queue;
   Machine machine = crossbar(2, 2);
-  Network network(machine, {LinkRule::planned}, {}, pool, queue);
-  NodeRest join(4, 2);
+  NetworkPolicy policy;
+  policy.edge.rule = LinkRule::planned;
+  Network network(machine, policy, pool, queue);
+  NodeRest join(4, 2, false);
   join.leave(0, 100 * kUs, 500 * kUs, network);
   EXPECT_EQ(network.totals(LinkClass::edge, 1, 1 * kMs).low, 0);
   join.leave(1, 200 * kUs, 300 * kUs, network);
   const Time low = 2 * (300 * kUs - kReact);  // both directions, until the first wakes
   EXPECT_EQ(network.totals(LinkClass::edge, 1, 1 * kMs).low, low);
-}
-
-TEST(Cores, SleepSavesAndWakes) {
-  Program p(2);
-  p.p2p(0, Op::recv, 1, 0).compute(1'000'000).p2p(1, Op::send, 0, 0);
-  Machine machine = crossbar(2);
-  PolicyOptions options;
-  options.core.rule = CoreRule::sleep;
-  const Result spin = p.run(machine);
-  const Result sleep = p.run(machine, make_policy("always-on", options, machine.link));
-  EXPECT_EQ(sleep.makespan, spin.makespan + machine.node.core_wake);
-  EXPECT_EQ(sleep.cores.sleeping, 1 * kMs + kLatency - options.core.timer);
-  EXPECT_LT(sleep.energy.cores.value, spin.energy.cores.value);
 }
 
 TEST(Policies, SaveInTheOrderThatTheyShould) {
@@ -108,7 +97,7 @@ TEST(Policies, SaveInTheOrderThatTheyShould) {
   machine.topology = parse_xgft("XGFT(2;18,14;1,18)");
   for (const PolicyInfo& info : policies()) {
     const auto source = synthesize("stencil3d", options);
-    results[info.name] = Engine(machine, make_policy(info.name, {}, machine.link), *source).run();
+    results[info.name] = Engine(machine, make_policy(info.name, {}, machine), *source).run();
   }
   const double full = results["always-on"].energy.edge_links.value;
   const auto saved = [&](const char* name) { return 1 - results[name].energy.edge_links.value / full; };
@@ -125,7 +114,7 @@ TEST(Policies, SaveInTheOrderThatTheyShould) {
   EXPECT_GE(saved("oracle"), saved("adaptive"));
 }
 
-TEST(Policies, AreRefusedByOtherNames) { EXPECT_THROW(make_policy("none", {}, kSpec), std::invalid_argument); }
+TEST(Policies, AreRefusedByOtherNames) { EXPECT_THROW(make_policy("none", {}, Machine{}), std::invalid_argument); }
 
 }  // namespace
 }  // namespace fallow::sim

@@ -9,7 +9,7 @@ void Recorder::rested(std::uint32_t link, std::uint32_t nodes, Time from, const 
   if (policy.rule == LinkRule::timer) begin = from + policy.timer;
   if (policy.rule == LinkRule::planned) begin = std::max(from, plan.begin);
   const bool both = r.low != 0 && r.deep != 0;
-  const bool deep = r.deep != 0;
+  const bool deep = r.deep != 0 || (policy.rule == LinkRule::planned && plan.deep);
   Time t = begin + (deep && !both ? spec.deep.down : spec.rest.down);
   span(link, LinkState::changing, begin, t);
   span(link, LinkState::low, t, t + r.low);

@@ -87,8 +87,8 @@ TEST(CriticalPath, AddsUpToTheRunTimeAndRecordingChangesNothing) {
       const auto source = synthesize(info.name, options);
       Machine machine = crossbar(12, 2);
       PolicyOptions with;
-      with.core.rule = CoreRule::sleep;
-      const Policy policy = make_policy(name, with, machine.link);
+      with.core.name = "sleep";
+      const Policy policy = make_policy(name, with, machine);
       const Result bare = Engine(machine, policy, *source).run();
       TimelineOptions timeline;
       Recorder recorder(24, 2, &timeline, true);
@@ -109,7 +109,7 @@ TEST(Recorder, SpansOfLinksAddUpToTheirSums) {
     const Machine machine = crossbar(16);
     TimelineOptions timeline;
     Recorder recorder(16, 1, &timeline, true);
-    const Recorded r = replay(machine, make_policy(name, {}, machine.link), *source, recorder);
+    const Recorded r = replay(machine, make_policy(name, {}, machine), *source, recorder);
     std::map<LinkState, Time> sums;
     std::map<std::uint32_t, Time> last;
     for (const LinkSpan& s : recorder.links()) {

@@ -1,14 +1,21 @@
 #include "sim/result.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace fallow::sim {
 namespace {
 
-Joules ports(const LinkTotals& t, Time end, const LinkSpec& link) noexcept {
+Joules ports(const LinkTotals& t, Time end, const LinkSpec& link, std::uint32_t lanes_on) noexcept {
   const Seconds all(seconds(end).value * static_cast<double>(t.links));
-  const double saved = (1 - link.rest.fraction) * seconds(t.low).value + (1 - link.deep.fraction) * seconds(t.deep).value;
+  const double saved = (1 - link.rest.fraction) * seconds(t.low).value + (1 - link.deep.fraction) * seconds(t.deep).value +
+                       (1 - link.fraction_at(lanes_on)) * seconds(t.narrow).value;
   return link.port * Seconds(all.value - saved);
+}
+
+/// What rests saved of a constant idle power per part.
+Joules saved(const PartTotals& t, Watts idle, const RestStates& states) noexcept {
+  return idle * Seconds((1 - states.rest.fraction) * seconds(t.low).value + (1 - states.deep.fraction) * seconds(t.deep).value);
 }
 
 void add(std::string& out, const char* key, double value) {
@@ -30,11 +37,10 @@ void close(std::string& out) {
   out += ',';
 }
 
-void add_links(std::string& out, const char* key, const LinkTotals& t) {
+void add_parts(std::string& out, const char* key, const PartTotals& t) {
   begin(out, key);
   out += '{';
-  add(out, "links", t.links);
-  add(out, "busy_ps", t.busy);
+  add(out, "parts", t.parts);
   add(out, "low_ps", t.low);
   add(out, "deep_ps", t.deep);
   add(out, "rests", t.rests);
@@ -43,21 +49,52 @@ void add_links(std::string& out, const char* key, const LinkTotals& t) {
   close(out);
 }
 
+void add_links(std::string& out, const char* key, const LinkTotals& t) {
+  begin(out, key);
+  out += '{';
+  add(out, "links", t.links);
+  add(out, "busy_ps", t.busy);
+  add(out, "low_ps", t.low);
+  add(out, "deep_ps", t.deep);
+  add(out, "narrow_ps", t.narrow);
+  add(out, "rests", t.rests);
+  add(out, "late", t.late);
+  add(out, "delay_ps", t.delay);
+  close(out);
+}
+
+/// Memory is active in proportion to the cores that compute; cores without a rank sleep.
+Joules rest_of_nodes(const Result& r, const Machine& m) noexcept {
+  const double span = seconds(r.makespan).value;
+  const double cores = std::max<double>(m.node.cores, m.node.ranks);
+  const double working = seconds(r.cores.computing + r.cores.in_calls).value / cores;
+  const double unused = span * std::max(0.0, r.nodes * cores - r.ranks);
+  return (m.node.base + m.node.memory_idle) * Seconds(span * r.nodes) + (m.node.memory_active - m.node.memory_idle) * Seconds(working) +
+         m.node.core.power.sleep * Seconds(m.node.cores == 0 ? 0 : unused);
+}
+
 }  // namespace
 
-// A switch draws what its ports do at full width divided by their share; the rest of it does not rest. Of an edge
-// link one direction is driven by the card, whose port counts with the links.
+// A switch draws what its ports do at full width divided by their share. What it is beside them draws less where
+// nothing passes, port by port, and less again at rest. Of an edge link one direction is driven by the card, whose port
+// counts with the links.
 Energy energy_of(const Result& r, const Machine& m) noexcept {
   Energy e;
   const double span = seconds(r.makespan).value;
-  e.edge_links = ports(r.edge, r.makespan, m.link);
-  e.upper_links = ports(r.upper, r.makespan, m.link);
+  e.edge_links = ports(r.edge, r.makespan, m.link, r.lanes_on);
+  e.upper_links = ports(r.upper, r.makespan, m.link, r.lanes_on);
   const double switch_ports = static_cast<double>(r.edge.links) / 2 + static_cast<double>(r.upper.links);
-  e.switches = m.link.port * Seconds(span * switch_ports * (1 - m.link.share_of_switch) / m.link.share_of_switch);
+  const double passing = seconds(r.edge.busy).value / 2 + seconds(r.upper.busy).value;
+  const Watts busy = m.link.port * ((1 - m.link.share_of_switch) / m.link.share_of_switch);
+  const Watts idle = busy * m.switches.idle_fraction;
+  e.switches = idle * Seconds(span * switch_ports) + (busy - idle) * Seconds(passing) - saved(r.switch_parts, idle, m.switches.states);
+  const CardSpec& card = m.node.card;
   const double card_busy = seconds(r.edge.busy).value / 2;
-  e.cards = m.node.card_idle * Seconds(span * r.nodes - card_busy) + m.node.card_active * Seconds(card_busy);
-  e.cores = m.node.core_busy * seconds(r.cores.computing + r.cores.in_calls) + m.node.core_spin * seconds(r.cores.waiting) +
-            m.node.core_sleep * seconds(r.cores.sleeping);
+  e.cards = card.idle * Seconds(span * r.nodes) + (card.active - card.idle) * Seconds(card_busy) - saved(r.card_parts, card.idle, card.states);
+  const CorePolicy& core = r.core_policy;
+  e.cores = core.compute * seconds(r.cores.computing + r.cores.in_calls) + core.poll * seconds(r.cores.waiting + r.cores.changing) +
+            core.rest.power * seconds(r.cores.resting);
+  e.nodes = rest_of_nodes(r, m);
   return e;
 }
 
@@ -74,11 +111,16 @@ std::string to_json(const Result& r) {
   add(out, "mispredictions", r.mispredictions);
   add_links(out, "edge", r.edge);
   add_links(out, "upper", r.upper);
+  add_parts(out, "switch_parts", r.switch_parts);
+  add_parts(out, "card_parts", r.card_parts);
   out += "\"cores\":{";
   add(out, "computing_ps", r.cores.computing);
   add(out, "in_calls_ps", r.cores.in_calls);
   add(out, "waiting_ps", r.cores.waiting);
-  add(out, "sleeping_ps", r.cores.sleeping);
+  add(out, "resting_ps", r.cores.resting);
+  add(out, "changing_ps", r.cores.changing);
+  add(out, "late_ps", r.cores.late);
+  add(out, "rests", r.cores.rests);
   close(out);
   out += "\"energy_model_j\":{";
   add(out, "edge_links", r.energy.edge_links.value);
@@ -86,6 +128,7 @@ std::string to_json(const Result& r) {
   add(out, "switches", r.energy.switches.value);
   add(out, "cards", r.energy.cards.value);
   add(out, "cores", r.energy.cores.value);
+  add(out, "nodes", r.energy.nodes.value);
   add(out, "total", r.energy.total().value);
   close(out);
   close(out);

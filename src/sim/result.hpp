@@ -10,14 +10,21 @@
 
 namespace fallow::sim {
 
+/// Sums over all ranks: what their cores did. They add up to ranks x makespan.
 struct CoreTotals {
-  Time computing = 0, in_calls = 0, waiting = 0, sleeping = 0;  ///< waiting: polling; sums over all ranks
+  Time computing = 0, in_calls = 0;
+  Time waiting = 0;    ///< polling
+  Time resting = 0;    ///< asleep, at a lower frequency or throttled, as the policy has it
+  Time changing = 0;   ///< on the way into such a state and back; draws what polling draws
+  Time late = 0;       ///< part of the above: from the coming of what was waited for until the rank went on
+  std::uint64_t rests = 0;
 };
 
 struct Energy {
   Joules edge_links, upper_links, switches, cards, cores;
+  Joules nodes;  ///< what else the nodes draw: memory, board, cores without a rank
   Joules total() const noexcept {
-    return edge_links + upper_links + switches + cards + cores;
+    return edge_links + upper_links + switches + cards + cores + nodes;
   }
 };
 
@@ -27,7 +34,10 @@ struct Result {
   Time makespan = 0;
   std::uint64_t calls = 0, messages = 0, events = 0;
   LinkTotals edge, upper;
+  PartTotals switch_parts, card_parts;  ///< rests of what switches and cards are beside their ports
   CoreTotals cores;
+  CorePolicy core_policy;               ///< what the cores drew in each state
+  std::uint32_t lanes_on = 0;           ///< of links awake with fewer lanes
   Energy energy;
   std::uint64_t mispredictions = 0;  ///< by the predictors' own account
   std::size_t memory_bytes = 0;      ///< of the engine, without the source of events

@@ -25,6 +25,7 @@ class Crossbar final : public Topology {
     path.add(source);
     path.add(nodes() + destination);
   }
+  std::uint32_t origin(std::uint32_t link) const noexcept override { return link < nodes() ? kNone : 0; }
 };
 
 }  // namespace

@@ -34,6 +34,11 @@ struct Path {
   void add(std::uint32_t link) noexcept { links[count++] = link; }
 };
 
+/// Neighbouring nodes: group `index` of those of size Topology::group_sizes()[level].
+struct NodeGroup {
+  std::uint32_t level = 0, index = 0;
+};
+
 class Topology {
  public:
   virtual ~Topology() = default;
@@ -46,6 +51,14 @@ class Topology {
   LinkClass link_class(std::uint32_t link) const noexcept {
     return link < 2 * nodes_ ? LinkClass::edge : LinkClass::upper;
   }
+  /// The switch at which a link begins; kNone: it begins at a card.
+  virtual std::uint32_t origin(std::uint32_t link) const noexcept = 0;
+  /// Sizes of the groups of nodes that share parts of the network, ascending, each a multiple of the one before; the
+  /// last is nodes().
+  virtual std::vector<std::uint32_t> group_sizes() const { return {nodes_}; }
+  /// Whose messages pass a link between switches on the usual ways: in a tree, of the nodes below it.
+  virtual NodeGroup group_of_link(std::uint32_t) const noexcept { return {0, 0}; }
+  virtual NodeGroup group_of_switch(std::uint32_t) const noexcept { return {0, 0}; }
   /// Links whose bandwidth differs (a graph's): multiples of the platform's in 1/1000; 0 elsewhere.
   virtual std::uint32_t relative_bandwidth(std::uint32_t) const noexcept { return 0; }
 

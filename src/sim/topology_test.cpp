@@ -10,9 +10,13 @@ namespace fallow::sim {
 namespace {
 
 /// That ways start and end at the right cards, stay inside, and that every link has one place: what follows it
-/// everywhere starts at one vertex. Returns the longest way.
+/// everywhere starts at one vertex, and that its group of nodes has the sender or the receiver. Returns the longest way.
 std::uint32_t check(const Topology& t) {
   std::uint32_t longest = 0;
+  std::map<std::uint32_t, std::uint32_t> leads_to;  // each link but the last ones: the switch at its end
+  const std::vector<std::uint32_t> sizes = t.group_sizes();
+  EXPECT_EQ(sizes.back(), t.nodes());
+  const auto serves = [&](NodeGroup g, std::uint32_t node) { return node / sizes[g.level] == g.index; };
   for (std::uint32_t s = 0; s < t.nodes(); ++s) {
     for (std::uint32_t d = 0; d < t.nodes(); ++d) {
       if (s == d) continue;
@@ -25,6 +29,16 @@ std::uint32_t check(const Topology& t) {
       const std::set<std::uint32_t> once(p.links, p.links + p.count);
       EXPECT_EQ(once.size(), p.count) << "a way passes a link twice";
       longest = std::max(longest, p.count);
+      EXPECT_EQ(t.origin(p.links[0]), kNone);
+      for (std::uint32_t i = 1; i < p.count; ++i) {
+        const std::uint32_t at = t.origin(p.links[i]);
+        EXPECT_LT(at, t.switches());
+        EXPECT_EQ(leads_to.emplace(p.links[i - 1], at).first->second, at);
+        EXPECT_TRUE(serves(t.group_of_switch(at), s) || serves(t.group_of_switch(at), d));
+        if (i + 1 == p.count) continue;
+        const NodeGroup g = t.group_of_link(p.links[i]);
+        EXPECT_TRUE(serves(g, s) || serves(g, d));
+      }
     }
   }
   return longest;

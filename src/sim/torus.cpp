@@ -24,6 +24,12 @@ class Torus final : public Topology {
     path.add(nodes() + destination);
   }
 
+  std::uint32_t origin(std::uint32_t link) const noexcept override {
+    if (link < nodes()) return kNone;
+    if (link < 2 * nodes()) return (link - nodes()) / per_switch_;
+    return (link - 2 * nodes()) / (2 * static_cast<std::uint32_t>(extent_.size()));
+  }
+
  private:
   void walk(std::uint32_t at, std::uint32_t to, Path& path) const noexcept {
     std::uint32_t stride = 1;

@@ -29,11 +29,13 @@ class Xgft final : public Topology {
     std::uint32_t up = 0, down = 0;      // first link upwards, downwards
     std::uint32_t vertices_below = 1;    // W_{i-1}: vertices over one subtree of the level below
     std::uint32_t ways = 1;              // w_i
+    std::uint32_t nodes = 1;             // M_i
+    std::uint32_t first_switch = 0;      // of level i
     Divider subtree, tree, spread, way;  // by M_{i-1}, M_i, W_{i-1}, w_i
   };
 
   Xgft(const TopologySpec& spec, std::vector<Level> levels, std::uint32_t nodes, std::uint32_t links, std::uint32_t switches)
-      : Topology(nodes, links, switches), levels_(std::move(levels)), random_(spec.routing == Routing::random), seed_(mix(spec.seed)) {}
+      : Topology(nodes, links, switches), levels_(std::move(levels)), children_(spec.children), random_(spec.routing == Routing::random), seed_(mix(spec.seed)) {}
 
   void route(std::uint32_t source, std::uint32_t destination, Path& path) const noexcept override {
     path.count = 0;
@@ -57,10 +59,42 @@ class Xgft final : public Topology {
     }
   }
 
+  std::uint32_t origin(std::uint32_t link) const noexcept override {
+    const std::size_t i = level_of(link);
+    const Level& level = levels_[i];
+    if (link < level.down) return i == 0 ? kNone : levels_[i - 1].first_switch + (link - level.up) / level.ways;
+    const std::uint32_t below = (link - level.down) / level.ways, way = (link - level.down) % level.ways;
+    const std::uint32_t parent = level.tree.divide(below / level.vertices_below * (level.nodes / children_[i]));
+    return level.first_switch + parent * level.vertices_below * level.ways + below % level.vertices_below + way * level.vertices_below;
+  }
+  std::vector<std::uint32_t> group_sizes() const override {
+    std::vector<std::uint32_t> sizes;
+    for (const Level& level : levels_) sizes.push_back(level.nodes);
+    return sizes;
+  }
+  NodeGroup group_of_link(std::uint32_t link) const noexcept override {
+    const std::size_t i = level_of(link);
+    const Level& level = levels_[i];
+    const std::uint32_t below = (link - (link < level.down ? level.up : level.down)) / level.ways / level.vertices_below;
+    return {static_cast<std::uint32_t>(i == 0 ? 0 : i - 1), below};
+  }
+  NodeGroup group_of_switch(std::uint32_t number) const noexcept override {
+    std::size_t i = levels_.size() - 1;
+    while (number < levels_[i].first_switch) --i;
+    return {static_cast<std::uint32_t>(i), (number - levels_[i].first_switch) / (levels_[i].vertices_below * levels_[i].ways)};
+  }
+
   static constexpr std::uint32_t kMaxLevels = 8;
 
  private:
+  std::size_t level_of(std::uint32_t link) const noexcept {
+    std::size_t i = levels_.size() - 1;
+    while (link < levels_[i].up) --i;
+    return i;
+  }
+
   std::vector<Level> levels_;
+  std::vector<std::uint32_t> children_;
   bool random_;
   std::uint64_t seed_;
 };
@@ -91,6 +125,8 @@ std::unique_ptr<Topology> detail::make_xgft(const TopologySpec& spec) {
     subtree *= spec.children[i];
     over *= level.ways;
     level.tree = Divider(static_cast<std::uint32_t>(subtree));
+    level.nodes = static_cast<std::uint32_t>(subtree);
+    level.first_switch = static_cast<std::uint32_t>(switches);
     switches += nodes / subtree * over;
     if (links > 0x7fffffffu) throw std::invalid_argument("an XGFT of more than 2^31 links");
   }

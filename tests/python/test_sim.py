@@ -52,7 +52,7 @@ def test_sums_over_ranks_and_links_are_the_totals(fallow):
         assert sum(x["low_s"] for x in edge) == pytest.approx(raw["edge"]["low_ps"] * 1e-12)
         assert sum(x["late"] for x in edge) == raw["edge"]["late"]
         for r in sim["ranks"]:
-            assert r["computing_s"] + r["in_calls_s"] + r["waiting_s"] + r["sleeping_s"] == pytest.approx(r["end_s"])
+            assert r["computing_s"] + r["in_calls_s"] + r["waiting_s"] + r["resting_s"] == pytest.approx(r["end_s"])
         parts = [v for k, v in sim["energy_model_j"].items() if k != "total"]
         assert sum(parts) == pytest.approx(sim["energy_model_j"]["total"])
 

@@ -190,36 +190,62 @@ nb::dict machine_facts(const Machine& m) {
   d["segment_bytes"] = m.message.segment;
   d["memory_gb_s"] = 1024e3 / static_cast<double>(m.node.memory_ps_per_kib);
   d["cpu_speed"] = 1000.0 / m.node.compute_ps_per_ns;
-  d["card_idle_w"] = m.node.card_idle.value;
-  d["card_active_w"] = m.node.card_active.value;
-  d["core_compute_w"] = m.node.core_busy.value;
-  d["core_spin_w"] = m.node.core_spin.value;
-  d["core_sleep_w"] = m.node.core_sleep.value;
-  d["core_wake_us"] = us(m.node.core_wake);
+  d["card_idle_w"] = m.node.card.idle.value;
+  d["card_active_w"] = m.node.card.active.value;
+  d["card_rest_up_us"] = us(m.node.card.states.rest.up);
+  d["switch_rest_up_us"] = us(m.switches.states.rest.up);
+  d["core_compute_w"] = m.node.core.power.compute.value;
+  d["core_spin_w"] = m.node.core.power.spin.value;
+  d["core_sleep_w"] = m.node.core.power.sleep.value;
+  d["core_wake_us"] = us(m.node.core.wake);
+  d["core_frequency_us"] = us(m.node.core.frequency_change);
+  d["core_throttle_us"] = us(m.node.core.throttle_change);
+  d["node_w"] = (m.node.base + m.node.memory_idle).value;
   return d;
 }
 
 Time from_us(nb::handle v) { return static_cast<Time>(nb::cast<double>(v) * static_cast<double>(kUs)); }
 
-CoreRule core_rule(const std::string& name) {
-  if (name == "spin") return CoreRule::spin;
-  if (name == "sleep") return CoreRule::sleep;
-  throw std::invalid_argument("no policy of cores is called '" + name + "'; there are: spin, sleep");
+CompressPolicy::What compressed(const std::string& name) {
+  if (name == "all") return CompressPolicy::What::all;
+  if (name == "point-to-point") return CompressPolicy::What::point_to_point;
+  if (name == "collectives") return CompressPolicy::What::collectives;
+  throw std::invalid_argument("what is compressed is all, point-to-point or collectives, not '" + name + "'");
+}
+
+/// What concerns cores; false: another option.
+bool core_option(CoreOptions& o, const std::string& name, nb::handle v) {
+  if (name == "core") o.name = nb::cast<std::string>(v);
+  else if (name == "core_timer_us") o.timer = from_us(v);
+  else if (name == "core_ghz") o.frequency = Hertz(nb::cast<double>(v) * 1e9);
+  else if (name == "core_state") o.state = nb::cast<std::string>(v);
+  else if (name == "core_throttle") o.throttle = nb::cast<std::uint32_t>(v);
+  else if (name == "memory_share") o.memory_share = nb::cast<double>(v);
+  else return false;
+  return true;
 }
 
 PolicyOptions policy_options(const nb::dict& options) {
   PolicyOptions o;
   for (const auto& [key, v] : options) {
     const auto name = nb::cast<std::string>(key);
+    if (core_option(o.core, name, v)) continue;
     if (name == "lead") o.lead = nb::cast<double>(v);
-    else if (name == "budget") o.budget = nb::cast<double>(v);
+    else if (name == "budget") o.budget = o.core.budget = nb::cast<double>(v);
     else if (name == "idle_timer_us") o.idle_timer = from_us(v);
     else if (name == "deep_timer_us") o.deep_timer = from_us(v);
     else if (name == "threshold_us") o.threshold = nanoseconds(from_us(v));
-    else if (name == "call_cost_us") o.call_cost = from_us(v);
+    else if (name == "call_cost_us") o.cost.call = from_us(v);
+    else if (name == "search_cost_us") o.cost.search = from_us(v);
+    else if (name == "tuning_cost_us") o.cost.tuning = from_us(v);
+    else if (name == "loop_gap_us") o.loop_gap = from_us(v);
+    else if (name == "compress") o.compress.ratio = nb::cast<double>(v);
+    else if (name == "compress_least_bytes") o.compress.least_bytes = nb::cast<std::uint64_t>(v);
+    else if (name == "compress_what") o.compress.what = compressed(nb::cast<std::string>(v));
+    else if (name == "rest_switches") o.switches = nb::cast<bool>(v);
+    else if (name == "rest_cards") o.cards = nb::cast<bool>(v);
+    else if (name == "part_timer_us") o.part_timer = from_us(v);
     else if (name == "upper_links") o.upper_links = nb::cast<bool>(v);
-    else if (name == "core") o.core.rule = core_rule(nb::cast<std::string>(v));
-    else if (name == "core_timer_us") o.core.timer = from_us(v);
     else throw std::invalid_argument("policies have no option '" + name + "'");
   }
   return o;
@@ -242,7 +268,7 @@ nb::dict details_dict(const Engine& engine, const Machine& m, Recorder& recorder
   for (std::uint32_t n = 0; n < d.ranks.size(); ++n) {
     const RankDetail& r = d.ranks[n];
     if (r.end > d.ranks[last].end) last = n;
-    ranks.append(nb::make_tuple(r.end, r.computing, r.in_calls, r.waiting, r.sleeping, r.calls, r.mispredictions, r.predicted_delay));
+    ranks.append(nb::make_tuple(r.end, r.computing, r.in_calls, r.waiting, r.resting, r.calls, r.mispredictions, r.predicted_delay));
   }
   const std::uint32_t nodes = make_topology(m.topology)->nodes();
   for (std::size_t i = 0; i < d.links.size(); ++i) {
@@ -296,7 +322,7 @@ TimelineOptions timeline_options(const nb::dict& d) {
 
 nb::dict run(const Machine& machine, SimProgram& program, const std::string& policy_name, const nb::dict& options, bool details,
              const nb::object& timeline) {
-  const Policy policy = make_policy(policy_name, policy_options(options), machine.link);
+  const Policy policy = make_policy(policy_name, policy_options(options), machine);
   TimelineOptions shown;
   const bool draws = !timeline.is_none();
   if (draws) shown = timeline_options(nb::cast<nb::dict>(timeline));
@@ -335,6 +361,11 @@ void bind_sim(nb::module_& m) {
   nb::exception<MachineFileError>(m, "MachineFileError", PyExc_ValueError);
   nb::exception<Cancelled>(m, "SimCancelled", PyExc_RuntimeError);
   m.def("sim_policies", [] { return named(policies()); }, "(name, what it does) of each policy.");
+  m.def("sim_core_policies", [] { return named(core_policies()); }, "(name, what it does) of each policy of cores.");
+  m.def("published_predictor_cost", [] {
+    const PredictorCost c = PredictorCost::published();
+    return nb::make_tuple(us(c.call), us(c.search), us(c.tuning));
+  }, "What pps and spps were measured to take, microseconds: each call, each search, each tuning.");
   m.def("sim_programs", [] { return named(synth_programs()); }, "(name, what it does) of each made-up program.");
   nb::class_<Machine>(m, "SimMachine", "A machine to simulate.")
       .def("set", &set_machine, "key"_a, "value"_a)

@@ -10,7 +10,7 @@ const RANK_STATES = [
   { key: "computing_s", name: "computing", colour: "--computing" },
   { key: "in_calls_s", name: "in calls", colour: "--transfer" },
   { key: "waiting_s", name: "waiting awake", colour: "--awake" },
-  { key: "sleeping_s", name: "waiting asleep", colour: "--asleep", thin: true },
+  { key: "resting_s", name: "resting", colour: "--asleep", thin: true },
 ];
 const data = JSON.parse(document.getElementById("data").textContent);
 const sims = data.simulations, base = sims[0];
@@ -95,7 +95,7 @@ function ranks(s) {
     { title: "time", text: true, kind: "wide", show: rankStates },
     { title: "computing", value: (r) => r.computing_s, show: (r) => seconds(r.computing_s) },
     { title: "waiting awake", value: (r) => r.waiting_s, show: (r) => seconds(r.waiting_s) },
-    { title: "asleep", value: (r) => r.sleeping_s, show: (r) => seconds(r.sleeping_s) },
+    { title: "resting", value: (r) => r.resting_s, show: (r) => seconds(r.resting_s) },
     { title: "calls", value: (r) => r.calls, show: (r) => count(r.calls) },
     { title: "mispredicted", value: (r) => r.mispredictions, show: (r) => count(r.mispredictions) },
   ];

@@ -64,10 +64,13 @@ def assumptions(facts: Mapping[str, Any]) -> list[str]:
         f"{f['collectives']} has them.",
         f"A link at rest draws {f['link_rest_fraction'] * 100:g} % of its port's {f['link_port_w']:g} W; it takes "
         f"{f['link_rest_down_us']:g} us to get there and {f['link_rest_up_us']:g} us back, at full power. Ports are "
-        f"{f['link_share_of_switch'] * 100:g} % of a switch; the rest of it does not rest.",
+        f"{f['link_share_of_switch'] * 100:g} % of a switch. Where the rest of switches and cards may rest, they take "
+        f"{f['switch_rest_up_us']:g} and {f['card_rest_up_us']:g} us to come back.",
         f"Cores: {f['core_compute_w']:g} W computing, {f['core_spin_w']:g} W polling, {f['core_sleep_w']:g} W blocked, "
         f"{f['core_wake_us']:g} us to wake; network cards: {f['card_idle_w']:g} to {f['card_active_w']:g} W. "
-        "Memory, power supplies and the rest of the nodes are left out.",
+        f"Another frequency takes {f['core_frequency_us']:g} us, throttling {f['core_throttle_us']:g} us. The rest of "
+        f"a node draws {f['node_w']:g} W and what its memory takes when active; cores without a rank sleep."
+        + ("" if f["node_w"] else " The platform says nothing of the rest of its nodes: it is left out."),
         f"Computation takes as long as recorded, divided by {f['cpu_speed']:g}; copies inside a node run at "
         f"{f['memory_gb_s']:.3g} GB/s.",
         "All energy here is modelled; nothing was measured.",

@@ -8,15 +8,16 @@ from typing import Any
 
 from fallow.sim.timeline import Timeline
 
-COMPONENTS = ("edge_links", "upper_links", "switches", "cards", "cores")
+COMPONENTS = ("edge_links", "upper_links", "switches", "cards", "cores", "nodes")
 """Parts of the machine whose energy is modelled, in the order in which they are shown."""
 
 COMPONENT_NAMES = {
     "edge_links": "edge links", "upper_links": "upper links", "switches": "switches", "cards": "network cards",
-    "cores": "cores",
+    "cores": "cores", "nodes": "rest of nodes",
 }  # fmt: skip
 
 _PS = 1e-12
+_ALSO = {"rest_switches": "switches rest", "rest_cards": "cards rest", "search_cost_us": "published cost"}
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,9 @@ class Case:
             said.append(f"GT {self.options['threshold_us']:g} us")
         if self.policy == "adaptive" and "budget" in self.options:
             said.append(f"budget {self.options['budget'] * 100:g} %")
+        if "compress" in self.options:
+            said.append(f"messages at {self.options['compress']:.0%}")
+        said += [what for key, what in _ALSO.items() if self.options.get(key)]
         if self.options.get("core", "spin") != "spin":
             said.append(f"cores {self.options['core']}")
         return self.policy + (f" ({', '.join(said)})" if said else "")
@@ -43,14 +47,14 @@ class Case:
 
 @dataclass(frozen=True)
 class RankRow:
-    """What one rank did. Waiting is polling."""
+    """What one rank did. Waiting is polling; resting is being asleep, slowed or throttled, as the policy has it."""
 
     rank: int
     end_s: float
     computing_s: float
     in_calls_s: float
     waiting_s: float
-    sleeping_s: float
+    resting_s: float
     calls: int
     mispredictions: int
     predicted_delay_s: float
@@ -158,7 +162,11 @@ class Outcome:
             return (link["low_ps"] + link["deep_ps"]) / whole if whole else 0.0
         if component == "cores":
             whole = span * self.raw["ranks"]
-            return float(self.raw["cores"]["sleeping_ps"]) / whole if whole else 0.0
+            return float(self.raw["cores"]["resting_ps"]) / whole if whole else 0.0
+        if component in ("switches", "cards"):
+            part = self.raw["switch_parts" if component == "switches" else "card_parts"]
+            whole = span * part["parts"]
+            return (part["low_ps"] + part["deep_ps"]) / whole if whole else None
         return None
 
 

@@ -72,7 +72,7 @@ def _energies(study: Study, style: Style) -> Iterator[str]:
 def _ranks(study: Study, style: Style) -> Iterator[str]:
     """The ranks that wait least: what holds the others up."""
     base = study.base
-    ranks = sorted(base.ranks, key=lambda r: (r.waiting_s + r.sleeping_s, r.rank))[:_SHOWN_RANKS]
+    ranks = sorted(base.ranks, key=lambda r: (r.waiting_s + r.resting_s, r.rank))[:_SHOWN_RANKS]
     yield style.paint(f"ranks that wait least with everything on ({len(ranks)} of {len(base.ranks)})", "bold")
     header = ["rank", "computing", "in calls", "waiting", "calls"]
     rows = [
@@ -80,7 +80,7 @@ def _ranks(study: Study, style: Style) -> Iterator[str]:
             str(r.rank),
             seconds(r.computing_s),
             seconds(r.in_calls_s),
-            seconds(r.waiting_s + r.sleeping_s),
+            seconds(r.waiting_s + r.resting_s),
             count(r.calls),
         ]
         for r in ranks

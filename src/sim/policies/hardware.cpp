@@ -6,7 +6,6 @@ namespace fallow::sim::policies_detail {
 Policy hardware(const PolicyOptions& options, const LinkSpec&) {
   Policy policy;
   policy.edge = {LinkRule::timer, options.idle_timer, options.deep_timer};
-  if (options.upper_links) policy.upper = policy.edge;
   return policy;
 }
 

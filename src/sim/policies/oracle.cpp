@@ -5,7 +5,6 @@ namespace fallow::sim::policies_detail {
 Policy oracle(const PolicyOptions& options, const LinkSpec&) {
   Policy policy;
   policy.edge = {LinkRule::oracle, 0, options.deep_timer};
-  if (options.upper_links) policy.upper = policy.edge;
   return policy;
 }
 

@@ -1,4 +1,4 @@
-// Edge links rest as one predictor per rank says, joined per node. The predictors are those of the runtime; their
+// Links rest as one predictor per rank says, joined per node and above. The predictors are those of the runtime; their
 // tables are smaller here, where thousands stand side by side.
 #include "predict/registry.hpp"
 #include "sim/policies/policies.hpp"
@@ -24,7 +24,7 @@ predict::PredictorOptions options_for(const PolicyOptions& options, const LinkSp
 
 Policy predicted(std::string_view name, const PolicyOptions& options, const LinkSpec& link) {
   Policy policy;
-  policy.edge.rule = LinkRule::planned;
+  policy.edge = {LinkRule::planned, 0, options.deep_timer};
   policy.predictor = [name, p = options_for(options, link)] { return predict::make_predictor(name, p); };
   return policy;
 }

@@ -1,0 +1,257 @@
+// What links, switches and cards do between messages, and how many lanes are on.
+#include "sim/network.hpp"
+
+namespace fallow::sim {
+
+void Network::prepare_rests(const NetworkPolicy& policy) {
+  if (edge_rests_ || upper_rests_) rests_.resize(links_.size());
+  if (upper_.rule == LinkRule::planned) {
+    plans_.resize(links_.size());
+  } else if (edge_.rule == LinkRule::planned) {
+    plans_.resize(std::size_t{2} * nodes());
+  }
+  if (compress_.active()) {
+    lanes_on_ = compress_.lanes_of(machine_.link.lanes);
+    widths_.resize(links_.size());
+  }
+  const Time react = machine_.link.rest.up;
+  if (policy.cards.rule != LinkRule::always_on) {
+    cards_ = Parts(policy.cards, machine_.node.card.states, react, nodes());
+  }
+  if (policy.switches.rule != LinkRule::always_on) {
+    origin_.resize(links_.size());
+    for (std::uint32_t l = 0; l < links_.size(); ++l) origin_[l] = topology_->origin(l);
+    switches_ = Parts(policy.switches, machine_.switches.states, react, topology_->switches());
+  }
+  parts_rest_ = cards_.active() || switches_.active();
+  if (upper_.rule == LinkRule::planned || policy.switches.rule == LinkRule::planned) list_served();
+}
+
+/// For each group of nodes the links between switches, and the switches, that serve it.
+void Network::list_served() {
+  const std::vector<std::uint32_t> sizes = topology_->group_sizes();
+  std::uint32_t groups = 0;
+  for (const std::uint32_t size : sizes) {
+    group_offset_.push_back(groups);
+    groups += nodes() / size;
+  }
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> all;  // group, what serves it
+  const auto add = [&](NodeGroup g, std::uint32_t number) { all.emplace_back(group_offset_[g.level] + g.index, number); };
+  if (upper_.rule == LinkRule::planned) {
+    for (std::uint32_t l = 2 * nodes(); l < links_.size(); ++l) add(topology_->group_of_link(l), l);
+  }
+  if (switches_.active()) {
+    for (std::uint32_t s = 0; s < topology_->switches(); ++s) add(topology_->group_of_switch(s), kSwitchBit | s);
+  }
+  std::sort(all.begin(), all.end());
+  served_from_.assign(groups + 1, 0);
+  for (const auto& [group, number] : all) {
+    ++served_from_[group + 1];
+    served_.push_back(number);
+  }
+  for (std::uint32_t g = 0; g < groups; ++g) served_from_[g + 1] += served_from_[g];
+}
+
+std::span<const std::uint32_t> Network::served(NodeGroup group) const noexcept {
+  if (served_from_.empty()) return {};
+  const std::uint32_t g = group_offset_[group.level] + group.index;
+  return {served_.data() + served_from_[g], served_from_[g + 1] - served_from_[g]};
+}
+
+/// What the message comes from when it takes `link`, a card or a switch, lets it through at the time returned.
+Time Network::pass_origin(std::uint32_t link, Time at) noexcept {
+  if (link < nodes()) return cards_.active() ? cards_.pass(link, at) : at;
+  return switches_.active() ? switches_.pass(origin_[link], at) : at;
+}
+
+void Network::leave_origin(std::uint32_t link) noexcept {
+  if (link < nodes()) {
+    if (cards_.active()) cards_.busy(link, links_[link].free);
+  } else if (switches_.active()) {
+    switches_.busy(origin_[link], links_[link].free);
+  }
+}
+
+/// Time that the message takes on this link, `duration` with all lanes; moves `start` if it has to wait for them. A
+/// message that is not compressed has the link widened where fewer lanes would cost it more than that.
+Time Network::at_width(std::uint32_t number, Time at, Time& start, Time duration, bool squeezed) noexcept {
+  Width& w = widths_[number];
+  const bool idle = at > links_[number].free;
+  const Time react = machine_.link.rest.up;
+  const Time reduced = duration * machine_.link.lanes / lanes_on_;
+  if (w.since >= 0 && squeezed && idle) narrow(number, at);
+  if (w.since < 0) {
+    if (squeezed || reduced - duration <= react) return reduced;
+    const bool woken = idle && start > at;
+    widen(number, woken ? at : start);
+    w.ready = woken ? start : start + react;
+  }
+  if (squeezed && start < w.ready) return reduced;
+  start = std::max(start, w.ready);
+  return duration;
+}
+
+void Network::widen(std::uint32_t number, Time at) noexcept {
+  Width& w = widths_[number];
+  w.since = at;
+  w.ready = at + machine_.link.rest.up;
+  w.rested = rested(number);
+}
+
+void Network::narrow(std::uint32_t number, Time at) noexcept {
+  Width& w = widths_[number];
+  w.wide += std::max<Time>(0, at - w.since - (rested(number) - w.rested));
+  w.since = -1;
+}
+
+/// Ends the gap of a link with a message that reaches it at `arrival`; returns when it can carry it.
+Time Network::wake(std::uint32_t number, Time arrival) noexcept {
+  const RestResult r = gap(number, links_[number].free, arrival);
+  if (recorder_ != nullptr) [[unlikely]] recorded_gap(number, links_[number].free, arrival, r);
+  if (r.rests == 0) return r.ready;
+  add_rest(number, r, arrival);
+  rests_[number].late += r.ready > arrival ? 1 : 0;
+  if (number < plans_.size()) plans_[number] = RestPlan{};
+  return r.ready;
+}
+
+void Network::add_rest(std::uint32_t number, const RestResult& r, Time arrival) noexcept {
+  LinkRests& sums = rests_[number];
+  sums.low += r.low;
+  sums.deep += r.deep;
+  sums.rests += r.rests;
+  sums.delay += r.ready - arrival;
+}
+
+void Network::plan(std::uint32_t node, RestPlan plan) noexcept {
+  if (edge_.rule == LinkRule::planned) {
+    replan(node, plan);
+    replan(nodes() + node, plan);
+  }
+  if (cards_.active()) cards_.plan(node, plan);
+}
+
+void Network::plan_group(NodeGroup group, RestPlan plan) noexcept {
+  for (const std::uint32_t number : served(group)) {
+    if (number < kSwitchBit) {
+      replan(number, plan);
+    } else {
+      switches_.plan(number - kSwitchBit, plan);
+    }
+  }
+}
+
+void Network::activate(std::uint32_t node, Time at, bool wide) noexcept {
+  for (const std::uint32_t link : {node, nodes() + node}) {
+    if (edge_.rule == LinkRule::planned) plans_[link].wake = std::min(plans_[link].wake, at);
+    if (wide && lanes_on_ != 0 && widths_[link].since < 0) widen(link, std::max(at, links_[link].free));
+  }
+  if (cards_.active()) cards_.activate(node, at);
+}
+
+void Network::activate_group(NodeGroup group, Time at) noexcept {
+  for (const std::uint32_t number : served(group)) {
+    if (number < kSwitchBit) {
+      plans_[number].wake = std::min(plans_[number].wake, at);
+    } else {
+      switches_.activate(number - kSwitchBit, at);
+    }
+  }
+}
+
+void Network::replan(std::uint32_t number, RestPlan plan) noexcept {
+  const LinkPolicy& policy = number < 2 * nodes() ? edge_ : upper_;
+  const LinkSpec& spec = machine_.link;
+  RestPlan& old = plans_[number];
+  Link& link = links_[number];
+  const Time began = std::max(old.begin, link.free);
+  if (old.wake > began && plan.begin > began) {
+    if (plan.begin < old.wake) {  // it rests on, in the same state
+      old.wake = old.deep && plan.wake < kNever ? plan.wake + spec.rest.up - spec.deep.up : plan.wake;
+      return;
+    }
+    const RestResult r = gap(number, link.free, plan.begin);  // it is over: count it, and begin anew
+    if (recorder_ != nullptr) [[unlikely]] recorder_->rested(number, nodes(), link.free, r, policy, old, spec);
+    add_rest(number, r, r.ready);
+    link.free = r.ready;
+  }
+  old = policy.deep_timer == kNever ? plan : plan_for(policy, spec, plan, spec.rest.up);
+}
+
+void Network::recorded_gap(std::uint32_t link, Time from, Time at, const RestResult& r) const {
+  const LinkPolicy& policy = link < 2 * nodes() ? edge_ : upper_;
+  recorder_->idled(link, nodes(), from, at);
+  if (r.rests == 0) return;
+  recorder_->rested(link, nodes(), from, r, policy, link < plans_.size() ? plans_[link] : RestPlan{}, machine_.link);
+  if (r.ready > at && recorder_->path() != nullptr) recorder_->path()->held(taking_, r.ready - at);
+}
+
+void Network::finish_record(Time end) const {
+  for (std::uint32_t l = 0; l < links_.size(); ++l) {
+    if (end <= links_[l].free) continue;
+    const bool rests = l < 2 * nodes() ? edge_rests_ : upper_rests_;
+    recorded_gap(l, links_[l].free, end, rests ? gap(l, links_[l].free, end) : RestResult{end});
+  }
+}
+
+RestResult Network::gap(std::uint32_t link, Time idle_from, Time arrival) const noexcept {
+  const RestPlan plan = link < plans_.size() ? plans_[link] : RestPlan{};
+  return end_of_gap(link < 2 * nodes() ? edge_ : upper_, plan, machine_.link, idle_from, arrival);
+}
+
+LinkTotals Network::totals(LinkClass link_class, std::uint32_t used, Time end) const {
+  LinkTotals t;
+  const std::uint32_t from = link_class == LinkClass::edge ? 0 : 2 * nodes();
+  const std::uint32_t to = link_class == LinkClass::edge ? 2 * nodes() : topology_->links();
+  for (std::uint32_t l = from; l < to; ++l) {
+    if (l < 2 * nodes() && (l < nodes() ? l : l - nodes()) >= used) continue;
+    const LinkTotals one = total(l, end);
+    ++t.links;
+    t.busy += one.busy;
+    t.rests += one.rests;
+    t.late += one.late;
+    t.low += one.low;
+    t.deep += one.deep;
+    t.delay += one.delay;
+    t.narrow += one.narrow;
+  }
+  return t;
+}
+
+LinkTotals Network::total(std::uint32_t l, Time end) const {
+  const Link& link = links_[l];
+  LinkTotals t;
+  t.links = 1;
+  t.busy = link.busy;
+  if (!rests_.empty()) {
+    const RestResult open = end > link.free ? gap(l, link.free, end) : RestResult{};
+    const LinkRests& sums = rests_[l];
+    t.rests = sums.rests + open.rests;
+    t.late = sums.late;
+    t.low = sums.low + open.low;
+    t.deep = sums.deep + open.deep;
+    t.delay = sums.delay;
+  }
+  if (widths_.empty()) return t;
+  const Width& w = widths_[l];
+  const Time rested = t.low + t.deep;
+  const Time wide = w.since < 0 || end < w.since ? w.wide : w.wide + std::max<Time>(0, end - w.since - (rested - w.rested));
+  t.narrow = end - rested - wide;
+  return t;
+}
+
+/// Switches count by the ports that drive a link between switches or one to a node in use.
+PartTotals Network::switch_totals(std::uint32_t used, Time end) const {
+  if (!switches_.active()) return {};
+  std::vector<std::uint32_t> ports(topology_->switches(), 0);
+  for (std::uint32_t l = nodes(); l < links_.size(); ++l) {
+    if (l < nodes() + used || l >= 2 * nodes()) ++ports[origin_[l]];
+  }
+  return switches_.totals(ports, end);
+}
+
+PartTotals Network::card_totals(std::uint32_t used, Time end) const {
+  return cards_.totals(std::vector<std::uint32_t>(used, 1), end);
+}
+
+}  // namespace fallow::sim
