@@ -46,15 +46,23 @@ CorePower read_core(StrictTable t, std::vector<ValueSource>& sources) {
     core.at.push_back(p);
   }
   std::sort(core.at.begin(), core.at.end(), [](const auto& a, const auto& b) { return a.frequency < b.frequency; });
-  t.leave("wake_us");  // of the simulator
+  for (const auto key : {"sleep", "sleep_down_us", "wake_us", "frequency_us", "throttle_us", "throttle_steps", "yield_us"}) {
+    t.leave(key);  // of the simulator
+  }
   t.sources(sources);
   t.finish();
   return core;
 }
 
+// Rests of switches and cards are the simulator's.
+void leave_rests(StrictTable& t) {
+  for (const auto key : {"rest_fraction", "rest_react_us", "rest_react_down_us"}) t.leave(key);
+}
+
 IdleActive read_idle_active(StrictTable t, std::vector<ValueSource>& sources, std::string_view name) {
   const IdleActive pair{watts(t, "idle_w"), watts(t, "active_w")};
   if (pair.idle > pair.active) t.fail(std::string(name) + ".idle_w is more than active_w");
+  if (name == "nic") leave_rests(t);
   t.sources(sources);
   t.finish();
   return pair;
@@ -62,6 +70,10 @@ IdleActive read_idle_active(StrictTable t, std::vector<ValueSource>& sources, st
 
 Watts read_watts(StrictTable t, std::string_view key, std::vector<ValueSource>& sources) {
   const Watts w = watts(t, key);
+  if (key == "share_w") {
+    t.leave("idle_fraction");
+    leave_rests(t);
+  }
   t.sources(sources);
   t.finish();
   return w;
@@ -74,7 +86,7 @@ Link read_link(StrictTable t, std::vector<ValueSource>& sources) {
   link.low_power_fraction = t.number("low_power_fraction", kShare);
   link.react = to_nanoseconds(Seconds(t.number("react_us", kMicroseconds) * 1e-6));
   link.port = watts(t, "port_w");
-  for (const auto key : {"switch_latency_ns", "react_down_us", "deep_react_us", "deep_react_down_us", "deep_fraction", "share_of_switch"}) {
+  for (const auto key : {"switch_latency_ns", "react_down_us", "deep_react_us", "deep_react_down_us", "deep_fraction", "share_of_switch", "lane_fractions"}) {
     t.leave(key);  // of the simulator
   }
   t.sources(sources);

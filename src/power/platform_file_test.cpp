@@ -117,7 +117,7 @@ TEST(PlatformFile, ErrorsNameFileLineAndWhat) {
 }
 
 TEST(PlatformFile, EveryPresetReadsAndSaysWhereItsValuesComeFrom) {
-  for (const char* name : {"generic", "zamani2007", "pascol2011", "kandalla2010", "minotauro", "hoefler2009"}) {
+  for (const char* name : {"generic", "zamani2007", "pascol2011", "kandalla2010", "minotauro", "hoefler2009", "marenostrum5", "perlmutter"}) {
     const Platform p = load_platform(name, kPlatforms);
     EXPECT_EQ(p.name, name);
     EXPECT_FALSE(p.description.empty());
