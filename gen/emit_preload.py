@@ -15,6 +15,10 @@ def fortran_names(function: str) -> list[str]:
     return [lower, lower + "_", lower + "__", function.upper(), lower + "_f08_", lower + "_f08ts_"]
 
 
+def _hidden(label: str, align: int) -> list[str]:
+    return [f"    .balign {align}", f"    .globl {label}", f"    .hidden {label}", f"{label}:"]
+
+
 def emit_preload(table: dict[str, Call], present: set[str]) -> dict[str, str]:
     names = [name for name, _ in functions(table) if name in present]
     symbols = [prefix + name for name in names for prefix in ("", "P")]
@@ -23,8 +27,12 @@ def emit_preload(table: dict[str, Call], present: set[str]) -> dict[str, str]:
     first_fortran = len(symbols)
     symbols += [f for name in names if not name.endswith("_c") for f in fortran_names(name)]
 
-    assembly = ["    .text"]
+    assembly = ["    .text", *_hidden("fallow_entries", 64)]
     for index, symbol in enumerate(symbols):
+        if index == first_fortran:
+            assembly += _hidden("fallow_fortran_entries", 64)
+        # Equal distances, see names.c.
+        assembly += [f"    .balign {32 if index >= first_fortran else 8}"]
         assembly += [f"    .globl {symbol}", f"    .type {symbol}, @function", f"{symbol}:"]
         if index >= first_fortran:
             # A Fortran wrapper of the MPI library calls the C function: leave the program's own call site for it.
@@ -36,6 +44,9 @@ def emit_preload(table: dict[str, Call], present: set[str]) -> dict[str, str]:
         assembly += [f"    jmp *fallow_slots+{8 * index}(%rip)", f"    .size {symbol}, .-{symbol}"]
     for index in range(len(symbols)):
         assembly += [f"fallow_stub_{index}:", f"    pushq ${index}", "    jmp fallow_resolve_and_jump"]
+    assembly += _hidden("fallow_shows", 64)
+    for index in range(len(symbols)):
+        assembly += ["    .balign 16", f"    movl ${index}, %edi", "    jmp fallow_show"]
     assembly += ["    .data", "    .balign 64", "    .hidden fallow_slots", "    .globl fallow_slots", "fallow_slots:"]
     assembly += [f"    .quad fallow_stub_{index}" for index in range(len(symbols))]
     assembly += ["    .section .data.rel.ro,\"aw\"", "    .balign 64", "    .hidden fallow_stubs", "    .globl fallow_stubs", "fallow_stubs:"]
@@ -46,9 +57,14 @@ def emit_preload(table: dict[str, Call], present: set[str]) -> dict[str, str]:
         f"#define FALLOW_SYMBOLS {len(symbols)}u",
         f"#define FALLOW_FIRST_HOOK {first_hook}u",
         f"#define FALLOW_FIRST_FORTRAN {first_fortran}u",
-        "static const char* const fallow_names[FALLOW_SYMBOLS] = {",
+        'extern const char* const fallow_names[FALLOW_SYMBOLS] __attribute__((visibility("hidden")));',
+        "",
+    ]
+    names = [
+        '#include "symbols.h"',
+        "const char* const fallow_names[FALLOW_SYMBOLS] = {",
         *[f'    "{symbol}",' for symbol in symbols],
         "};",
         "",
     ]
-    return {"symbols.h": "\n".join(header), "symbols.inc": "\n".join(assembly)}
+    return {"symbols.h": "\n".join(header), "symbols.c": "\n".join(names), "symbols.inc": "\n".join(assembly)}

@@ -82,7 +82,7 @@ def test_output_is_the_same_twice() -> None:
 def test_every_symbol_has_one_slot() -> None:
     table = load_table(GEN / "calls.toml")
     out = emit_preload(table, {"MPI_Send", "MPI_Recv"})
-    names = [line.strip().strip('",') for line in out["symbols.h"].splitlines() if line.startswith('    "')]
+    names = [line.strip().strip('",') for line in out["symbols.c"].splitlines() if line.startswith('    "')]
     assert names[:4] == ["MPI_Recv", "PMPI_Recv", "MPI_Send", "PMPI_Send"]
     assert len(names) == len(set(names))
     assert set(fortran_names("MPI_Send")) <= set(names)

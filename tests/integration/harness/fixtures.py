@@ -15,7 +15,7 @@ from harness.fallow import MODES, Fallow
 from harness.families import FAMILY_NAMES, REPOSITORY, Family, find_family
 from harness.lab import Lab
 
-__all__ = ["fallow", "family", "lab", "mode", "pytest_configure"]
+__all__ = ["fallow", "families", "family", "lab", "mode", "pytest_configure"]
 
 _VENV_BIN = REPOSITORY / ".venv/bin"
 
@@ -29,6 +29,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def family(request: pytest.FixtureRequest) -> Family:
     """Each MPI family in turn."""
     return find_family(request.param, Path(os.environ.get("TEST_ABI_BIN", _VENV_BIN)))
+
+
+@pytest.fixture(scope="session")
+def families() -> list[Family]:
+    """All MPI families at once."""
+    return [find_family(name, Path(os.environ.get("TEST_ABI_BIN", _VENV_BIN))) for name in FAMILY_NAMES]
 
 
 @pytest.fixture(scope="session")

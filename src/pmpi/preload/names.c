@@ -1,0 +1,289 @@
+/* The program must see those MPI functions that its MPI library has, and no others: programs probe for functions by
+ * weak references and by dlsym, and use what they find. This library's own symbol table is therefore put right in
+ * memory, before the program's references are bound:
+ *   - The MPI is loaded already: the C functions that it lacks are taken out (a symbol without a value does not match).
+ *   - It may yet be loaded (Python): each name becomes an indirect function, whose address the dynamic linker asks for
+ *     when somebody looks the name up. The answer is null unless another object of the process defines it by then.
+ * Fortran names lie in libraries of their own, which may come later, and are always of the second kind.
+ * Libraries that are linked before this one, as the dynamic linker goes from the last to the first, have their weak
+ * references taken back one by one (unbind).
+ * No function here may lock, allocate or call the dynamic linker's dlsym: the dynamic linker is in the middle of its work. */
+#define _GNU_SOURCE
+#include "names.h"
+
+#include <elf.h>
+#include <limits.h>
+#include <link.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "preload.h"
+#include "symbols.h"
+
+#define HIDDEN __attribute__((visibility("hidden")))
+/* Generated: the entries, C functions and hooks first, and what the dynamic linker calls to learn an entry's address. */
+extern const char fallow_entries[] HIDDEN, fallow_fortran_entries[] HIDDEN, fallow_shows[] HIDDEN;
+extern const ElfW(Ehdr) __ehdr_start HIDDEN;
+
+enum { kEntryBytes = 8, kFortranEntryBytes = 32, kShowBytes = 16 };
+
+static const struct fallow_mpi mpis[] = {
+    {"libmpi_abi.so", "libfallow-rt-mpiabi.so"},
+    {"libmpich.so.12", "libfallow-rt-mpich.so"},
+    {"libmpi.so.12", "libfallow-rt-mpich.so"},
+    {"libmpi.so.40", "libfallow-rt-openmpi.so"},
+};
+
+/* ---- what is loaded ------------------------------------------------------------------------------------- */
+
+struct loaded {
+  const struct fallow_mpi* mpi;
+  char* path;
+  unsigned size;
+};
+
+static int match_mpi(struct dl_phdr_info* info, size_t size, void* data) {
+  (void)size;
+  struct loaded* l = data;
+  if (!info->dlpi_name) return 0;
+  const char* slash = strrchr(info->dlpi_name, '/');
+  const char* name = slash ? slash + 1 : info->dlpi_name;
+  for (size_t i = 0; i < sizeof mpis / sizeof mpis[0]; ++i) {
+    if (strncmp(name, mpis[i].prefix, strlen(mpis[i].prefix)) != 0) continue;
+    l->mpi = &mpis[i];
+    if (l->path && strlen(info->dlpi_name) < l->size) strcpy(l->path, info->dlpi_name);
+    return 1;
+  }
+  return 0;
+}
+
+const struct fallow_mpi* fallow_loaded_mpi(char* path, unsigned size) {
+  struct loaded l = {NULL, path, size};
+  dl_iterate_phdr(match_mpi, &l);
+  return l.mpi;
+}
+
+/* ---- who defines a name --------------------------------------------------------------------------------- */
+
+struct tables {
+  const ElfW(Sym)* symbols;
+  const char* strings;
+  const uint32_t* gnu_hash;
+  const uint32_t* sysv_hash;
+  const ElfW(Rela)* relocations[2]; /* of data and of calls */
+  size_t relocation_bytes[2];
+};
+
+static struct tables tables_of(const ElfW(Dyn)* dynamic, uintptr_t base) {
+  struct tables t = {0};
+  for (; dynamic && dynamic->d_tag != DT_NULL; ++dynamic) {
+    uintptr_t at = dynamic->d_un.d_ptr;
+    if (at < base) at += base; /* the dynamic linker turns offsets into addresses where it can write them */
+    if (dynamic->d_tag == DT_SYMTAB) t.symbols = (const void*)at;
+    if (dynamic->d_tag == DT_STRTAB) t.strings = (const void*)at;
+    if (dynamic->d_tag == DT_GNU_HASH) t.gnu_hash = (const void*)at;
+    if (dynamic->d_tag == DT_HASH) t.sysv_hash = (const void*)at;
+    if (dynamic->d_tag == DT_RELA) t.relocations[0] = (const void*)at;
+    if (dynamic->d_tag == DT_JMPREL) t.relocations[1] = (const void*)at;
+    if (dynamic->d_tag == DT_RELASZ) t.relocation_bytes[0] = dynamic->d_un.d_val;
+    if (dynamic->d_tag == DT_PLTRELSZ) t.relocation_bytes[1] = dynamic->d_un.d_val;
+  }
+  return t;
+}
+
+static const ElfW(Phdr)* segment_of(const struct dl_phdr_info* info, uint32_t type) {
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    if (info->dlpi_phdr[i].p_type == type) return &info->dlpi_phdr[i];
+  }
+  return NULL;
+}
+
+/* Empty for this library itself and for objects that have no symbols. */
+static struct tables tables_of_other(const struct dl_phdr_info* info) {
+  const ElfW(Phdr)* dynamic = segment_of(info, PT_DYNAMIC);
+  const int ours = info->dlpi_addr == (uintptr_t)&__ehdr_start;
+  if (!dynamic || ours) return (struct tables){0};
+  return tables_of((const void*)(info->dlpi_addr + dynamic->p_vaddr), info->dlpi_addr);
+}
+
+static int is_definition(const struct tables* t, uint32_t i, const char* name) {
+  const ElfW(Sym)* s = &t->symbols[i];
+  return s->st_shndx != SHN_UNDEF && s->st_value != 0 && strcmp(t->strings + s->st_name, name) == 0;
+}
+
+static uint32_t gnu_hash_of(const char* name) {
+  uint32_t h = 5381;
+  for (; *name; ++name) h = h * 33 + (unsigned char)*name;
+  return h;
+}
+
+/* The hash table of "ELF: symbol hash table, GNU style": buckets, Bloom filter of one word a line, chains. */
+static int gnu_defines(const struct tables* t, const char* name) {
+  const uint32_t hash = gnu_hash_of(name);
+  const uint32_t buckets = t->gnu_hash[0], first = t->gnu_hash[1], words = t->gnu_hash[2], shift = t->gnu_hash[3];
+  enum { kBits = sizeof(ElfW(Addr)) * CHAR_BIT };
+  const ElfW(Addr)* filter = (const ElfW(Addr)*)(t->gnu_hash + 4);
+  const uint32_t* bucket = (const uint32_t*)(filter + words);
+  const uint32_t* chain = bucket + buckets;
+  if (buckets == 0 || words == 0) return 0;
+  const ElfW(Addr) line = filter[(hash / kBits) % words];
+  if (!((line >> (hash % kBits)) & (line >> ((hash >> shift) % kBits)) & 1)) return 0;
+  uint32_t i = bucket[hash % buckets];
+  if (i < first) return 0;
+  for (;; ++i) {
+    const uint32_t other = chain[i - first];
+    if ((other | 1) == (hash | 1) && is_definition(t, i, name)) return 1;
+    if (other & 1) return 0;
+  }
+}
+
+/* The hash table of the System V ABI, for objects that have no other. */
+static int sysv_defines(const struct tables* t, const char* name) {
+  uint32_t h = 0;
+  for (const char* c = name; *c; ++c) {
+    h = (h << 4) + (unsigned char)*c;
+    h = (h ^ ((h & 0xf0000000u) >> 24)) & 0x0fffffffu;
+  }
+  const uint32_t buckets = t->sysv_hash[0];
+  const uint32_t* chain = t->sysv_hash + 2 + buckets;
+  for (uint32_t i = buckets ? t->sysv_hash[2 + h % buckets] : 0; i != 0; i = chain[i]) {
+    if (is_definition(t, i, name)) return 1;
+  }
+  return 0;
+}
+
+struct question {
+  const char* name;
+  int defined;
+};
+
+static int ask_object(struct dl_phdr_info* info, size_t size, void* data) {
+  (void)size;
+  struct question* q = data;
+  const struct tables t = tables_of_other(info);
+  if (!t.symbols || !t.strings) return 0;
+  if (t.gnu_hash) q->defined = gnu_defines(&t, q->name);
+  else if (t.sysv_hash) q->defined = sysv_defines(&t, q->name);
+  return q->defined;
+}
+
+/* Whether another object of the process defines the name. */
+static int is_defined(unsigned index) {
+  static unsigned char defined[FALLOW_SYMBOLS]; /* 1: known; what is not defined yet may come */
+  if (__atomic_load_n(&defined[index], __ATOMIC_RELAXED)) return 1;
+  struct question q = {fallow_names[index], 0};
+  dl_iterate_phdr(ask_object, &q);
+  if (q.defined) __atomic_store_n(&defined[index], 1, __ATOMIC_RELAXED);
+  return q.defined;
+}
+
+/* ---- our own symbol table ------------------------------------------------------------------------------- */
+
+static const char* entry_of(unsigned index) {
+  if (index < FALLOW_FIRST_FORTRAN) return fallow_entries + (size_t)index * kEntryBytes;
+  return fallow_fortran_entries + (size_t)(index - FALLOW_FIRST_FORTRAN) * kFortranEntryBytes;
+}
+
+/* Number of the entry at an address, or FALLOW_SYMBOLS. */
+static unsigned index_at(uintptr_t at) {
+  if (at >= (uintptr_t)fallow_entries && at < (uintptr_t)entry_of(FALLOW_FIRST_FORTRAN - 1) + kEntryBytes) {
+    return (unsigned)((at - (uintptr_t)fallow_entries) / kEntryBytes);
+  }
+  if (at >= (uintptr_t)fallow_fortran_entries && at < (uintptr_t)entry_of(FALLOW_SYMBOLS)) {
+    return FALLOW_FIRST_FORTRAN + (unsigned)((at - (uintptr_t)fallow_fortran_entries) / kFortranEntryBytes);
+  }
+  return FALLOW_SYMBOLS;
+}
+
+/* Number of the entry that a symbol of ours stands for, or FALLOW_SYMBOLS. */
+static unsigned index_of(const ElfW(Sym)* symbol) {
+  const uintptr_t at = (uintptr_t)&__ehdr_start + symbol->st_value;
+  const int shown_lazily = ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC;
+  return shown_lazily ? (unsigned)((at - (uintptr_t)fallow_shows) / kShowBytes) : index_at(at);
+}
+
+static void show_lazily(ElfW(Sym)* symbol, unsigned index) {
+  symbol->st_info = ELF64_ST_INFO(ELF64_ST_BIND(symbol->st_info), STT_GNU_IFUNC);
+  symbol->st_value = (uintptr_t)fallow_shows + (size_t)index * kShowBytes - (uintptr_t)&__ehdr_start;
+}
+
+/* `mpi_loaded`: C functions can be decided about. `linking`: nobody but us looks at the table yet. */
+static void put_right(int mpi_loaded, int linking) {
+  const struct tables own = tables_of(_DYNAMIC, (uintptr_t)&__ehdr_start);
+  if (!own.symbols || !own.sysv_hash) return;
+  const uint32_t count = own.sysv_hash[1];
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  const uintptr_t begin = (uintptr_t)own.symbols & ~(page - 1);
+  const uintptr_t end = ((uintptr_t)(own.symbols + count) + page - 1) & ~(page - 1);
+  if (mprotect((void*)begin, end - begin, PROT_READ | PROT_WRITE) != 0) return; /* then every name stays in sight */
+  ElfW(Sym)* symbols = (ElfW(Sym)*)(uintptr_t)own.symbols;
+  for (uint32_t i = 1; i < count; ++i) {
+    const unsigned index = symbols[i].st_value != 0 ? index_of(&symbols[i]) : FALLOW_SYMBOLS;
+    if (index >= FALLOW_SYMBOLS || index == FALLOW_FIRST_HOOK + FALLOW_HOOK_SCHED_YIELD) continue;
+    if (mpi_loaded && index < FALLOW_FIRST_HOOK) {
+      if (!is_defined(index)) __atomic_store_n(&symbols[i].st_value, 0, __ATOMIC_RELAXED);
+    } else if (linking) {
+      show_lazily(&symbols[i], index);
+    }
+  }
+  mprotect((void*)begin, end - begin, PROT_READ);
+}
+
+/* ---- references that were bound before ------------------------------------------------------------------- */
+
+static int is_writable(const struct dl_phdr_info* info, uintptr_t offset) {
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)* p = &info->dlpi_phdr[i];
+    if (p->p_type == PT_LOAD && (p->p_flags & PF_W) && offset >= p->p_vaddr && offset < p->p_vaddr + p->p_memsz) return 1;
+  }
+  return 0;
+}
+
+/* Writes null to a reference, also where the dynamic linker has made it read-only. */
+static void clear(const struct dl_phdr_info* info, uintptr_t offset) {
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  const uintptr_t at = info->dlpi_addr + offset;
+  const ElfW(Phdr)* relro = segment_of(info, PT_GNU_RELRO);
+  const int protected = relro && offset >= relro->p_vaddr && offset < relro->p_vaddr + relro->p_memsz;
+  void* const start = (void*)(at & ~(page - 1));
+  if (!is_writable(info, offset) || (protected && mprotect(start, page, PROT_READ | PROT_WRITE) != 0)) return;
+  *(uintptr_t*)at = 0;
+  const uintptr_t end = protected ? info->dlpi_addr + relro->p_vaddr + relro->p_memsz : 0;
+  if ((uintptr_t)start + page <= end) mprotect(start, page, PROT_READ);
+}
+
+static int unbind(struct dl_phdr_info* info, size_t size, void* data) {
+  (void)size;
+  (void)data;
+  const struct tables t = tables_of_other(info);
+  for (int table = 0; t.symbols && table < 2; ++table) {
+    const ElfW(Rela)* end = t.relocations[table] + t.relocation_bytes[table] / sizeof(ElfW(Rela));
+    for (const ElfW(Rela)* r = t.relocations[table]; r && r < end; ++r) {
+      const ElfW(Sym)* symbol = &t.symbols[ELF64_R_SYM(r->r_info)];
+      if (ELF64_R_SYM(r->r_info) == 0 || ELF64_ST_BIND(symbol->st_info) != STB_WEAK || symbol->st_shndx != SHN_UNDEF) continue;
+      const uint32_t type = ELF64_R_TYPE(r->r_info);
+      if (type != R_X86_64_GLOB_DAT && type != R_X86_64_JUMP_SLOT && type != R_X86_64_64) continue;
+      const unsigned index = index_at(*(const uintptr_t*)(info->dlpi_addr + r->r_offset));
+      if (index < FALLOW_SYMBOLS && !is_defined(index)) clear(info, r->r_offset);
+    }
+  }
+  return 0;
+}
+
+void fallow_hide_names(void) {
+  put_right(fallow_loaded_mpi(NULL, 0) != NULL, 1);
+  dl_iterate_phdr(unbind, NULL);
+}
+
+/* The dynamic linker asks for the address of an entry. */
+HIDDEN const void* fallow_show(unsigned index);
+const void* fallow_show(unsigned index) {
+  static int decided;
+  if (index < FALLOW_FIRST_HOOK && fallow_loaded_mpi(NULL, 0) && !__atomic_exchange_n(&decided, 1, __ATOMIC_RELAXED)) {
+    put_right(1, 0); /* so that later questions for a missing function get the usual answer: there is no such symbol */
+  }
+  return is_defined(index) ? entry_of(index) : NULL;
+}

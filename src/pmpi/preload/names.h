@@ -1,0 +1,16 @@
+/* Which of the preloaded library's names the program may see: see names.c. */
+#ifndef FALLOW_NAMES_H
+#define FALLOW_NAMES_H
+
+struct fallow_mpi {
+  const char* prefix;  /* how the library's file name begins */
+  const char* runtime; /* the file name of the runtime built for it */
+};
+
+/* The MPI that this process has loaded, or null. `path`: where its file name goes, `size` bytes; may be null. */
+const struct fallow_mpi* fallow_loaded_mpi(char* path, unsigned size);
+
+/* Leaves only those names in sight that the MPI of this process has; called while this library is being linked. */
+void fallow_hide_names(void);
+
+#endif
