@@ -76,7 +76,7 @@ def _install(family: Family) -> Installed:
         numpy = _into(place / "numpy", "numpy")
         if family.name == "openmpi":
             package = _into(place / "wheel", "--only-binary", "mpi4py", f"mpi4py=={VERSION}")
-            env = {"MPI4PY_MPIABI": "openmpi", "MPI4PY_LIBMPI": "libmpi.so.40"}
+            env = {"MPI4PY_MPIABI": "openmpi", "MPI4PY_LIBMPI": "libmpi.so.40", "OMPI_MCA_mpi_yield_when_idle": "1"}
         else:
             flags = {"MPI4PY_BUILD_MPICC": family.cc, "CFLAGS": "-O0 -g0"}
             package = _into(place / f"built-{family.name}", place / f"mpi4py-{VERSION}.tar.gz", env=flags)

@@ -18,7 +18,9 @@ _SHARED = ["-shared", "-fPIC", "-O1"]
 def _names(families: list[Family], path: Path) -> Path:
     """A file with the C functions of all families and what else Fallow defines."""
     names = {name for family in families for name in prototypes(family)}
-    names |= {f"{n}_c" for n in names} | {f"P{n}" for n in names} | {"opal_progress", "ucp_worker_progress", "sched_yield"}
+    names |= (
+        {f"{n}_c" for n in names} | {f"P{n}" for n in names} | {"opal_progress", "ucp_worker_progress", "sched_yield"}
+    )
     names |= {n.lower() + ending for n in list(names) if n.startswith("MPI_") for ending in ("", "_", "__", "_f08_")}
     path.write_text("\n".join(sorted(names)) + "\n")
     return path
@@ -31,7 +33,17 @@ def _command(family: Family, way: str) -> list[str | Path]:
         return [build(family, "probe", [source], ["-O1", "-DWITH_MAIN"], libs=["-ldl"])]
     library = build(family, "libprobe.so", [source], _SHARED)
     if way == "linked library":
-        return [build(None, f"probe_linked_{family.name}", [main], ["-O1", "-DLINKED"], [library], compiler="cc", libs=[str(library), "-ldl"])]
+        return [
+            build(
+                None,
+                f"probe_linked_{family.name}",
+                [main],
+                ["-O1", "-DLINKED"],
+                [library],
+                compiler="cc",
+                libs=[str(library), "-ldl"],
+            )
+        ]
     program = build(None, "probe_main", [main], ["-O1"], compiler="cc", libs=["-ldl"])
     return [program, library, way.removeprefix("opened ").removesuffix("ly")]
 
