@@ -7,7 +7,18 @@ import os
 import sys
 from collections.abc import Sequence
 
-from fallow import __version__, cli_config, cli_doctor, cli_predict, cli_report, cli_run, cli_sim, cli_synth, cli_trace
+from fallow import (
+    __version__,
+    cli_config,
+    cli_doctor,
+    cli_predict,
+    cli_report,
+    cli_run,
+    cli_sim,
+    cli_sweep,
+    cli_synth,
+    cli_trace,
+)
 from fallow.errors import UserError
 
 _DESCRIPTION = "Makes MPI programs use less energy without changing them."
@@ -33,7 +44,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"fallow {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for part in (cli_run, cli_report, cli_doctor, cli_config, cli_trace, cli_predict, cli_sim, cli_synth):
+    for part in (cli_run, cli_report, cli_doctor, cli_config, cli_trace, cli_predict, cli_sim, cli_synth, cli_sweep):
         part.add_parser(commands)
     return top
 

@@ -13,7 +13,7 @@ from fallow.cli_synth import add_synth_options, synth_options
 from fallow.errors import UserError
 from fallow.quantities import listed, positive, share, time_us, whole
 from fallow.sim import page, run, text, timeline
-from fallow.sim.machine import MachineSpec
+from fallow.sim.machine import MachineSpec, machine_settings
 from fallow.sim.model import Case, Study
 from fallow.sim.timeline import Window
 from fallow.text import Style, seconds
@@ -194,26 +194,6 @@ def _program(arguments: argparse.Namespace) -> run.ProgramSpec:
     return run.ProgramSpec(paths=tuple(arguments.trace))
 
 
-def machine_settings(arguments: argparse.Namespace, ranks: int) -> dict[str, Any]:
-    """Changes to the platform, as the native part takes them."""
-    topology, ranks_per_node = arguments.topology, arguments.ranks_per_node
-    out: dict[str, Any] = {}
-    if ranks_per_node:
-        out["ranks_per_node"] = ranks_per_node
-    nodes = max(2, -(-ranks // (ranks_per_node or 1)))
-    if topology in ("fat-tree", "crossbar"):
-        out[topology.replace("-", "_")] = nodes
-    elif topology:
-        if not topology.startswith("XGFT("):
-            raise UserError(f"'{topology}' is no topology; say XGFT(2;18,14;1,18), fat-tree or crossbar")
-        out["xgft"] = topology
-    if arguments.network:
-        out["contention"] = arguments.network == "full"
-    if arguments.cpu_speed:
-        out["compute_ps_per_ns"] = max(1, round(1000 / arguments.cpu_speed))
-    return out
-
-
 def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
     """Options that all cases share; those not given are None."""
     return {
@@ -258,7 +238,8 @@ def cases(arguments: argparse.Namespace) -> list[Case]:
 
 def _study(arguments: argparse.Namespace) -> Study:
     spec = _program(arguments)
-    where = MachineSpec(arguments.platform, machine_settings(arguments, spec.open().ranks))
+    said = {name: getattr(arguments, name) for name in ("topology", "ranks_per_node", "network", "cpu_speed")}
+    where = MachineSpec(arguments.platform, machine_settings(said, spec.open().ranks))
     drawn = arguments.timeline is not None or arguments.html is not None
     most = _MOST_SPANS_PAGE if arguments.timeline is None else _MOST_SPANS_FILE
     window = (

@@ -48,6 +48,26 @@ def load(where: MachineSpec) -> Any:  # noqa: ANN401  # _native.SimMachine
     return machine
 
 
+def machine_settings(said: Mapping[str, Any], ranks: int) -> dict[str, Any]:
+    """Changes to a platform, from a study's or the command line's words to the native part's."""
+    out: dict[str, Any] = {}
+    per_node = said.get("ranks_per_node")
+    if per_node:
+        out["ranks_per_node"] = per_node
+    topology = said.get("topology")
+    if topology in ("fat-tree", "crossbar"):
+        out[topology.replace("-", "_")] = max(2, -(-ranks // (per_node or 1)))
+    elif topology:
+        if not topology.startswith("XGFT("):
+            raise UserError(f"'{topology}' is no topology; say XGFT(2;18,14;1,18), fat-tree or crossbar")
+        out["xgft"] = topology
+    if said.get("network"):
+        out["contention"] = said["network"] == "full"
+    if said.get("cpu_speed"):
+        out["compute_ps_per_ns"] = max(1, round(1000 / said["cpu_speed"]))
+    return out
+
+
 def assumptions(facts: Mapping[str, Any]) -> list[str]:
     """What to know before believing the figures, one sentence each."""
     f = facts

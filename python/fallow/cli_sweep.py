@@ -1,0 +1,73 @@
+"""`fallow sweep`: many simulations, on this machine or a cluster, resumable."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from fallow.errors import UserError
+from fallow.sweep import execute
+from fallow.sweep.store import Store
+from fallow.sweep.study import read
+
+_EPILOG = """\
+a study:
+  traces = ["bt.ftr", "mg.ftr"]       # and, or instead, made-up programs:
+  [[synth]]
+  program = "stencil3d"
+  ranks = [64, 512]
+  [machine]
+  platform = "minotauro"
+  ranks_per_node = [1, 6]
+  [policy]
+  policy = ["hardware", "pps", "adaptive", "oracle"]
+  lead = ["1%", "5%", "10%"]
+
+Every list multiplies. Results are kept in STUDY.results/results.parquet; a sweep that was killed goes on where it
+was when it is started again. Points that fail are kept with the reason; the others go on.
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command."""
+    p = commands.add_parser(
+        "sweep", help="many simulations, here or on a cluster, resumable",
+        description="Runs all simulations of a study, on this machine or a cluster.",
+        epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    p.add_argument("study", type=Path, metavar="STUDY.toml", help="programs, machines and policies")
+    p.add_argument(
+        "--on", default="local", metavar="PLACE",
+        help="local[:N], N processes here; slurm[:N], N jobs; dask://HOST:PORT, a scheduler (default: local)",
+    )  # fmt: skip
+    p.add_argument("--results", type=Path, metavar="DIR", help="where results are kept (default: STUDY.results)")
+    p.add_argument("--retry-failed", action="store_true", help="simulate points again that failed")
+    p.add_argument("--dry-run", action="store_true", help="count the points and stop")
+    p.set_defaults(action=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    place = execute.Place.parse(arguments.on)
+    study = read(arguments.study)
+    if arguments.dry_run:
+        print(f"{study.name}: {len(study.points)} points")
+        return 0
+    store = Store(arguments.results or arguments.study.with_suffix(".results"))
+    try:
+        done, failed = execute.sweep(study, store, place, retry=arguments.retry_failed)
+    except KeyboardInterrupt:
+        print(f"fallow: stopped; the same command goes on where this was: {store.directory}", file=sys.stderr)
+        raise
+    target = store.finish([p.id for p in study.points])
+    print(f"{study.name}: {done} points done, {failed} failed: {target}")
+    for point in study.points:
+        row = store.rows[point.id]
+        if row["status"] != "done":
+            print(f"fallow: {row['program']}, {row['platform']}, {row['policy']}: {row['error']}", file=sys.stderr)
+            if failed > 1:
+                print(f"fallow: and {failed - 1} more; see the column error", file=sys.stderr)
+            break
+    if done == 0:
+        raise UserError("no point could be simulated")
+    return 0

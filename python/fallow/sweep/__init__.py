@@ -1,0 +1,1 @@
+"""Many simulations: on this machine or a cluster, resumable, results in Parquet."""

@@ -1,0 +1,171 @@
+"""Runs a study's points on Dask: processes of this machine, jobs under Slurm, or a scheduler that runs already."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import itertools
+import logging
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fallow.errors import UserError
+from fallow.progress import Bar
+from fallow.sweep.point import describe, evaluate
+from fallow.sweep.store import Row, Store
+from fallow.sweep.study import Point, SweepStudy
+
+_FLUSH_S = 2.0  # what a kill may cost: the points of so much time
+_FLUSH_ROWS = 500
+_AHEAD = 3  # points per worker that are under way
+_LOST_WORKERS = 2  # a point that took so many workers with it has failed
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where to run: kind is local, slurm or an address."""
+
+    kind: str
+    workers: int = 0  # 0: as many as there are cores
+
+    @classmethod
+    def parse(cls, text: str) -> Place:
+        """'local', 'local:4', 'slurm', 'slurm:20', 'dask://host:8786'."""
+        kind, _, rest = text.partition(":")
+        if kind in ("dask", "tcp", "tls") and rest.startswith("//"):
+            return cls(f"{'tcp' if kind == 'dask' else kind}:{rest}")
+        if kind in ("local", "slurm") and (not rest or (rest.isdigit() and int(rest) > 0)):
+            return cls(kind, int(rest or 0))
+        raise UserError(f"'{text}' is no place to run; say local, local:4, slurm, slurm:20 or dask://HOST:PORT")
+
+
+def _distributed() -> Any:  # noqa: ANN401  # modules without types
+    try:
+        dask, distributed = importlib.import_module("dask"), importlib.import_module("distributed")
+    except ImportError:
+        raise UserError("sweeps need Dask: pip install 'fallow[sweep]'") from None
+    dask.config.set({
+        "distributed.scheduler.allowed-failures": _LOST_WORKERS, "distributed.worker.memory.terminate": False,
+        "distributed.worker.memory.pause": False, "distributed.worker.memory.spill": False,
+        "distributed.worker.memory.target": False, "distributed.comm.timeouts.connect": "60s",
+    })  # fmt: skip
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    return distributed
+
+
+def _slurm(workers: int, options: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    try:
+        jobqueue = importlib.import_module("dask_jobqueue")
+    except ImportError:
+        raise UserError("--on slurm needs dask-jobqueue: pip install 'fallow[sweep]'") from None
+    said: dict[str, Any] = {"cores": 1, "processes": 1, "memory": "4GB"} | dict(options)
+    jobs = workers or int(said.pop("jobs", 1))
+    said.pop("jobs", None)
+    try:
+        cluster = jobqueue.SLURMCluster(**said)
+        cluster.scale(jobs=jobs)
+    except (TypeError, ValueError, OSError, RuntimeError) as error:
+        raise UserError(f"Slurm: {error}") from None
+    return cluster
+
+
+@contextlib.contextmanager
+def client(place: Place, slurm: Mapping[str, Any]) -> Iterator[Any]:
+    """A Dask client; what was started for it ends with it."""
+    distributed = _distributed()
+    with contextlib.ExitStack() as stack:
+        if place.kind == "local":
+            count = place.workers or len(os.sched_getaffinity(0))
+            cluster = distributed.LocalCluster(
+                n_workers=count, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0,
+                silence_logs=logging.CRITICAL,
+            )  # fmt: skip
+            stack.enter_context(cluster)
+            yield stack.enter_context(distributed.Client(cluster))
+        elif place.kind == "slurm":
+            cluster = stack.enter_context(_slurm(place.workers, slurm))
+            yield stack.enter_context(distributed.Client(cluster))
+        else:
+            try:
+                yield stack.enter_context(distributed.Client(place.kind, timeout="20s"))
+            except (OSError, TimeoutError) as error:
+                raise UserError(f"no Dask scheduler answers at {place.kind}: {error}") from None
+
+
+class _Progress:
+    """Rows that are not on disk yet, and the bar."""
+
+    def __init__(self, store: Store, total: int, done: int) -> None:
+        self.store, self.total, self.done = store, total, done
+        self.before = done
+        self.failed = 0
+        self.rows: list[Row] = []
+        self.written = time.monotonic()
+        self.bar = Bar("sweeping")
+
+    def add(self, row: Row) -> None:
+        self.rows.append(row)
+        self.done += 1
+        self.failed += row["status"] != "done"
+        if len(self.rows) >= _FLUSH_ROWS or time.monotonic() - self.written > _FLUSH_S:
+            self.flush()
+        left = self.total - self.before
+        note = f", {self.done} of {self.total} points" + (f", {self.failed} failed" if self.failed else "")
+        self.bar.show((self.done - self.before) / max(left, 1), note)
+
+    def flush(self) -> None:
+        self.store.add(self.rows)
+        self.rows = []
+        self.written = time.monotonic()
+
+
+def _lost(point: Point, error: BaseException) -> Row:
+    what = f"took its worker with it or could not be run: {type(error).__name__}: {error}"
+    return describe(point) | {"status": "failed", "error": what}
+
+
+def _drive(found: Any, waiting: list[Point], progress: _Progress) -> None:  # noqa: ANN401
+    """Keeps some points per worker under way, so that a lost worker drags few along."""
+    distributed = _distributed()
+    queue = iter(waiting)
+    stream = distributed.as_completed([], raise_errors=False)
+    under_way: dict[str, Point] = {}
+
+    def feed() -> None:
+        workers = max(1, len(found.scheduler_info(n_workers=-1)["workers"]))
+        room = max(0, _AHEAD * workers - len(under_way))
+        for point in itertools.islice(queue, room):
+            future = found.submit(evaluate, point, key=f"point-{point.id}", pure=True)
+            under_way[future.key] = point
+            stream.add(future)
+
+    feed()
+    for future in stream:
+        point = under_way.pop(future.key)
+        error = future.exception()
+        progress.add(_lost(point, error) if error is not None else future.result())
+        future.release()
+        feed()
+
+
+def sweep(study: SweepStudy, store: Store, place: Place, *, retry: bool = False) -> tuple[int, int]:
+    """Runs what is not in the store yet; returns how many points are done and how many failed. `retry`: failed too."""
+
+    def settled(point: Point) -> bool:
+        row = store.rows.get(point.id)
+        return row is not None and (row["status"] == "done" or not retry)
+
+    waiting = [p for p in study.points if not settled(p)]
+    progress = _Progress(store, len(study.points), len(study.points) - len(waiting))
+    if waiting:
+        try:
+            with client(place, study.slurm) as found:
+                _drive(found, waiting, progress)
+        finally:
+            progress.flush()
+            progress.bar.close()
+    rows = [store.rows[p.id] for p in study.points]
+    return sum(r["status"] == "done" for r in rows), sum(r["status"] != "done" for r in rows)

@@ -1,0 +1,123 @@
+"""Results on disk: parts that appear whole or not at all, merged into one Parquet file when the study is through.
+
+Every row has its point's id. Whatever a kill leaves behind - a temporary file, parts that were merged already - is
+told apart by these ids when the directory is opened again, so that no point is lost or counted twice.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Any
+
+from fallow.errors import UserError
+
+Row = dict[str, Any]
+RESULTS = "results.parquet"
+_PART = "part-*.parquet"
+_TEXTS = {"id", "group", "program", "trace", "platform", "policy", "status", "error"}
+_REAL = ("_s", "_j", "_us", "share", "lead", "budget", "jitter", "speed")
+
+
+def _arrow() -> Any:  # noqa: ANN401  # modules without types
+    try:
+        importlib.import_module("pyarrow.parquet")
+        return importlib.import_module("pyarrow")
+    except ImportError:
+        raise UserError("sweeps need pyarrow: pip install 'fallow[sweep]'") from None
+
+
+class Store:
+    """One study's results; one process at a time."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.pa = _arrow()
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._lock: IO[str] = (directory / ".lock").open("w")
+        except OSError as error:
+            raise UserError(f"{directory}: {error.strerror}") from None
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UserError(f"{directory}: another sweep is writing here") from None
+        for left in directory.glob("*.tmp"):
+            left.unlink()
+        self.rows: dict[str, Row] = {}
+        for file in [directory / RESULTS, *sorted(directory.glob(_PART))]:
+            if file.is_file():
+                self._take(self._read(file))
+        self.next_part = 1 + max((int(p.stem.split("-")[1]) for p in directory.glob(_PART)), default=0)
+
+    def _read(self, file: Path) -> list[Row]:
+        try:
+            rows: list[Row] = self.pa.parquet.read_table(file).to_pylist()
+        except (self.pa.ArrowInvalid, OSError) as error:
+            raise UserError(f"{file}: {error}; move it away, its points will be simulated again") from None
+        return rows
+
+    def _take(self, rows: Iterable[Row]) -> None:
+        """A point that failed and was done later is done."""
+        for row in rows:
+            old = self.rows.get(row["id"])
+            if old is None or old["status"] != "done":
+                self.rows[row["id"]] = {k: v for k, v in row.items() if v is not None}
+
+    def _write(self, rows: list[Row], target: Path) -> None:
+        names = dict.fromkeys(key for row in rows for key in row)
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        arrays = {name: self._column(name, values) for name, values in columns.items()}
+        temporary = target.with_suffix(".tmp")
+        self.pa.parquet.write_table(self.pa.table(arrays), temporary)
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(target)
+
+    def _column(self, name: str, values: list[Any]) -> Any:  # noqa: ANN401
+        if name in _TEXTS or any(isinstance(v, str) for v in values):
+            return self.pa.array([None if v is None else str(v) for v in values], self.pa.string())
+        if not name.endswith(_REAL) and all(v is None or isinstance(v, int) for v in values):
+            return self.pa.array(values, self.pa.int64())
+        return self.pa.array([None if v is None else float(v) for v in values], self.pa.float64())
+
+    def add(self, rows: list[Row]) -> None:
+        """Rows that are new, as one part."""
+        if not rows:
+            return
+        self._write(rows, self.directory / f"part-{self.next_part:06d}.parquet")
+        self.next_part += 1
+        self._take(rows)
+
+    def finish(self, order: list[str]) -> Path:
+        """Merges all parts, in the study's order, with what is saved against always-on; returns the file."""
+        rows = [self.rows[i] for i in order if i in self.rows]
+        rows += [row for i, row in self.rows.items() if i not in set(order)]  # of an earlier form of the study
+        target = self.directory / RESULTS
+        self._write(_compared(rows), target)
+        for part in self.directory.glob(_PART):
+            part.unlink()
+        return target
+
+
+def _compared(rows: list[Row]) -> list[Row]:
+    bases = {r["group"]: r for r in rows if r["policy"] == "always-on" and r["status"] == "done" and not _options(r)}
+    out = []
+    for row in rows:
+        base = bases.get(row["group"])
+        if base is None or row["status"] != "done":
+            out.append(row)
+            continue
+        more = {"slowdown": row["run_time_s"] / base["run_time_s"] - 1 if base["run_time_s"] else 0.0}
+        for key in [k for k in base if k.startswith("energy_")]:
+            if base[key] and key in row:
+                more["saved_" + key.removeprefix("energy_").removesuffix("_j")] = 1 - row[key] / base[key]
+        out.append(row | more)
+    return out
+
+
+def _options(row: Row) -> bool:
+    return any(k.startswith("option_") for k in row)

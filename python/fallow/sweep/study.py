@@ -1,0 +1,215 @@
+"""Study files: which programs on which machines under which policies. Every list multiplies."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import itertools
+import json
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fallow import quantities
+from fallow.errors import UserError
+from fallow.sim import machine as machines
+from fallow.traces.model import find_files
+
+_Parser = Callable[[str], Any]
+
+SYNTH_KEYS: dict[str, _Parser] = {
+    "ranks": quantities.whole(1, 1 << 20), "iterations": quantities.whole(1, 1 << 30), "bytes": quantities.size_bytes,
+    "reduce_bytes": quantities.size_bytes, "compute": quantities.time_us, "jitter": quantities.share,
+    "seed": quantities.whole(0, 1 << 62),
+}  # fmt: skip
+MACHINE_KEYS: dict[str, _Parser] = {
+    "platform": str, "topology": str, "ranks_per_node": quantities.whole(1, 65536), "network": str,
+    "cpu_speed": quantities.positive,
+}  # fmt: skip
+POLICY_KEYS: dict[str, _Parser] = {
+    "policy": str, "lead": quantities.share, "threshold": quantities.time_us, "budget": quantities.share,
+    "idle_timer": quantities.time_us, "deep_timer": quantities.time_us, "call_cost": quantities.time_us, "cores": str,
+}  # fmt: skip
+_POLICY_NAMES = {
+    "lead": "lead", "threshold": "threshold_us", "budget": "budget", "idle_timer": "idle_timer_us",
+    "deep_timer": "deep_timer_us", "call_cost": "call_cost_us", "cores": "core",
+}  # fmt: skip
+_CONCERNS = {"lead": {"pps", "spps"}, "threshold": {"pps"}, "budget": {"adaptive"}, "idle_timer": {"hardware"},
+             "deep_timer": {"hardware", "oracle"}, "call_cost": {"pps", "spps", "adaptive"}}  # fmt: skip
+_SYNTH_NAMES = {"bytes": "size_bytes", "compute": "compute_ns"}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One simulation. `id` is the same wherever and whenever the study is read."""
+
+    id: str
+    group: str  # the same for all policies of one program on one machine
+    trace: str  # "" for a made-up program
+    synth: str
+    synth_options: Mapping[str, Any]
+    platform: str
+    machine: Mapping[str, Any]  # as the study says it: topology, ranks_per_node, network, cpu_speed
+    policy: str
+    options: Mapping[str, Any]  # as the native part takes them
+
+
+@dataclass(frozen=True)
+class SweepStudy:
+    """All points, and what the study says of the cluster."""
+
+    name: str
+    points: tuple[Point, ...]
+    slurm: Mapping[str, Any] = field(default_factory=dict)
+
+
+class _File:
+    """The study's file, for errors with line numbers."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self.text = path.read_text(encoding="utf-8")
+            self.data = tomllib.loads(self.text)
+        except OSError as error:
+            raise UserError(f"{path}: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise UserError(f"{path}: is not a text in UTF-8") from None
+        except tomllib.TOMLDecodeError as error:
+            raise UserError(f"{path}: {error}") from None
+
+    def line(self, section: str, key: str) -> int:
+        """Where a key stands; 0 if it cannot be told."""
+        inside = not section
+        for number, line in enumerate(self.text.splitlines(), 1):
+            bare = line.strip()
+            if bare.startswith("["):
+                inside = bare.strip("[] ") == section
+            elif inside and bare.partition("=")[0].strip() == key:
+                return number
+        return 0
+
+    def fail(self, section: str, key: str, what: str) -> UserError:
+        line = self.line(section, key)
+        name = f"{section}.{key}" if section else key
+        return UserError(f"{self.path}:{line}: {name} {what}" if line else f"{self.path}: {name} {what}")
+
+    def values(self, section: str, table: Mapping[str, Any], keys: Mapping[str, _Parser]) -> dict[str, list[Any]]:
+        """Every key as a list of checked values."""
+        out: dict[str, list[Any]] = {}
+        for key, given in table.items():
+            if key not in keys:
+                raise self.fail(section, key, f"is not known; there are: {', '.join(keys)}")
+            out[key] = []
+            for one in given if isinstance(given, list) else [given]:
+                if isinstance(one, bool) or not isinstance(one, str | int | float):
+                    raise self.fail(section, key, "must be a value or a list of values")
+                try:
+                    out[key].append(keys[key](str(one)))
+                except argparse.ArgumentTypeError as error:
+                    raise self.fail(section, key, f"is wrong: {error}") from None
+            if not out[key]:
+                raise self.fail(section, key, "is an empty list")
+        return out
+
+
+def _product(values: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    for chosen in itertools.product(*values.values()):
+        yield dict(zip(values, chosen, strict=True))
+
+
+def _digest(what: Any) -> str:  # noqa: ANN401  # anything JSON
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:20]
+
+
+def _fingerprint(path: Path) -> list[Any]:
+    """A trace that changes makes new points."""
+    return [[f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in find_files([path])]
+
+
+def _tables(file: _File, section: str) -> list[Mapping[str, Any]]:
+    found = file.data.get(section, [])
+    tables = found if isinstance(found, list) else [found]
+    if not all(isinstance(t, dict) for t in tables):
+        raise file.fail("", section, "must be a table")
+    return tables
+
+
+def _programs(file: _File) -> Iterator[tuple[str, str, dict[str, Any], Any]]:
+    """(trace, made-up program, its options, what tells it from others)."""
+    here = file.path.parent
+    traces = file.data.get("traces", [])
+    if not isinstance(traces, list) or not all(isinstance(t, str) for t in traces):
+        raise file.fail("", "traces", "must be a list of paths")
+    for name in traces:
+        path = here / name
+        if not path.exists():
+            raise file.fail("", "traces", f"names {path}, which is not there")
+        yield str(path.resolve()), "", {}, _fingerprint(path)
+    known = [n for n, _ in machines.require("sim_programs")()]
+    for table in _tables(file, "synth"):
+        values = file.values("synth", table, SYNTH_KEYS | {"program": str})
+        for program in values.pop("program", [None]):
+            if program not in known:
+                raise file.fail("synth", "program", f"must be one of {', '.join(known)}")
+            for options in _product(values):
+                if "compute" in options:
+                    options["compute"] = round(options["compute"] * 1000)
+                named = {_SYNTH_NAMES.get(k, k): v for k, v in options.items()}
+                yield "", program, named, named
+
+
+def _machines(file: _File) -> Iterator[dict[str, Any]]:
+    for table in _tables(file, "machine") or [{}]:
+        values = {"platform": ["minotauro"]} | file.values("machine", table, MACHINE_KEYS)
+        for network in values.get("network", []):
+            if network not in ("full", "loggp"):
+                raise file.fail("machine", "network", "must be full or loggp")
+        for machine in _product(values):
+            path = machines.path_of(machine["platform"])
+            if "/" in machine["platform"] or machine["platform"].endswith(".toml"):
+                machine["platform"] = str((file.path.parent / path).resolve())
+            machines.load(
+                machines.MachineSpec(machine["platform"])
+            )  # refuses what cannot be read, before anything runs
+            yield machine
+
+
+def _policies(file: _File) -> Iterator[tuple[str, dict[str, Any]]]:
+    known = [n for n, _ in machines.require("sim_policies")()]
+    seen = {_digest(["always-on", {}])}
+    yield "always-on", {}
+    for table in _tables(file, "policy"):
+        values = file.values("policy", table, POLICY_KEYS)
+        for policy in values.pop("policy", []):
+            if policy not in known:
+                raise file.fail("policy", "policy", f"must be of {', '.join(known)}")
+            concerned = {k: v for k, v in values.items() if policy in _CONCERNS.get(k, {policy})}
+            for chosen in _product(concerned):
+                options = {_POLICY_NAMES[k]: v for k, v in chosen.items() if (k, v) != ("cores", "spin")}
+                if (digest := _digest([policy, options])) not in seen:
+                    seen.add(digest)
+                    yield policy, options
+
+
+def read(path: Path) -> SweepStudy:
+    """Reads and checks a study; UserError names file and line."""
+    file = _File(path)
+    for key in file.data:
+        if key not in ("name", "traces", "synth", "machine", "policy", "slurm"):
+            raise file.fail("", key, "is not known; there are: name, traces, synth, machine, policy, slurm")
+    points = []
+    machine_list, policy_list = list(_machines(file)), list(_policies(file))
+    for trace, synth, options, mark in _programs(file):
+        for machine in machine_list:
+            group = _digest([trace, synth, mark, machine])
+            setting = {k: v for k, v in machine.items() if k != "platform"}
+            for policy, chosen in policy_list:
+                number = _digest([group, policy, chosen])
+                points.append(Point(number, group, trace, synth, options, machine["platform"], setting, policy, chosen))
+    if not points:
+        raise UserError(f"{path}: names no program: give traces = [..] or a [[synth]] table")
+    unique = {p.id: p for p in points}
+    return SweepStudy(str(file.data.get("name", path.stem)), tuple(unique.values()), file.data.get("slurm", {}))

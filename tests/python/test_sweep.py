@@ -1,0 +1,254 @@
+"""`fallow sweep`: every point once, whatever happens in between."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pyarrow.parquet
+import pytest
+
+from fallow.errors import UserError
+from fallow.sweep import execute, study
+from fallow.sweep.store import Store
+from fallow.traces.model import COMM_WORLD, Event, Info, MemorySource, op_number, write_source
+
+SMALL = """
+[[synth]]
+program = ["stencil3d", "cg"]
+ranks = [4, 8]
+iterations = 5
+[machine]
+ranks_per_node = [1, 2]
+[policy]
+policy = ["hardware", "pps", "oracle"]
+lead = ["1%", "10%"]
+threshold = "20us"
+"""
+SMALL_POINTS = 2 * 2 * 2 * 5  # always-on, hardware, pps twice, oracle
+
+
+def start(directory, *args, **kwargs):
+    return subprocess.Popen([sys.executable, "-m", "fallow", "sweep", *map(str, args)], cwd=directory, text=True, **kwargs)
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """Runs a sweep that ends well; machines that are busy need time to start processes."""
+
+    def run(*args, env=None):
+        running = start(tmp_path, *args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ) | (env or {}))
+        out, errors = running.communicate(timeout=280)
+        assert running.returncode == 0, errors
+        return subprocess.CompletedProcess(args, 0, out, errors)
+
+    return run
+
+
+def rows(path: Path):
+    return pyarrow.parquet.read_table(path / "results.parquet").to_pylist()
+
+
+def test_every_combination_is_simulated_once(sweep, tmp_path):
+    (tmp_path / "s.toml").write_text(SMALL)
+    assert f"{SMALL_POINTS} points" in sweep("s.toml", "--dry-run").stdout
+    done = sweep("s.toml", "--on", "local:2")
+    assert f"{SMALL_POINTS} points done, 0 failed" in done.stdout
+    assert [p.name for p in (tmp_path / "s.results").iterdir() if p.suffix == ".parquet"] == ["results.parquet"]
+    found = rows(tmp_path / "s.results")
+    assert len({r["id"] for r in found}) == len(found) == SMALL_POINTS
+    key = {(r["program"], r["synth_ranks"], r["machine_ranks_per_node"], r["policy"], r["option_lead"]) for r in found}
+    assert len(key) == SMALL_POINTS
+    for r in found:
+        assert r["status"] == "done" and r["run_time_s"] > 0 and r["energy_total_j"] > 0 and r["ranks"] == r["synth_ranks"]
+        if r["policy"] in ("always-on", "oracle"):
+            assert r["slowdown"] == 0
+        assert r["saved_total"] == 0 if r["policy"] == "always-on" else r["saved_total"] > -1
+    # nothing is done twice: the file does not change
+    before = (tmp_path / "s.results" / "results.parquet").read_bytes()
+    sweep("s.toml")
+    assert (tmp_path / "s.results" / "results.parquet").read_bytes() == before
+
+
+@pytest.mark.long
+def test_a_study_that_grows_keeps_what_is_done(sweep, tmp_path):
+    (tmp_path / "s.toml").write_text(SMALL.replace("[4, 8]", "[4]"))
+    sweep("s.toml", "--on", "local:1")
+    first = {r["id"]: r for r in rows(tmp_path / "s.results")}
+    (tmp_path / "s.toml").write_text(SMALL)
+    sweep("s.toml", "--on", "local:1")
+    both = {r["id"]: r for r in rows(tmp_path / "s.results")}
+    assert len(first) == SMALL_POINTS // 2 and len(both) == SMALL_POINTS
+    assert all(both[i]["simulation_s"] == r["simulation_s"] for i, r in first.items())
+
+
+def test_a_point_that_fails_does_not_end_the_study(sweep, tmp_path):
+    recv = Event(op=op_number("MPI_Recv"), comm=COMM_WORLD, peer=1, tag=1, size_bytes=8, enter_ns=1, exit_ns=2)
+    write_source(MemorySource(Info(size=2), [[recv], []]), tmp_path / "stuck.ftr")
+    (tmp_path / "s.toml").write_text('traces = ["stuck.ftr"]\n[[synth]]\nprogram = "cg"\nranks = [4, 2000]\niterations = 3\n[policy]\npolicy = "oracle"\n')
+    done = sweep("s.toml", "--on", "local:1")
+    assert "2 points done, 4 failed" in done.stdout and "fallow: stuck.ftr" in done.stderr
+    found = rows(tmp_path / "s.results")
+    errors = {r["program"]: r["error"] for r in found if r["status"] == "failed"}
+    assert "rank 0 in MPI_Recv (call 1)" in errors["stuck.ftr"] and "252" in errors["cg"]
+    # a trace that has been mended is another point
+    write_source(MemorySource(Info(size=2), [[], []]), tmp_path / "stuck.ftr")
+    assert "4 points done, 2 failed" in sweep("s.toml", "--on", "local:1").stdout
+
+
+def killed_at_random(tmp_path, name: str, kills: int) -> int:
+    """Starts the sweep again and again and kills it; returns how often it was hit."""
+    hits = 0
+    for _ in range(kills):
+        running = start(tmp_path, name, "--on", "local:2", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(random.uniform(0.5, 6))
+        children = psutil.Process(running.pid).children(recursive=True) if running.poll() is None else []
+        hits += running.poll() is None
+        running.kill()
+        running.wait()
+        _, alive = psutil.wait_procs(children, timeout=60)
+        assert not alive, "workers outlive the sweep"
+    return hits
+
+
+def test_a_sweep_killed_at_any_time_loses_and_doubles_nothing(sweep, tmp_path):
+    text = SMALL.replace("iterations = 5", "iterations = 150").replace("ranks = [4, 8]", "ranks = [8, 16]").replace("[1, 2]", "[1, 2, 4]")
+    (tmp_path / "s.toml").write_text(text)
+    assert killed_at_random(tmp_path, "s.toml", 4) > 0
+    sweep("s.toml", "--on", "local:2", "--results", "s.results")
+    sweep("s.toml", "--on", "local:2", "--results", "whole")
+    cut, whole = rows(tmp_path / "s.results"), rows(tmp_path / "whole")
+    for r in cut + whole:
+        del r["simulation_s"]
+    assert len({r["id"] for r in cut}) == len(cut)
+    assert cut == whole
+
+
+def test_what_a_kill_leaves_behind_is_told_apart(tmp_path):
+    """Between merging and removing parts, between writing and renaming."""
+    store = Store(tmp_path)
+    point = {"group": "g", "policy": "always-on", "status": "done", "run_time_s": 1.0, "energy_total_j": 2.0}
+    store.add([{"id": "a", **point}])
+    store.add([{"id": "b", **point, "status": "failed", "error": "x"}])
+    parts = {p.name: p.read_bytes() for p in tmp_path.glob("part-*.parquet")}
+    store.finish(["a", "b"])
+    for name, content in parts.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "part-000009.tmp").write_bytes(b"half")
+    store._lock.close()
+    again = Store(tmp_path)
+    assert set(again.rows) == {"a", "b"} and not list(tmp_path.glob("*.tmp"))
+    again.add([{"id": "b", **point}])
+    again.finish(["a", "b"])
+    assert [(r["id"], r["status"]) for r in rows(tmp_path)] == [("a", "done"), ("b", "done")]
+    with pytest.raises(UserError, match="another sweep"):
+        Store(tmp_path)
+
+
+@pytest.mark.long
+def test_a_worker_that_dies_fails_its_point_only(tmp_path):
+    script = tmp_path / "bomb.py"
+    script.write_text(
+        "import os, pathlib\n"
+        "from fallow.sweep import execute, study\n"
+        "from fallow.sweep.point import evaluate\n"
+        "from fallow.sweep.store import Store\n"
+        "if __name__ == '__main__':\n"
+        "    s = study.read(pathlib.Path('s.toml'))\n"
+        "    bad = s.points[3].id\n"
+        "    execute.evaluate = lambda point: os.kill(os.getpid(), 9) if point.id == bad else evaluate(point)\n"
+        "    store = Store(pathlib.Path('out'))\n"
+        "    print(execute.sweep(s, store, execute.Place('local', 2)))\n"
+        "    print(store.rows[bad]['error'])\n"
+    )
+    (tmp_path / "s.toml").write_text(SMALL)
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=280, check=False)
+    assert f"({SMALL_POINTS - 1}, 1)\ntook its worker with it" in done.stdout, done.stdout + done.stderr
+
+
+def test_on_a_scheduler_that_runs_already(sweep, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    (tmp_path / "s.toml").write_text(SMALL)
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", memory_limit=0) as cluster:
+        address = cluster.scheduler_address.replace("tcp://", "dask://")
+        assert f"{SMALL_POINTS} points done" in sweep("s.toml", "--on", address).stdout
+        assert cluster.scheduler.workers, "a scheduler that was there before stays"
+    assert len(rows(tmp_path / "s.results")) == SMALL_POINTS
+
+
+@pytest.mark.long
+def test_on_slurm(sweep, tmp_path):
+    """A sbatch that runs its script here at once stands for a cluster; what Slurm is told is checked."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "sbatch").write_text(f'#!/bin/bash\ncp "$1" {tmp_path}/job.sh\nbash "$1" >{tmp_path}/job.log 2>&1 &\necho "Submitted batch job $!"\n')
+    (tools / "scancel").write_text('#!/bin/bash\npkill -P "$1"; kill "$1" 2>/dev/null; true\n')
+    for tool in tools.iterdir():
+        tool.chmod(tool.stat().st_mode | stat.S_IEXEC)
+    (tmp_path / "s.toml").write_text(SMALL + '\n[slurm]\nqueue = "short"\nwalltime = "00:10:00"\nmemory = "1GB"\ninterface = "lo"\n')
+    path = {"PATH": f"{tools}:{os.environ['PATH']}"}
+    assert f"{SMALL_POINTS} points done" in sweep("s.toml", "--on", "slurm:1", env=path).stdout
+    job = (tmp_path / "job.sh").read_text()
+    assert "#SBATCH -p short" in job and "#SBATCH -t 00:10:00" in job
+
+
+@pytest.mark.long
+def test_an_interrupt_keeps_what_is_done(tmp_path):
+    (tmp_path / "s.toml").write_text(SMALL.replace("iterations = 5", "iterations = 3000").replace("[4, 8]", "[16, 32]"))
+    running = start(tmp_path, "s.toml", "--on", "local:1", stderr=subprocess.PIPE)
+    end = time.monotonic() + 120
+    while time.monotonic() < end and not list(tmp_path.glob("s.results/part-*.parquet")):
+        time.sleep(0.2)
+    running.send_signal(signal.SIGINT)
+    _, errors = running.communicate(timeout=60)
+    assert running.returncode == 130 and "goes on where this was" in errors and "Traceback" not in errors
+    assert list(tmp_path.glob("s.results/part-*.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[policy]\npolicy = 'oracle'\n", "names no program"),
+        ("traces = ['none.ftr']\n", "s.toml:1: traces names"),
+        ("[[synth]]\nprogram = 'cg'\nrnaks = 4\n", "s.toml:3: synth.rnaks is not known"),
+        ("[[synth]]\nprogram = 'cg'\nranks = [4, 'many']\n", "s.toml:3: synth.ranks is wrong"),
+        ("[[synth]]\nprogram = 'poetry'\n", "s.toml:2: synth.program must be one of"),
+        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'hope'\n", "s.toml:4: policy.policy must be of"),
+        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\nlead = '200%'\n", "s.toml:5: policy.lead is wrong"),
+        ("[[synth]]\nprogram = 'cg'\n[machine]\nplatform = 'atlantis'\n", "no platform 'atlantis'"),
+        ("[[synth]]\nprogram = 'cg'\n[machine]\nnetwork = 'maybe'\n", "s.toml:4: machine.network must be"),
+        ("[[synth\n", "s.toml: "),
+        ("colour = 'red'\n", "s.toml:1: colour is not known"),
+    ],
+)
+def test_studies_are_checked_with_line_numbers(fallow, tmp_path, text, message):
+    (tmp_path / "s.toml").write_text(text)
+    with pytest.raises(UserError) as error:
+        study.read(tmp_path / "s.toml")
+    assert message in str(error.value)
+
+
+def test_bad_studies_end_with_one_line(fallow, tmp_path):
+    (tmp_path / "s.toml").write_text("[[synth]]\nprogram = 'cg'\nrnaks = 4\n")
+    for args in (["s.toml"], ["none.toml"], ["s.toml", "--on", "mars"]):
+        done = fallow("sweep", *args)
+        assert done.returncode == 2 and "Traceback" not in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_places_and_ids(tmp_path):
+    assert execute.Place.parse("local:3") == execute.Place("local", 3)
+    assert execute.Place.parse("dask://h:1") == execute.Place("tcp://h:1")
+    for wrong in ("here", "local:x", "slurm:0", "http://h"):
+        with pytest.raises(UserError):
+            execute.Place.parse(wrong)
+    (tmp_path / "s.toml").write_text(SMALL)
+    first, again = study.read(tmp_path / "s.toml"), study.read(tmp_path / "s.toml")
+    assert [p.id for p in first.points] == [p.id for p in again.points]
+    assert sum(p.policy == "hardware" for p in first.points) == 8  # leads do not concern it
