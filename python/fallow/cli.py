@@ -13,6 +13,7 @@ from fallow import (
     cli_doctor,
     cli_predict,
     cli_report,
+    cli_reproduce,
     cli_run,
     cli_sim,
     cli_sweep,
@@ -21,6 +22,9 @@ from fallow import (
 )
 from fallow.errors import UserError
 
+_COMMANDS = (
+    cli_run, cli_report, cli_doctor, cli_config, cli_trace, cli_predict, cli_sim, cli_synth, cli_sweep, cli_reproduce,
+)  # fmt: skip
 _DESCRIPTION = "Makes MPI programs use less energy without changing them."
 _EPILOG = """\
 examples:
@@ -44,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"fallow {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for part in (cli_run, cli_report, cli_doctor, cli_config, cli_trace, cli_predict, cli_sim, cli_synth, cli_sweep):
+    for part in _COMMANDS:
         part.add_parser(commands)
     return top
 

@@ -14,6 +14,7 @@ struct RankDetail {
   Time computing = 0, in_calls = 0, waiting = 0, resting = 0;
   std::uint64_t calls = 0;
   std::uint64_t mispredictions = 0;  ///< by its predictor's own account
+  std::uint64_t searches = 0;        ///< likewise: pattern searches
   Time predicted_delay = 0;          ///< likewise: delay that its rests caused
 };
 

@@ -204,6 +204,7 @@ void Engine::leave_call(std::uint32_t r) {
   event.comm = static_cast<std::uint16_t>(call.comm);
   predict::Predictor& predictor = *predictors_[r];
   const predict::Answer answer = predictor.on_exit(event);
+  if (recorder_ != nullptr && answer.call_expected) [[unlikely]] recorder_->expected(r);
   rest_.leave(r, rank.now, answer.rest_for.value * kNs, network_);
   if (policy_.cost.search == 0 && policy_.cost.tuning == 0) return;
   const predict::PredictorState state = predictor.state();

@@ -57,6 +57,7 @@ Details Engine::details() const {
     if (predictors_.empty()) continue;
     const predict::PredictorState state = predictors_[r]->state();
     x.mispredictions = state.mispredictions;
+    x.searches = state.searches;
     x.predicted_delay = state.delay.value * kNs;
   }
   const auto used = static_cast<std::uint32_t>((ranks_.size() + machine_.node.ranks - 1) / machine_.node.ranks);

@@ -54,6 +54,8 @@ struct PolicyOptions {
   Time idle_timer = 50 * kUs;        ///< hardware: idling before the rest
   Time deep_timer = kNever;          ///< likewise before the deep state; not kNever: other policies may use it, too
   Nanoseconds threshold{20'000};     ///< pps: grouping threshold
+  std::uint32_t sample_gaps = 0;     ///< spps: gaps that its threshold is tuned on; 0: its default
+  bool restarts = true;              ///< spps: tunes again when gaps come close to the threshold
   Time loop_gap = 20 * kUs;          ///< loops: calls closer than this belong together
   PredictorCost cost;
   CoreOptions core;

@@ -61,13 +61,17 @@ class Recorder {
  public:
   /// Of `edge_links` links of cards, those of the first `nodes` nodes are in use.
   Recorder(std::uint32_t ranks, std::uint32_t ranks_per_node, const TimelineOptions* timeline, bool path)
-      : used_((ranks + ranks_per_node - 1) / ranks_per_node) {
+      : used_((ranks + ranks_per_node - 1) / ranks_per_node), expected_(ranks) {
     if (timeline != nullptr) options_ = *timeline, draws_ = true;
     if (path) path_ = std::make_unique<CriticalPath>(ranks);
     shown_ = (std::min(options_.ranks, ranks) + ranks_per_node - 1) / ranks_per_node;
   }
 
   CriticalPath* path() noexcept { return path_.get(); }
+
+  /// A rank's predictor had expected the call that it has left.
+  void expected(std::uint32_t rank) { ++expected_[rank]; }
+  const std::vector<std::uint64_t>& expected() const noexcept { return expected_; }
 
   void call(std::uint32_t rank, trace::Op op, Time begin, Time end, Time waited, Time slept) {
     if (!draws_ || rank >= options_.ranks || !wanted(begin, end)) return;
@@ -117,6 +121,7 @@ class Recorder {
   TimelineOptions options_;
   bool draws_ = false;
   std::uint32_t used_, shown_ = 0;
+  std::vector<std::uint64_t> expected_;
   Time cut_ = kNever;
   std::vector<CallSpan> calls_;
   std::vector<LinkSpan> links_;

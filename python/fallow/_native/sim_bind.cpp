@@ -121,7 +121,12 @@ void write_program(SimProgram& p, const std::string& path) {
 void set_machine(Machine& m, const std::string& key, nb::handle v) {
   if (key == "ranks_per_node") m.node.ranks = nb::cast<std::uint32_t>(v);
   else if (key == "contention") m.contention = nb::cast<bool>(v) ? Contention::full : Contention::none;
-  else if (key == "compute_ps_per_ns") m.node.compute_ps_per_ns = nb::cast<std::uint32_t>(v);
+  else if (key == "message_share") {  // messages of this share of their size, at full width: the same as faster links
+    const double share = nb::cast<double>(v);
+    if (!(share > 0 && share <= 1)) throw std::invalid_argument("message_share is above 0 and at most 1");
+    m.link.ps_per_kib = static_cast<Time>(static_cast<double>(m.link.ps_per_kib) * share);
+    m.message.eager_limit = static_cast<std::uint64_t>(static_cast<double>(m.message.eager_limit) / share);
+  } else if (key == "compute_ps_per_ns") m.node.compute_ps_per_ns = nb::cast<std::uint32_t>(v);
   else if (key == "xgft") {
     const Routing routing = m.topology.routing;
     const std::uint64_t seed = m.topology.seed;
@@ -235,6 +240,8 @@ PolicyOptions policy_options(const nb::dict& options) {
     else if (name == "idle_timer_us") o.idle_timer = from_us(v);
     else if (name == "deep_timer_us") o.deep_timer = from_us(v);
     else if (name == "threshold_us") o.threshold = nanoseconds(from_us(v));
+    else if (name == "sample_gaps") o.sample_gaps = nb::cast<std::uint32_t>(v);
+    else if (name == "restarts") o.restarts = nb::cast<bool>(v);
     else if (name == "call_cost_us") o.cost.call = from_us(v);
     else if (name == "search_cost_us") o.cost.search = from_us(v);
     else if (name == "tuning_cost_us") o.cost.tuning = from_us(v);
@@ -268,7 +275,8 @@ nb::dict details_dict(const Engine& engine, const Machine& m, Recorder& recorder
   for (std::uint32_t n = 0; n < d.ranks.size(); ++n) {
     const RankDetail& r = d.ranks[n];
     if (r.end > d.ranks[last].end) last = n;
-    ranks.append(nb::make_tuple(r.end, r.computing, r.in_calls, r.waiting, r.resting, r.calls, r.mispredictions, r.predicted_delay));
+    ranks.append(nb::make_tuple(r.end, r.computing, r.in_calls, r.waiting, r.resting, r.calls, r.mispredictions, r.predicted_delay,
+                              recorder.expected()[n], r.searches));
   }
   const std::uint32_t nodes = make_topology(m.topology)->nodes();
   for (std::size_t i = 0; i < d.links.size(); ++i) {

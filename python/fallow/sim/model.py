@@ -58,6 +58,8 @@ class RankRow:
     calls: int
     mispredictions: int
     predicted_delay_s: float
+    expected: int  # calls that its predictor had expected
+    searches: int
 
 
 @dataclass(frozen=True)
@@ -172,10 +174,14 @@ class Outcome:
 
 def rank_rows(rows: list[tuple[int, ...]]) -> tuple[RankRow, ...]:
     """From the native tuples."""
+    times = ("end_s", "computing_s", "in_calls_s", "waiting_s", "resting_s")
     return tuple(
-        RankRow(n, end * _PS, comp * _PS, calls_ps * _PS, wait * _PS, sleep * _PS, calls, wrong, delay * _PS)
-        for n, (end, comp, calls_ps, wait, sleep, calls, wrong, delay) in enumerate(rows)
-    )
+        RankRow(
+            rank=n, **dict(zip(times, (t * _PS for t in row), strict=False)), calls=row[5], mispredictions=row[6],
+            predicted_delay_s=row[7] * _PS, expected=row[8], searches=row[9],
+        )
+        for n, row in enumerate(rows)
+    )  # fmt: skip
 
 
 def path_of(rows: list[tuple[int, ...]], messages: int) -> Path | None:

@@ -31,10 +31,12 @@ MACHINE_KEYS: dict[str, _Parser] = {
 POLICY_KEYS: dict[str, _Parser] = {
     "policy": str, "lead": quantities.share, "threshold": quantities.time_us, "budget": quantities.share,
     "idle_timer": quantities.time_us, "deep_timer": quantities.time_us, "call_cost": quantities.time_us, "cores": str,
+    "compress": quantities.share, "core_timer": quantities.time_us,
 }  # fmt: skip
 _POLICY_NAMES = {
     "lead": "lead", "threshold": "threshold_us", "budget": "budget", "idle_timer": "idle_timer_us",
     "deep_timer": "deep_timer_us", "call_cost": "call_cost_us", "cores": "core",
+    "compress": "compress", "core_timer": "core_timer_us",
 }  # fmt: skip
 _CONCERNS = {"lead": {"pps", "spps"}, "threshold": {"pps"}, "budget": {"adaptive"}, "idle_timer": {"hardware"},
              "deep_timer": {"hardware", "oracle"}, "call_cost": {"pps", "spps", "adaptive"}}  # fmt: skip

@@ -16,6 +16,8 @@ predict::PredictorOptions options_for(const PolicyOptions& options, const LinkSp
     pps->max_patterns = 512;
     pps->max_positions = 2048;
   }
+  if (options.sample_gaps != 0) p.spps.sample_gaps = options.sample_gaps;
+  p.spps.restarts = options.restarts;
   p.adaptive.memory_bytes = std::size_t{1} << 16;
   p.adaptive.budget = options.budget;
   p.set_react({nanoseconds(link.rest.down), nanoseconds(link.rest.up)});

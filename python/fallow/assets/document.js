@@ -1,0 +1,46 @@
+// A report of sections: text, a table, bars, and where values differ.
+const data = JSON.parse(document.getElementById("data").textContent);
+const SERIES = ["--soft", "--computing", "--asleep", "--awake", "--io", "--transfer"];
+
+function dataTable(s) {
+  const head = el("thead", {}, el("tr", {}, s.header.map((h, i) => el("th", { class: i === 0 ? "text" : null, scope: "col" }, h))));
+  return el("div", { class: "scroll" }, el("table", {}, head, el("tbody", {}, s.rows.map((row) =>
+    el("tr", {}, row.map((cell, i) => el("td", { class: i === 0 ? "text" : null }, cell)))))));
+}
+
+/** Grouped bars, as wide as they need; values below zero hang from the line. */
+function barChart(b) {
+  const each = 16, gap = 22, left = 56, height = 220, top = 12;
+  const values = b.groups.flatMap(([, v]) => v).filter((v) => v !== null);
+  const high = Math.max(...values, 0) || 1, low = Math.min(...values, 0);
+  const y = (v) => top + ((high - v) / (high - low)) * height;
+  const longest = Math.max(...b.groups.map(([name]) => name.length));
+  const group = Math.max(b.series.length * each + gap, longest * 7 + 12), width = left + b.groups.length * group;
+  const parts = [];
+  const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100].find((x) => (high - low) / x <= 6) || high;
+  for (let v = Math.ceil(low / step) * step; v <= high; v += step) {
+    parts.push(svg("line", { class: "grid", x1: left, x2: width, y1: y(v), y2: y(v) }),
+      svg("text", { x: left - 8, y: y(v) + 4, "text-anchor": "end" }, `${+v.toFixed(2)} ${b.unit}`));
+  }
+  b.groups.forEach(([name, group_values], g) => {
+    const x = left + g * group + (group - b.series.length * each) / 2;
+    group_values.forEach((v, i) => {
+      if (v === null) return;
+      const said = `${name}\n${b.series[i]}: ${+v.toPrecision(4)} ${b.unit}`;
+      parts.push(svg("rect", { x: x + i * each, y: Math.min(y(v), y(0)), width: each - 2, height: Math.max(1, Math.abs(y(v) - y(0))), rx: 2,
+        fill: `var(${SERIES[i % SERIES.length]})`, onmousemove: (event) => tip.show(event, said), onmouseleave: tip.hide }));
+    });
+    parts.push(svg("text", { x: x + (b.series.length * each) / 2, y: top + height + 18, "text-anchor": "middle" }, name));
+  });
+  return el("div", {}, legend(b.series.map((name, i) => ({ name, colour: SERIES[i % SERIES.length] }))),
+    el("div", { class: "scroll" }, svg("svg", { viewBox: `0 0 ${width} ${top + height + 28}`, style: `width:${width}px;max-width:none`, role: "img",
+      "aria-label": b.groups.map(([n, v]) => `${n}: ${v.map((x, i) => `${b.series[i]} ${x}`).join(", ")}`).join("; ") }, ...parts)));
+}
+
+document.getElementById("page").replaceChildren(
+  el("header", {}, el("h1", {}, "Fallow"), el("div", { class: "command" }, data.title), data.intro.map((t) => el("p", { class: "meta" }, t))),
+  ...data.sections.map((s) => section(s.title, null, card(...s.text.map((t) => el("p", { class: "note" }, t)),
+    s.bars ? barChart(s.bars) : null, s.rows.length ? dataTable(s) : null,
+    s.differences.length ? el("div", { class: "plot" }, el("h3", {}, "Where they differ, and why"), el("ul", {}, s.differences.map((d) => el("li", {}, d)))) : null))),
+  data.notes.length ? section("Notes", null, card(el("ul", {}, data.notes.map((n) => el("li", {}, n))))) : "",
+  el("footer", {}, "Published values are read from the text of the publication; ours are simulated, and all energy is modelled."), tip.box);

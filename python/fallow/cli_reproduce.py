@@ -1,0 +1,77 @@
+"""`fallow reproduce`: published results beside ours."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from fallow.quantities import whole
+from fallow.reproduce import dickov2015, document, record
+from fallow.sim.page import save
+
+_EPILOG = """\
+examples:
+  fallow reproduce dickov2015 --record --programs build/examples/mpicc.openmpi
+                              records what is missing (long: minutes a trace), then replays all
+  fallow reproduce dickov2015 --traces traces -o report
+                              replays what is there, writes report.html, report.md and report.json
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command."""
+    p = commands.add_parser(
+        "reproduce", help="a publication's tables and figures, published beside ours",
+        description="Records open programs, replays them on a publication's machine and compares.",
+        epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    p.add_argument("publication", choices=["dickov2015"], metavar="PUBLICATION", help="dickov2015")
+    p.add_argument(
+        "--traces", type=Path, default=Path("traces"), metavar="DIR", help="where traces are kept (default: traces)"
+    )
+    p.add_argument("--record", action="store_true", help="record the traces that are missing there")
+    p.add_argument("--programs", type=Path, metavar="DIR", help="the built programs of examples/")
+    p.add_argument(
+        "--most-ranks",
+        type=whole(1, 1 << 20),
+        default=128,
+        metavar="N",
+        help="record with at most N ranks (default: 128)",
+    )
+    p.add_argument(
+        "--launcher", default="mpirun.openmpi --oversubscribe -n {ranks}", metavar="COMMAND",
+        help="starts the programs, {ranks} being their number (default: mpirun.openmpi --oversubscribe -n {ranks})",
+    )  # fmt: skip
+    p.add_argument(
+        "--threads", type=whole(1, 256), default=1, metavar="N", help="simulations that run at once (default: 1)"
+    )
+    p.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("dickov2015"),
+        metavar="NAME",
+        help="NAME.html, NAME.md and NAME.json are written",
+    )
+    p.set_defaults(action=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    notes = []
+    if arguments.record:
+        for line in record.record(arguments.traces, arguments.programs, arguments.launcher, arguments.most_ranks):
+            print(line, flush=True)
+            if "is left out" in line:
+                notes.append(line + ".")
+    results = dickov2015.collect(arguments.traces, arguments.threads)
+    results.notes += notes
+    report = dickov2015.document(results)
+    for suffix, text in (
+        (".html", document.page(report)), (".md", document.markdown(report)),
+        (".json", json.dumps(document.as_dict(report), indent=1)),
+    ):  # fmt: skip
+        target = arguments.output.with_name(arguments.output.name + suffix)
+        save(target, text)
+        print(target)
+    return 0
