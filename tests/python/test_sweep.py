@@ -188,7 +188,7 @@ def test_on_slurm(sweep, tmp_path):
     """A sbatch that runs its script here at once stands for a cluster; what Slurm is told is checked."""
     tools = tmp_path / "bin"
     tools.mkdir()
-    (tools / "sbatch").write_text(f'#!/bin/bash\ncp "$1" {tmp_path}/job.sh\nbash "$1" >{tmp_path}/job.log 2>&1 &\necho "Submitted batch job $!"\n')
+    (tools / "sbatch").write_text(f'#!/bin/bash\ncp "$1" {tmp_path}/job.sh\nbash {tmp_path}/job.sh >{tmp_path}/job.log 2>&1 &\necho "Submitted batch job $!"\n')
     (tools / "scancel").write_text('#!/bin/bash\npkill -P "$1"; kill "$1" 2>/dev/null; true\n')
     for tool in tools.iterdir():
         tool.chmod(tool.stat().st_mode | stat.S_IEXEC)
