@@ -47,6 +47,14 @@ void CriticalPath::sent(std::uint32_t message, std::uint32_t rank, Time at) {
   if (m.head.link != kNone) ++links_[m.head.link].references;
 }
 
+void CriticalPath::copy(std::uint32_t message, std::uint32_t other) {
+  const PathMessage m = message < messages_.size() ? messages_[message] : PathMessage{};
+  if (other >= messages_.size()) messages_.resize(other + 1 + other / 2);
+  if (messages_[other].rank != kNone) release(messages_[other].head.link);
+  messages_[other] = m;
+  if (m.rank != kNone && m.head.link != kNone) ++links_[m.head.link].references;
+}
+
 void CriticalPath::adopt(const PathMessage& m, std::uint32_t rank, Time at) {
   if (m.rank == kNone) return;
   const std::uint32_t number = take();

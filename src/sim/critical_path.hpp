@@ -49,6 +49,8 @@ class CriticalPath {
   void woke(std::uint32_t rank, Time duration) { heads_[rank].waking += duration; }
   /// `rank` sends message `message` (a number that is used again later) at `at`.
   void sent(std::uint32_t message, std::uint32_t rank, Time at);
+  /// Another number for the same message.
+  void copy(std::uint32_t message, std::uint32_t other);
   /// A link at rest held the message up.
   void held(std::uint32_t message, Time delay) {
     if (message < messages_.size()) messages_[message].held += delay;

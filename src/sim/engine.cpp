@@ -4,6 +4,8 @@
 #include <string>
 #include <type_traits>
 
+#include "sim/team.hpp"
+
 namespace fallow::sim {
 
 using trace::CallEvent;
@@ -26,49 +28,94 @@ void at_frequency(Machine& m, const CorePolicy& core) {
   for (Time* t : {&m.message.overhead, &m.message.call_overhead, &m.message.match, &m.message.reduce_ps_per_kib}) slower(*t, core.calls_slower);
 }
 
+/// Whether links between switches, or switches, rest by what is known of the ranks that they serve.
+bool joins_groups(const Policy& policy) { return policy.upper.rule == LinkRule::planned || policy.switches.rule == LinkRule::planned; }
+
 }  // namespace
 
-Engine::Engine(const Machine& machine, const Policy& policy, trace::EventSource& source)
-    : machine_(machine), policy_(policy), source_(source), info_(checked(source, machine)), matcher_(pool_),
-      network_(machine, policy, pool_, queue_),
-      rest_(policy.predictor || policy.marks != Marks::none ? static_cast<std::uint32_t>(info_.ranks.size()) : 0, machine.node.ranks,
-            policy.marks != Marks::none),
-      cores_(policy.core, static_cast<std::uint32_t>(info_.ranks.size())),
-      ranks_(info_.ranks.size()), calls_(info_.ranks.size()) {
+Engine::Engine(const Machine& machine, const Policy& policy, trace::EventSource& source, Share share)
+    : machine_(machine), policy_(policy), source_(source), info_(checked(source, machine)), size_(static_cast<std::uint32_t>(info_.ranks.size())),
+      matcher_(pool_), network_(machine, policy, pool_, queue_, nodes_in_use(), share),
+      rest_(policy.predictor || policy.marks != Marks::none ? size_ : 0, machine.node.ranks, policy.marks != Marks::none),
+      cores_(policy.core, size_) {
   const std::uint64_t room = std::uint64_t{network_.nodes()} * machine.node.ranks;
-  if (ranks_.size() > room) {
-    throw SimError("the program has " + std::to_string(ranks_.size()) + " ranks; the machine has room for " + std::to_string(room));
+  if (size_ > room) {
+    throw SimError("the program has " + std::to_string(size_) + " ranks; the machine has room for " + std::to_string(room));
   }
   if (policy_.core.compute == Watts{}) policy_.core = make_core_policy({}, machine.node.core);
   at_frequency(machine_, policy_.core);
-  if (rest_.active() && (policy.upper.rule == LinkRule::planned || policy.switches.rule == LinkRule::planned)) rest_.join_groups(network_);
+  if (rest_.active() && joins_groups(policy)) rest_.join_groups(network_);
+  const Domains& domains = network_.domains();
+  const auto first_rank = [&](std::uint32_t index) {
+    const std::uint32_t node = domains.first_node(Share{index, share.count}.first_domain(domains.count()));
+    return static_cast<std::uint32_t>(std::min(std::uint64_t{node} * machine.node.ranks, std::uint64_t{size_}));
+  };
+  const std::uint32_t first = share.count == 1 ? 0 : first_rank(share.index);
+  const std::uint32_t last = share.count == 1 ? size_ : first_rank(share.index + 1);
+  ranks_ = Slice<Rank>(first, last - first);
+  calls_ = Slice<CallEvent>(first, last - first);
   if (policy.predictor) {
-    worked_.resize(ranks_.size());
-    predictors_.reserve(ranks_.size());
-    for (std::size_t r = 0; r < ranks_.size(); ++r) predictors_.push_back(policy.predictor());
+    worked_ = Slice<Worked>(first, last - first);
+    predictors_ = Slice<std::unique_ptr<predict::Predictor>>(first, last - first);
+    for (std::uint32_t r = first; r < last; ++r) predictors_[r] = policy.predictor();
   }
 }
 
+Engine::Engine(const Machine& machine, const Policy& policy, trace::EventSource& source, unsigned threads)
+    : Engine(machine, policy, source, Share{0, shares(machine, policy, source, threads)}) {
+  for (std::uint32_t i = 1; i < network_.share().count; ++i) {
+    others_.push_back(std::unique_ptr<Engine>(new Engine(machine, policy, source, Share{i, network_.share().count})));
+  }
+}
+
+/// How many threads can replay it at a time. Where ranks of all domains decide on one rest, there is one.
+std::uint32_t Engine::shares(const Machine& machine, const Policy& policy, const trace::EventSource& source, unsigned threads) {
+  const bool parts = policy.switches.rule != LinkRule::always_on || policy.cards.rule != LinkRule::always_on;
+  if (threads <= 1 || parts || joins_groups(policy)) return 1;
+  checked(source, machine);
+  const auto topology = make_topology(machine.topology);
+  const auto ranks = static_cast<std::uint32_t>(source.info().ranks.size());
+  return std::min(Domains(*topology, machine, (ranks - 1) / machine.node.ranks + 1).count(), std::uint32_t{threads});
+}
+
 Result Engine::run() {
-  for (std::uint32_t r = 0; r < ranks_.size(); ++r) queue_.push({0, tie_of(r, r, 0), r, EventKind::resume});
-  for (Event event; queue_.pop(event); ++events_) {
-    prefetch();
-    clock_ = event.time;
-    switch (event.kind) {
-      case EventKind::resume: run_rank(event.index); break;
-      case EventKind::hop: network_.hop(event); break;
-      case EventKind::arrive: arrive(event); break;
+  if (others_.empty()) {
+    begin();
+    replay(kNever);
+  } else {
+    Team(*this).run();
+  }
+  each_share([this](const Engine& engine) {
+    for (const Rank& rank : engine.ranks_) {
+      if (rank.state != State::ended) deadlock();
     }
-  }
-  for (const Rank& rank : ranks_) {
-    if (rank.state != State::ended) deadlock();
-  }
+  });
   const Result found = result();
   if (recorder_ != nullptr) network_.finish_record(found.makespan);
   return found;
 }
 
-void Engine::record(Recorder& recorder) noexcept {
+void Engine::begin() {
+  for (std::uint32_t r = ranks_.first(); r < ranks_.last(); ++r) queue_.push({0, tie_of(r, r, 0), r, EventKind::resume});
+}
+
+/// Everything of this share that happens before `end`.
+void Engine::replay(Time end) {
+  for (Event event; queue_.pop(event, end); ++events_) {
+    prefetch();
+    clock_ = event.time;
+    tie_ = event.tie;
+    switch (event.kind) {
+      case EventKind::resume: run_rank(event.index); break;
+      case EventKind::hop: network_.hop(event); break;
+      case EventKind::arrive: arrive(event); break;
+      case EventKind::sent: sent(event); break;
+    }
+  }
+}
+
+void Engine::record(Recorder& recorder) {
+  if (!others_.empty()) throw std::invalid_argument("a replay that is recorded runs on one thread");
   recorder_ = &recorder;
   path_ = recorder.path();
   network_.record(recorder);

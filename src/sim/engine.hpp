@@ -3,6 +3,7 @@
 // carried out message by message as fallow::coll has them. Deterministic: the same input gives the same result.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <unordered_map>
@@ -21,6 +22,7 @@
 #include "sim/recorder.hpp"
 #include "sim/request_table.hpp"
 #include "sim/result.hpp"
+#include "sim/slice.hpp"
 #include "trace/event.hpp"
 
 namespace fallow::sim {
@@ -33,20 +35,27 @@ class SimError : public std::runtime_error {
 
 class Engine {
  public:
-  /// `source` is read from its first events on and must outlive the engine. Throws SimError or
-  /// std::invalid_argument if program and machine do not fit.
-  Engine(const Machine& machine, const Policy& policy, trace::EventSource& source);
+  /// `source` is read from its first events on and must outlive the engine; with several threads, each rank by one
+  /// of them. The result does not depend on `threads`: the machine is cut into domains whatever it is. Throws SimError
+  /// or std::invalid_argument if program and machine do not fit.
+  Engine(const Machine& machine, const Policy& policy, trace::EventSource& source, unsigned threads = 1);
 
   /// Replays all. Once per engine. Throws SimError on a deadlock or a call that makes no sense.
   Result run();
+  /// How many threads run() uses: at most as many as there are domains.
+  unsigned threads() const noexcept { return static_cast<unsigned>(1 + others_.size()); }
 
   /// Before run(): tells it what happens.
-  void record(Recorder& recorder) noexcept;
+  /// It runs on one thread then; throws std::invalid_argument if it was made for more.
+  void record(Recorder& recorder);
 
   /// By rank and by link, after run(). Of links between switches those that carried or rested anything.
   Details details() const;
 
  private:
+  friend class Team;
+  Engine(const Machine& machine, const Policy& policy, trace::EventSource& source, Share share);
+
   enum class State : std::uint8_t { ready, computing, waiting, probing, ended };
 
   struct alignas(64) Rank {
@@ -87,6 +96,9 @@ class Engine {
   static constexpr std::uint32_t kCompleted = 0xfffffffe;  // a request that needs no record any more
 
   // engine.cpp: the loop, one rank's progress
+  void begin();
+  void replay(Time end);
+  static std::uint32_t shares(const Machine& machine, const Policy& policy, const trace::EventSource& source, unsigned threads);
   void run_rank(std::uint32_t r);
   bool next_call(std::uint32_t r);
   bool issue(std::uint32_t r, const trace::CallEvent& call);
@@ -136,6 +148,7 @@ class Engine {
                            std::uint64_t bytes, std::uint16_t flags, Time& now);
   bool post(std::uint32_t request, Time& now);
   void arrive(const Event& event);
+  void sent(const Event& event);
   void match(std::uint32_t receive, std::uint32_t message, Time at);
   void complete(std::uint32_t request, Time at);
   void transmit(std::uint32_t message, Time at);
@@ -173,6 +186,15 @@ class Engine {
   Result result() const;
   [[noreturn]] void refuse(std::uint32_t r, const std::string& what) const;
   [[noreturn]] void deadlock() const;
+  void add_to(Result& result) const;
+  void add_to(Details& details) const;
+  void add_link(Details& details, std::uint32_t link, Time end) const;
+  /// Calls `f` with the engine of each share, in order of their ranks.
+  template <class F>
+  void each_share(F&& f) const {
+    f(*this);
+    for (const auto& other : others_) f(*other);
+  }
   std::string describe(std::uint32_t r) const;
 
   /// Waits for what will be there at `at`, within the lookahead.
@@ -189,6 +211,7 @@ class Engine {
     return peer < 0 ? kAnySource : world(r, comm, peer);
   }
   static std::int32_t tag_of(std::int32_t tag) noexcept { return tag < 0 ? kAnyTag : tag; }
+  std::uint32_t nodes_in_use() const noexcept { return (size_ - 1) / machine_.node.ranks + 1; }
   bool same_node(std::uint32_t a, std::uint32_t b) const noexcept {
     return a == b || (machine_.node.ranks > 1 && a / machine_.node.ranks == b / machine_.node.ranks);
   }
@@ -197,6 +220,7 @@ class Engine {
   Policy policy_;
   trace::EventSource& source_;
   const trace::TraceInfo& info_;
+  std::uint32_t size_;  // of the world
   NodePool pool_;
   EventQueue queue_;
   Matcher matcher_;
@@ -205,20 +229,22 @@ class Engine {
   Cores cores_;
   RequestTables tables_;
   Pool<Collective> collectives_;
-  HugeVector<Rank> ranks_;
-  HugeVector<trace::CallEvent> calls_;  // each rank's present or next call
-  std::vector<std::unique_ptr<predict::Predictor>> predictors_;
+  Slice<Rank> ranks_;
+  Slice<trace::CallEvent> calls_;  // each rank's present or next call
+  Slice<std::unique_ptr<predict::Predictor>> predictors_;
   struct Worked {
     std::uint64_t searches = 0, restarts = 0;
   };
-  std::vector<Worked> worked_;  // by each predictor, as far as it has been charged
+  Slice<Worked> worked_;  // by each predictor, as far as it has been charged
   std::unordered_map<std::uint64_t, std::uint32_t> tags_;  // (rank, communicator) -> collectives so far
   Recorder* recorder_ = nullptr;
   CriticalPath* path_ = nullptr;
   const PathMessage* cause_ = nullptr;  // the message whose coming is being told
   Time slept_ = 0, waited_ = 0;  // in the call that is being left, for the recorder
   Time clock_ = 0;
+  std::uint64_t tie_ = 0;  // of the present event
   std::uint64_t events_ = 0, messages_ = 0;
+  std::vector<std::unique_ptr<Engine>> others_;  // which replay the other shares
 };
 
 }  // namespace fallow::sim

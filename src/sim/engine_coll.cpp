@@ -125,7 +125,7 @@ std::uint32_t Engine::prepare(std::uint32_t r, Operation operation, const CallEv
   const bool on_world = call.comm == trace::kCommWorld;
   c.rank = r;
   c.comm = call.comm;
-  c.shape.size = on_world ? static_cast<std::uint32_t>(ranks_.size()) : info_.comms.size_of(call.comm, caller);
+  c.shape.size = on_world ? size_ : info_.comms.size_of(call.comm, caller);
   const std::int32_t member = on_world ? caller : info_.comms.rank_in(call.comm, caller);
   if (member < 0) refuse(r, "is no member of communicator " + std::to_string(call.comm));
   c.shape.rank = static_cast<std::uint32_t>(member);

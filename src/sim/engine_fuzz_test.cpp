@@ -163,11 +163,12 @@ TEST_P(RandomPrograms, EndOrGetStuckAsWithoutAClock) {
     machine.contention = random() % 4 == 0 ? Contention::none : Contention::full;
     const Policy policy = make_policy(policies()[random() % policies().size()].name, {}, machine);
     std::string first;
-    for (int i = 0; i < 2; ++i) {
+    machine.domains = static_cast<std::uint32_t>(random() % 5);
+    for (unsigned i = 0; i < 3; ++i) {
       std::string outcome;
       std::set<std::uint32_t> stuck;
       try {
-        outcome = to_json(p.run(machine, policy));
+        outcome = to_json(p.run(machine, policy, 1 + i / 2));
       } catch (const SimError& e) {
         outcome = e.what();
         stuck = stuck_in(outcome);

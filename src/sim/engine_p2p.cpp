@@ -7,9 +7,9 @@ namespace fallow::sim {
 using trace::CallEvent;
 
 std::uint32_t Engine::world(std::uint32_t r, std::uint32_t comm, std::int32_t peer) const {
-  if (comm == trace::kCommWorld && static_cast<std::uint32_t>(peer) < ranks_.size()) [[likely]] return static_cast<std::uint32_t>(peer);
+  if (comm == trace::kCommWorld && static_cast<std::uint32_t>(peer) < size_) [[likely]] return static_cast<std::uint32_t>(peer);
   const std::int32_t rank = info_.comms.valid(comm) ? info_.comms.world_rank(comm, static_cast<std::int32_t>(r), peer) : -1;
-  if (rank < 0 || static_cast<std::size_t>(rank) >= ranks_.size()) {
+  if (rank < 0 || static_cast<std::uint32_t>(rank) >= size_) {
     refuse(r, "names rank " + std::to_string(peer) + " of communicator " + std::to_string(comm) + ", which there is not");
   }
   return static_cast<std::uint32_t>(rank);
@@ -170,11 +170,18 @@ void Engine::arrive(const Event& event) {
     m.bytes = (std::uint64_t{m.order} << 32) | static_cast<std::uint32_t>(m.tag);
     return transmit(message, event.time);
   }
-  const std::uint32_t receive = m.other, send = m.owner;
+  const std::uint32_t receive = m.other;
   const Told told(*this, message);
   pool_.give(message);
-  complete(receive, event.time);
-  complete(send, event.time);
+  complete(receive, event.time);  // its sender hears of it by an event of its own
+}
+
+/// The data of a request is at its receiver.
+void Engine::sent(const Event& event) {
+  const std::uint32_t request = pool_[event.index].owner;
+  const Told told(*this, event.index);
+  pool_.give(event.index);
+  complete(request, event.time);
 }
 
 /// A message and a receive have found each other at `at`.
@@ -230,7 +237,10 @@ void Engine::transmit(std::uint32_t message, Time at) {
   if (!same_node(m.rank, m.peer)) [[likely]] return network_.send(message, at, clock_, count);
   const Time start = std::max(at, from.memory_free);
   from.memory_free = start + static_cast<Time>(wire_bytes(m) * static_cast<std::uint64_t>(machine_.node.memory_ps_per_kib) >> 10);
-  queue_.push({from.memory_free + machine_.node.memory_latency, tie_of(m.rank, m.peer, count), message, EventKind::arrive});
+  const Time there = from.memory_free + machine_.node.memory_latency;
+  const std::uint64_t tie = tie_of(m.rank, m.peer, count);
+  if ((m.flags & kData) != 0) queue_.push({there, tie_back(tie), network_.notice_of(message), EventKind::sent});
+  queue_.push({there, tie, message, EventKind::arrive});
 }
 
 }  // namespace fallow::sim

@@ -10,41 +10,59 @@ using trace::CallEvent;
 Result Engine::result() const {
   Result result;
   result.policy = policy_.name;
-  result.ranks = static_cast<std::uint32_t>(ranks_.size());
-  result.nodes = static_cast<std::uint32_t>((ranks_.size() + machine_.node.ranks - 1) / machine_.node.ranks);
+  result.ranks = size_;
+  result.nodes = nodes_in_use();
   result.switches = network_.topology().switches();
+  each_share([&](const Engine& engine) {
+    for (const Rank& rank : engine.ranks_) result.makespan = std::max(result.makespan, rank.now);
+  });
+  each_share([&](const Engine& engine) { engine.add_to(result); });
+  const CoreTotals& c = result.cores;
+  result.cores.in_calls = static_cast<Time>(size_) * result.makespan - c.computing - c.waiting - c.resting - c.changing;
+  result.core_policy = policy_.core;
+  result.switch_parts = network_.switch_totals(result.nodes, result.makespan);
+  result.card_parts = network_.card_totals(result.nodes, result.makespan);
+  result.lanes_on = network_.lanes_on();
+  result.energy = energy_of(result, machine_);
+  return result;
+}
+
+/// Adds what this share came to; the makespan is known.
+void Engine::add_to(Result& result) const {
   for (const Rank& rank : ranks_) {
-    result.makespan = std::max(result.makespan, rank.now);
     result.calls += rank.calls;
     result.cores.computing += rank.computing;
     result.cores.waiting += rank.waiting;
   }
-  for (std::uint32_t r = 0; r < ranks_.size(); ++r) cores_.add_to(result.cores, r);
-  const CoreTotals& c = result.cores;
-  result.cores.in_calls = static_cast<Time>(ranks_.size()) * result.makespan - c.computing - c.waiting - c.resting - c.changing;
-  result.core_policy = policy_.core;
-  result.messages = messages_;
-  result.events = events_;
-  result.edge = network_.totals(LinkClass::edge, result.nodes, result.makespan);
-  result.upper = network_.totals(LinkClass::upper, result.nodes, result.makespan);
-  result.switch_parts = network_.switch_totals(result.nodes, result.makespan);
-  result.card_parts = network_.card_totals(result.nodes, result.makespan);
-  result.lanes_on = network_.lanes_on();
+  for (std::uint32_t r = ranks_.first(); r < ranks_.last(); ++r) cores_.add_to(result.cores, r);
+  result.messages += messages_;
+  result.events += events_;
+  result.edge += network_.totals(LinkClass::edge, result.nodes, result.makespan);
+  result.upper += network_.totals(LinkClass::upper, result.nodes, result.makespan);
   for (const auto& predictor : predictors_) result.mispredictions += predictor->state().mispredictions;
-  result.energy = energy_of(result, machine_);
-  result.memory_bytes = ranks_.capacity() * sizeof(Rank) + calls_.capacity() * sizeof(CallEvent) + pool_.memory_bytes() +
-                        queue_.memory_bytes() + matcher_.memory_bytes() + network_.memory_bytes() + tables_.memory_bytes() +
-                        collectives_.memory_bytes() + rest_.memory_bytes() + cores_.memory_bytes();
-  return result;
+  result.memory_bytes += ranks_.memory_bytes() + calls_.memory_bytes() + pool_.memory_bytes() + queue_.memory_bytes() + matcher_.memory_bytes() +
+                         network_.memory_bytes() + tables_.memory_bytes() + collectives_.memory_bytes() + rest_.memory_bytes() + cores_.memory_bytes();
 }
 
 Details Engine::details() const {
   Details d;
   Time end = 0;
-  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+  each_share([&](const Engine& engine) {
+    for (const Rank& rank : engine.ranks_) end = std::max(end, rank.now);
+  });
+  each_share([&](const Engine& engine) { engine.add_to(d); });
+  for (std::uint32_t l = 0; l < network_.topology().links(); ++l) {
+    each_share([&](const Engine& engine) {
+      if (engine.network_.own(l)) engine.add_link(d, l, end);
+    });
+  }
+  return d;
+}
+
+void Engine::add_to(Details& d) const {
+  for (std::uint32_t r = ranks_.first(); r < ranks_.last(); ++r) {
     const Rank& rank = ranks_[r];
     RankDetail& x = d.ranks.emplace_back();
-    end = std::max(end, rank.now);
     x.end = rank.now;
     x.computing = rank.computing;
     x.waiting = rank.waiting;
@@ -60,16 +78,15 @@ Details Engine::details() const {
     x.searches = state.searches;
     x.predicted_delay = state.delay.value * kNs;
   }
-  const auto used = static_cast<std::uint32_t>((ranks_.size() + machine_.node.ranks - 1) / machine_.node.ranks);
+}
+
+void Engine::add_link(Details& d, std::uint32_t l, Time end) const {
   const std::uint32_t nodes = network_.nodes();
-  for (std::uint32_t l = 0; l < network_.topology().links(); ++l) {
-    if (l < 2 * nodes && (l < nodes ? l : l - nodes) >= used) continue;
-    const LinkTotals t = network_.total(l, end);
-    if (l >= 2 * nodes && t.busy == 0 && t.late == 0) continue;
-    d.links.push_back(t);
-    d.numbers.push_back(l);
-  }
-  return d;
+  if (l < 2 * nodes && (l < nodes ? l : l - nodes) >= nodes_in_use()) return;
+  const LinkTotals t = network_.total(l, end);
+  if (l >= 2 * nodes && t.busy == 0 && t.late == 0) return;
+  d.links.push_back(t);
+  d.numbers.push_back(l);
 }
 
 namespace {
@@ -114,14 +131,16 @@ void Engine::deadlock() const {
   constexpr std::size_t kShown = 8;
   std::size_t stuck = 0, cut = 0;
   std::string list, ended;
-  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
-    if (ranks_[r].state != State::ended) {
-      if (stuck++ < kShown) list += "\n  " + describe(r);
-    } else if (!info_.ranks[r].complete && cut++ < kShown) {
-      ended += "\n  rank " + std::to_string(r) + " after call " + std::to_string(ranks_[r].calls);
+  each_share([&](const Engine& engine) {
+    for (std::uint32_t r = engine.ranks_.first(); r < engine.ranks_.last(); ++r) {
+      if (engine.ranks_[r].state != State::ended) {
+        if (stuck++ < kShown) list += "\n  " + engine.describe(r);
+      } else if (!info_.ranks[r].complete && cut++ < kShown) {
+        ended += "\n  rank " + std::to_string(r) + " after call " + std::to_string(engine.ranks_[r].calls);
+      }
     }
-  }
-  std::string text = std::to_string(stuck) + " of " + std::to_string(ranks_.size()) + " ranks wait for what never comes:" + list;
+  });
+  std::string text = std::to_string(stuck) + " of " + std::to_string(size_) + " ranks wait for what never comes:" + list;
   if (stuck > kShown) text += "\n  and " + std::to_string(stuck - kShown) + " more";
   if (cut != 0) text += "\nThe trace is not whole; it ends early for:" + ended;
   throw SimError(text);

@@ -258,5 +258,102 @@ TEST(Determinism, SameBytesTwiceWithEveryPolicy) {
   }
 }
 
+TEST(Threads, SameBytesOnAnyNumber) {
+  SynthOptions options;
+  options.ranks = 64;
+  options.iterations = 2;
+  for (const char* program : {"stencil3d", "fft", "random"}) {
+    for (const char* policy : {"hardware", "adaptive"}) {
+      for (const std::uint64_t bytes : {std::uint64_t{8192}, std::uint64_t{70'000}}) {
+        for (const Contention contention : {Contention::full, Contention::none}) {
+          options.bytes = bytes;
+          options.jitter = bytes == 8192 ? 0.05 : 0;
+          Machine machine;
+          machine.topology = parse_xgft("XGFT(3;4,2,8;1,2,2)");
+          machine.contention = contention;
+          machine.domains = 5;
+          machine.link.latency = 1 * kUs;
+          std::string alone;
+          for (const unsigned threads : {1u, 2u, 3u}) {
+            const auto source = synthesize(program, options);
+            PolicyOptions edge_only;
+            edge_only.upper_links = false;  // else predictions of all ranks below a link join, on one thread
+            Engine engine(machine, make_policy(policy, edge_only, machine), *source, threads);
+            ASSERT_EQ(engine.threads(), threads);
+            const std::string json = to_json(engine.run());
+            if (threads == 1) alone = json;
+            ASSERT_EQ(json, alone) << program << ' ' << policy << ' ' << bytes << ' ' << threads;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Threads, FailAlike) {
+  for (const bool stuck : {true, false}) {
+    Program p(8);
+    for (std::uint32_t r = 0; r < 8; ++r) {
+      p.compute(100 * (8 - r)).p2p(r, Op::sendrecv, static_cast<std::int32_t>((r + 1) % 8), 100);
+      p.p2p(r, Op::recv, stuck ? static_cast<std::int32_t>((r + 3) % 8) : 9, 4);
+    }
+    std::string alone;
+    for (const unsigned threads : {1u, 2u, 4u}) {
+      Machine machine = crossbar(8);
+      machine.domains = 4;
+      std::string text;
+      try {
+        p.run(machine, {}, threads);
+      } catch (const SimError& e) {
+        text = e.what();
+      }
+      ASSERT_NE(text, "");
+      if (threads == 1) alone = text;
+      EXPECT_EQ(text, alone);
+    }
+  }
+}
+
+TEST(Threads, CallsOfEveryKindCrossBorders) {
+  Program p(4);
+  for (std::uint32_t r = 0; r < 4; ++r) {
+    const auto next = static_cast<std::int32_t>((r + 1) % 4), last = static_cast<std::int32_t>((r + 3) % 4);
+    p.p2p(r, Op::put, next, 1 << 16).p2p(r, Op::get, last, 1 << 16).p2p(r, Op::rput, next, 8, 0, 7).wait(r, Op::wait, {7});
+    p.collective(r, Op::win_fence, 0);
+    p.p2p(r, Op::irecv, trace::kAnyPeer, 1 << 20, 1, 0).p2p(r, Op::issend, next, 100, 2, 1).p2p(r, Op::ibsend, last, 1 << 18, 3, 2);
+    p.p2p(r, Op::send, next, 1 << 20, 1).p2p(r, Op::probe, last, 0, 2).p2p(r, Op::recv, last, 100, 2).p2p(r, Op::recv, next, 1 << 18, 3);
+    p.wait(r, Op::waitall, {0, 1, 2});
+    p.collective(r, Op::allreduce, 1 << 20).collective(r, Op::alltoall, 1 << 22);
+  }
+  for (const bool tree : {true, false}) {
+    Machine machine = crossbar(4);
+    if (tree) machine.topology = parse_xgft("XGFT(2;1,4;1,2)");
+    machine.domains = 4;
+    const std::string alone = to_json(p.run(machine, {}, 1));
+    EXPECT_EQ(to_json(p.run(machine, {}, 2)), alone);
+    EXPECT_EQ(to_json(p.run(machine, {}, 4)), alone);
+  }
+}
+
+TEST(Domains, ChangeLittle) {
+  SynthOptions options;
+  options.ranks = 64;
+  options.iterations = 10;
+  options.jitter = 0.05;
+  for (const char* program : {"stencil3d", "cg", "fft", "random"}) {
+    const auto run = [&](std::uint32_t domains, Time lookahead) {
+      Machine machine;
+      machine.topology = parse_xgft("XGFT(2;8,8;1,4)");
+      machine.domains = domains;
+      machine.lookahead = lookahead;
+      const auto source = synthesize(program, options);
+      return static_cast<double>(Engine(machine, {}, *source).run().makespan);
+    };
+    EXPECT_NEAR(run(8, 1 * kUs) / run(1, 0), 1.0, 0.01) << program;
+    EXPECT_NEAR(run(1, 1 * kUs) / run(1, 0), 1.0, 0.01) << program;
+    EXPECT_EQ(run(8, 0), run(1, 0)) << program;  // order of arrival everywhere, borders or not
+  }
+}
+
 }  // namespace
 }  // namespace fallow::sim

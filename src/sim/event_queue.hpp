@@ -17,7 +17,12 @@
 
 namespace fallow::sim {
 
-enum class EventKind : std::uint32_t { resume, hop, arrive };
+enum class EventKind : std::uint32_t {
+  resume,  ///< a rank goes on
+  hop,     ///< a message reaches a link that could not be taken ahead
+  arrive,  ///< a message is there
+  sent,    ///< the data of a sender's request is at the receiver
+};
 
 struct Event {
   Time time = 0;
@@ -33,7 +38,11 @@ struct Event {
 static_assert(sizeof(Event) == 24);
 
 constexpr std::uint64_t tie_of(std::uint32_t target, std::uint32_t origin, std::uint32_t count) noexcept {
-  return std::uint64_t{target} << 44 | std::uint64_t{origin} << 24 | (count & 0xffffffu);
+  return std::uint64_t{target} << 44 | std::uint64_t{origin} << 24 | (count & 0x7fffffu);
+}
+/// Of what goes back to the origin of a message when it arrives.
+constexpr std::uint64_t tie_back(std::uint64_t tie) noexcept {
+  return (tie >> 24 & 0xfffffu) << 44 | (tie >> 44) << 24 | (tie & 0xffffffu) | 0x800000u;
 }
 
 class EventQueue {
@@ -54,17 +63,30 @@ class EventQueue {
     }
   }
 
-  /// Takes the earliest event; false if there is none.
-  bool pop(Event& event) {
+  /// The time of the earliest event; kNever if there is none.
+  Time next_time() {
+    while (next_ == sorted_.size() && near_.empty()) {
+      if (size_ == 0) return kNever;
+      advance();
+    }
+    const Time sorted = next_ < sorted_.size() ? sorted_[next_].time : kNever;
+    return near_.empty() ? sorted : std::min(sorted, near_.front().time);
+  }
+
+  /// Takes the earliest event; false if there is none before `end`.
+  bool pop(Event& event, Time end = kNever) {
     while (next_ == sorted_.size() && near_.empty()) {
       if (size_ == 0) return false;
       advance();
     }
-    --size_;
     if (near_.empty() || (next_ < sorted_.size() && sorted_[next_] < near_.front())) {
+      if (sorted_[next_].time >= end) return false;
+      --size_;
       event = sorted_[next_++];
       return true;
     }
+    if (near_.front().time >= end) return false;
+    --size_;
     event = near_.front();
     std::pop_heap(near_.begin(), near_.end(), std::greater<>());
     near_.pop_back();

@@ -115,6 +115,9 @@ struct Machine {
   /// How far ahead of the clock links are reserved without an event (docs/adr/0032). 0: order of arrival on every
   /// link; messages may change places by at most this time otherwise.
   Time lookahead = 1 * kUs;
+  /// Into how many domains the machine is cut at most, for threads to share (docs/adr/0036); 0: by its size. Like
+  /// `lookahead` part of the model: at a border all messages are served in order of arrival.
+  std::uint32_t domains = 0;
 };
 
 }  // namespace fallow::sim

@@ -5,9 +5,9 @@
 
 namespace fallow::sim {
 
-Network::Network(const Machine& machine, const NetworkPolicy& policy, NodePool& pool, EventQueue& queue)
+Network::Network(const Machine& machine, const NetworkPolicy& policy, NodePool& pool, EventQueue& queue, std::uint32_t used, Share share)
     : machine_(machine), edge_(policy.edge), upper_(policy.upper), compress_(policy.compress), topology_(make_topology(machine.topology)),
-      pool_(pool), queue_(queue), links_(topology_->links()),
+      domains_(*topology_, machine, used), share_(share), pool_(pool), queue_(queue), links_(topology_->links()),
       train_bytes_(std::max<std::uint64_t>(1, machine.message.segment * machine.message.train_segments)),
       ranks_per_node_(machine.node.ranks), one_per_node_(machine.node.ranks == 1),
       edge_rests_(edge_.rule != LinkRule::always_on), upper_rests_(upper_.rule != LinkRule::always_on), parts_rest_(false) {
@@ -35,6 +35,10 @@ void Network::send(std::uint32_t index, Time ready, Time now, std::uint32_t coun
 }
 
 void Network::hop(const Event& event) {
+  if (machine_.contention == Contention::none) {
+    const Node& node = pool_[event.index];
+    return end_loggp({event.index, event.time, node.time, event.tie}, node);
+  }
   walk({event.index, event.time, pool_[event.index].time, event.tie}, event.time, true);
 }
 
@@ -45,39 +49,58 @@ void Network::send_loggp(Node& node, std::uint32_t index, Time ready, std::uint6
   taking_ = index;
   if (cards_.active()) ready = held(ready, cards_.pass(card, ready));
   const Time at = take(card, ready, tail, wire_bytes(node), node.squeezed != 0);
+  if (domains_.of_node(card) != domains_.of_node(node_of(node.rank)) && (edge_rests_ || lanes_on_ != 0)) {
+    node.time = tail;
+    node.chain = last;
+    return push({at, tie, index, EventKind::hop}, node_of(node.rank));
+  }
+  end_loggp({index, at, tail, tie}, node);
+}
+
+void Network::end_loggp(Walk w, const Node& node) {
+  const std::uint32_t card = node_of(node.peer), last = nodes() + node_of(node.rank);
+  taking_ = w.index;
   if (edge_rests_ || lanes_on_ != 0) {
     Link& link = links_[last];
-    Time start = at;
-    if (edge_rests_ && at > link.free) start = wake(last, at);
-    if (lanes_on_ != 0) at_width(last, at, start, serialize(wire_bytes(node), link.ps_per_kib), node.squeezed != 0);
-    tail += start - at;
-    link.free = std::max(link.free, tail);
+    Time start = w.at;
+    if (edge_rests_ && w.at > link.free) start = wake(last, w.at);
+    if (lanes_on_ != 0) at_width(last, w.at, start, serialize(wire_bytes(node), link.ps_per_kib), node.squeezed != 0);
+    w.tail += start - w.at;
+    link.free = std::max(link.free, w.tail);
   }
   if (cards_.active()) {
-    cards_.busy(card, tail);
-    tail += held(at, cards_.pass(node_of(node.rank), at)) - at;
-    cards_.busy(node_of(node.rank), tail);
+    cards_.busy(card, w.tail);
+    w.tail += held(w.at, cards_.pass(node_of(node.rank), w.at)) - w.at;
+    cards_.busy(node_of(node.rank), w.tail);
   }
-  queue_.push({tail + machine_.link.latency + machine_.message.latency, tie, index, EventKind::arrive});
+  w.tail += machine_.link.latency;
+  end_walk(w);
 }
 
 void Network::walk(Walk w, Time now, bool by_event) {
   Path path;
   Node* node = &pool_[w.index];
-  topology_->route(node_of(node->peer), node_of(node->rank), path);
+  const std::uint32_t source = node_of(node->peer), target = node_of(node->rank);
+  topology_->route(source, target, path);
+  const bool leaves = domains_.count() > 1 && domains_.of_node(source) != domains_.of_node(target);
+  const std::uint32_t border = leaves ? path.count / 2 : 0;
   for (std::uint32_t hop = node->hop; hop < path.count; ++hop) __builtin_prefetch(&links_[path.links[hop]], 1);
   std::uint64_t bytes = wire_bytes(*node);
   for (std::uint32_t hop = node->hop; hop < path.count; ++hop) {
-    Link& link = links_[path.links[hop]];
     taking_ = (node->flags & kTrain) != 0 ? node->owner : w.index;
     if (parts_rest_) w.at = held(w.at, pass_origin(path.links[hop], w.at));
-    if (!by_event && (w.at - now > machine_.lookahead || now < link.events_until)) {
-      link.events_until = std::max(link.events_until, w.at);
-      node->hop = static_cast<std::uint8_t>(hop);
-      node->time = w.tail;
-      node->chain = path.links[hop];
-      queue_.push({w.at, w.tie, w.index, EventKind::hop});
-      return;
+    if (!by_event) {
+      if (hop == border && leaves) {
+        hold(w, *node, path.links[hop], hop);
+        return push({w.at, w.tie, w.index, EventKind::hop}, target);
+      }
+      Link& link = links_[path.links[hop]];
+      if (w.at - now > machine_.lookahead || now < link.events_until) {
+        link.events_until = std::max(link.events_until, w.at);
+        hold(w, *node, path.links[hop], hop);
+        queue_.push({w.at, w.tie, w.index, EventKind::hop});
+        return;
+      }
     }
     by_event = false;
     if (hop == 0 && bytes > train_bytes_ && (node->flags & kData) != 0) {
@@ -93,11 +116,44 @@ void Network::walk(Walk w, Time now, bool by_event) {
     w.tail += held(w.at, cards_.pass(card, w.at)) - w.at;
     cards_.busy(card, w.tail);
   }
-  if ((node->flags & kTrain) != 0) {
-    pool_.give(w.index);
-    return;
+  end_walk(w);
+}
+
+void Network::hold(const Walk& w, Node& node, std::uint32_t link, std::uint32_t hop) noexcept {
+  node.hop = static_cast<std::uint8_t>(hop);
+  node.time = w.tail;
+  node.chain = link;
+}
+
+/// The tail of a message is through its last link: it arrives, and its sender may be told.
+void Network::end_walk(const Walk& w) {
+  const Node& node = pool_[w.index];
+  if ((node.flags & kTrain) != 0) return pool_.give(w.index);
+  const Time at = w.tail + machine_.message.latency;
+  if ((node.flags & (kOneSided | kRendezvous | kClear)) == kOneSided) {  // a put: only its origin waits for it
+    return push({at, tie_back(w.tie), w.index, EventKind::arrive}, node_of(node.peer));
   }
-  queue_.push({w.tail + machine_.message.latency, w.tie, w.index, EventKind::arrive});
+  if ((node.flags & kData) != 0) push({at, tie_back(w.tie), notice_of(w.index), EventKind::sent}, node_of(node.peer));
+  push({at, w.tie, w.index, EventKind::arrive}, node_of(node.rank));
+}
+
+std::uint32_t Network::notice_of(std::uint32_t data) {
+  const std::uint32_t notice = pool_.take();
+  pool_[notice].owner = pool_[data].owner;
+  if (recorder_ != nullptr && recorder_->path() != nullptr) recorder_->path()->copy(data, notice);
+  return notice;
+}
+
+/// An event that takes place at a node.
+void Network::push(const Event& event, std::uint32_t node) {
+  if (share_.count > 1) {
+    const std::uint32_t share = Share::of(domains_.of_node(node), domains_.count(), share_.count);
+    if (share != share_.index) {
+      boxes_[share].push_back({event, pool_[event.index]});
+      return pool_.give(event.index);
+    }
+  }
+  queue_.push(event);
 }
 
 /// Sends one train of a long message and lets the rest queue for the card again. `walk` goes on as the train.

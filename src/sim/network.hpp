@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/domains.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/link_rest.hpp"
 #include "sim/machine.hpp"
@@ -41,13 +42,30 @@ struct LinkTotals {
   std::uint64_t links = 0, rests = 0, late = 0;
   Time busy = 0, low = 0, deep = 0, delay = 0;
   Time narrow = 0;  ///< awake with the fewer lanes that compressed messages need
+
+  LinkTotals& operator+=(const LinkTotals& o) noexcept {
+    links += o.links, rests += o.rests, late += o.late;
+    busy += o.busy, low += o.low, deep += o.deep, delay += o.delay, narrow += o.narrow;
+    return *this;
+  }
 };
+
+/// An event for another share, with the message that it is about.
+struct Mail {
+  Event event;
+  Node message;
+};
+using Mailbox = std::vector<Mail>;
 
 class Network {
  public:
-  /// Throws std::invalid_argument if the topology cannot be built.
-  Network(const Machine& machine, const NetworkPolicy& policy, NodePool& pool, EventQueue& queue);
+  /// `used`: nodes that have ranks. Throws std::invalid_argument if the topology cannot be built.
+  Network(const Machine& machine, const NetworkPolicy& policy, NodePool& pool, EventQueue& queue, std::uint32_t used = 1, Share share = {});
 
+  const Domains& domains() const noexcept { return domains_; }
+  Share share() const noexcept { return share_; }
+  /// Where events for other shares go, by share; must be set if there are others.
+  void mail_to(std::span<Mailbox> boxes) noexcept { boxes_ = boxes; }
   std::uint32_t nodes() const noexcept { return topology_->nodes(); }
   const Topology& topology() const noexcept { return *topology_; }
   /// Tells it what links do from now on.
@@ -61,6 +79,8 @@ class Network {
   /// Brings a link nearer that is about to be taken: by a message held before it, or by a sender.
   void prefetch_next(const Node& held) const noexcept { __builtin_prefetch(&links_[held.chain], 1); }
   void prefetch_card(std::uint32_t rank) const noexcept { __builtin_prefetch(&links_[node_of(rank)], 1); }
+  /// What tells the sender of this data that it has come.
+  std::uint32_t notice_of(std::uint32_t data);
   /// A message reaches the link that it could not be taken over before.
   void hop(const Event& event);
 
@@ -81,7 +101,7 @@ class Network {
   bool narrows() const noexcept { return lanes_on_ != 0; }
 
   /// What the links of a class did up to `end`; the gaps that are still open are closed as if a message came then.
-  /// Of edge links those of the first `nodes` nodes count.
+  /// Of edge links those of the first `nodes` nodes count, of all links those of this share.
   LinkTotals totals(LinkClass link_class, std::uint32_t nodes, Time end) const;
   /// The same of one link.
   LinkTotals total(std::uint32_t link, Time end) const;
@@ -90,6 +110,10 @@ class Network {
   PartTotals card_totals(std::uint32_t nodes, Time end) const;
   /// Lanes that are on while a link is awake and no message needs more.
   std::uint32_t lanes_on() const noexcept { return lanes_on_ == 0 ? machine_.link.lanes : lanes_on_; }
+  /// Whether the link's state is kept here.
+  bool own(std::uint32_t link) const noexcept {
+    return share_.count == 1 || Share::of(domains_.of_link(link), domains_.count(), share_.count) == share_.index;
+  }
   const HugeVector<Link>& links() const noexcept { return links_; }
   const HugeVector<LinkRests>& rests() const noexcept { return rests_; }  ///< empty if no link ever rests
   std::size_t memory_bytes() const noexcept {
@@ -106,6 +130,10 @@ class Network {
     std::uint64_t tie = 0;
   };
   void walk(Walk walk, Time now, bool by_event);
+  void end_walk(const Walk& walk);
+  void end_loggp(Walk walk, const Node& node);
+  static void hold(const Walk& walk, Node& node, std::uint32_t link, std::uint32_t hop) noexcept;
+  void push(const Event& event, std::uint32_t node);
   void send_loggp(Node& node, std::uint32_t index, Time ready, std::uint64_t tie);
   void split(Walk& walk, Node& node, std::uint64_t& bytes);
   Time take(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes, bool squeezed) noexcept;
@@ -146,6 +174,9 @@ class Network {
   LinkPolicy edge_, upper_;
   CompressPolicy compress_;
   std::unique_ptr<Topology> topology_;
+  Domains domains_;
+  Share share_;
+  std::span<Mailbox> boxes_;
   NodePool& pool_;
   EventQueue& queue_;
   HugeVector<Link> links_;

@@ -204,16 +204,8 @@ LinkTotals Network::totals(LinkClass link_class, std::uint32_t used, Time end) c
   const std::uint32_t from = link_class == LinkClass::edge ? 0 : 2 * nodes();
   const std::uint32_t to = link_class == LinkClass::edge ? 2 * nodes() : topology_->links();
   for (std::uint32_t l = from; l < to; ++l) {
-    if (l < 2 * nodes() && (l < nodes() ? l : l - nodes()) >= used) continue;
-    const LinkTotals one = total(l, end);
-    ++t.links;
-    t.busy += one.busy;
-    t.rests += one.rests;
-    t.late += one.late;
-    t.low += one.low;
-    t.deep += one.deep;
-    t.delay += one.delay;
-    t.narrow += one.narrow;
+    if (!own(l) || (l < 2 * nodes() && (l < nodes() ? l : l - nodes()) >= used)) continue;
+    t += total(l, end);
   }
   return t;
 }

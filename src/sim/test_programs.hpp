@@ -71,9 +71,9 @@ class Program {
   }
 
   trace::MemorySource& source() noexcept { return source_; }
-  Result run(const Machine& machine, const Policy& policy = {}) {
+  Result run(const Machine& machine, const Policy& policy = {}, unsigned threads = 1) {
     for (std::uint32_t r = 0; r < source_.info().ranks.size(); ++r) source_.rewind(r);
-    return Engine(machine, policy, source_).run();
+    return Engine(machine, policy, source_, threads).run();
   }
 
  private:

@@ -26,6 +26,8 @@ class Crossbar final : public Topology {
     path.add(nodes() + destination);
   }
   std::uint32_t origin(std::uint32_t link) const noexcept override { return link < nodes() ? kNone : 0; }
+  std::uint32_t blocks() const noexcept override { return nodes(); }
+  std::uint32_t block_of_link(std::uint32_t link) const noexcept override { return link < nodes() ? link : link - nodes(); }
 };
 
 }  // namespace

@@ -59,6 +59,10 @@ class Topology {
   /// Whose messages pass a link between switches on the usual ways: in a tree, of the nodes below it.
   virtual NodeGroup group_of_link(std::uint32_t) const noexcept { return {0, 0}; }
   virtual NodeGroup group_of_switch(std::uint32_t) const noexcept { return {0, 0}; }
+  /// Equal parts of the nodes, each in a row, whose links belong to one of them each: the first half of the links of
+  /// a way between two of them to the source's, the others to the destination's. 1 where there is no such division.
+  virtual std::uint32_t blocks() const noexcept { return 1; }
+  virtual std::uint32_t block_of_link(std::uint32_t) const noexcept { return 0; }
   /// Links whose bandwidth differs (a graph's): multiples of the platform's in 1/1000; 0 elsewhere.
   virtual std::uint32_t relative_bandwidth(std::uint32_t) const noexcept { return 0; }
 

@@ -3,25 +3,11 @@
 // tells the W_i = w_1..w_i vertices over that subtree apart. Its parent over way p is (A / m_{i+1}, B + p W_i).
 #include <stdexcept>
 
+#include "sim/divider.hpp"
 #include "sim/topology.hpp"
 
 namespace fallow::sim {
 namespace {
-
-/// Division by a constant through a multiplication, exact for 32-bit numbers (Lemire, Kaser, Kurz 2019).
-class Divider {
- public:
-  explicit Divider(std::uint32_t divisor = 1) noexcept
-      : magic_(divisor == 1 ? 0 : ~std::uint64_t{0} / divisor + 1), divisor_(divisor) {}
-  std::uint32_t divide(std::uint32_t n) const noexcept {
-    return magic_ == 0 ? n : static_cast<std::uint32_t>(static_cast<unsigned __int128>(magic_) * n >> 64);
-  }
-  std::uint32_t modulo(std::uint32_t n) const noexcept { return n - divide(n) * divisor_; }
-
- private:
-  std::uint64_t magic_;
-  std::uint32_t divisor_;
-};
 
 class Xgft final : public Topology {
  public:
@@ -82,6 +68,14 @@ class Xgft final : public Topology {
     std::size_t i = levels_.size() - 1;
     while (number < levels_[i].first_switch) --i;
     return {static_cast<std::uint32_t>(i), (number - levels_[i].first_switch) / (levels_[i].vertices_below * levels_[i].ways)};
+  }
+  // The trees below the roots: a way between two of them goes up in the one and down in the other.
+  std::uint32_t blocks() const noexcept override { return children_.back(); }
+  std::uint32_t block_of_link(std::uint32_t link) const noexcept override {
+    const std::size_t i = level_of(link);
+    const Level& level = levels_[i];
+    const std::uint32_t below = (link - (link < level.down ? level.up : level.down)) / level.ways / level.vertices_below;
+    return below * (level.nodes / children_[i]) / (nodes() / children_.back());
   }
 
   static constexpr std::uint32_t kMaxLevels = 8;
