@@ -25,6 +25,8 @@ from fallow.model import (
 if TYPE_CHECKING:
     from fallow import _native
 
+_MISSING_SHOWN = 8
+
 
 def _sum_residency(parts: Iterable[_native.ThreadDict]) -> Residency:
     threads = list(parts)
@@ -114,6 +116,18 @@ def _health(found: ranks.Ranks, notes: list[str]) -> Health:
         threads_dropped=sum(rank["threads_dropped"] for rank in found.read),
         notes=notes,
     )
+
+
+def _missing(found: ranks.Ranks) -> list[str]:
+    """Why ranks may have no record, where no damaged file tells."""
+    missing = found.missing(_MISSING_SHOWN + 1)
+    if not missing or found.unreadable:
+        return []
+    shown = ", ".join(map(str, missing[:_MISSING_SHOWN])) + (", ..." if len(missing) > _MISSING_SHOWN else "")
+    return [
+        f"no record of rank {shown}: where it ran, the launcher did not pass on the environment "
+        "(LD_PRELOAD, FALLOW_*), or the run directory is not to be seen"
+    ]
 
 
 def _unique(values: Iterable[str]) -> list[str]:
@@ -209,6 +223,7 @@ def load(directory: Path, platform: str | None = None) -> Report:
         raise UserError(f"{directory}: nothing to report{_why_nothing(found, info)}")
     if _several_programs(found.read):
         notes.append("the command started several MPI programs; their ranks are shown together")
+    notes += _missing(found)
     run = _run(directory, info, found.read)
     over = info is not None and info.run_time_s is not None
     rows = [_rank(rank, over) for rank in found.read]

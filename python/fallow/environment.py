@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from fallow.options import Setting
 PRELOAD_LIBRARY = "libfallow.so"
 _OPEN_MPI_FORWARD = "OMPI_MCA_mca_base_env_list"
 _OPEN_MPI_LAUNCHERS = ("mpirun", "mpiexec", "orterun")
+_OPEN_MPI_AGENT = "OMPI_MCA_orte_launch_agent"
+_OPEN_MPI_DAEMON = "orted"
+_PLAIN = re.compile(r"[A-Za-z0-9_./:+,=@%-]*\Z")  # what needs no quotes in any remote shell
 
 
 def preload_problem(library: Path | None) -> str:
@@ -29,6 +33,25 @@ def _forward(env: dict[str, str], command: Sequence[str], names: Sequence[str]) 
     launcher = Path(command[0]).name in _OPEN_MPI_LAUNCHERS
     if launcher and "-x" not in command and _OPEN_MPI_FORWARD not in env:
         env[_OPEN_MPI_FORWARD] = ";".join(n for n in names if n in env)
+
+
+def _launch_agent(env: dict[str, str], names: Sequence[str]) -> None:
+    """Makes Open MPI start its daemons on other nodes, and so the ranks there, with the variables.
+
+    This also reaches ranks whose mpirun a script starts, or which is given -x. Values that would need quotes in the
+    remote shell, and an agent that the user has chosen, leave it at `_forward`.
+    """
+    values = [f"{n}={env[n]}" for n in names if n in env]
+    if _OPEN_MPI_AGENT not in env and all(_PLAIN.match(v) for v in values):
+        env[_OPEN_MPI_AGENT] = " ".join(["env", *values, _OPEN_MPI_DAEMON])
+
+
+def without_record(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment of `build` for ranks that need not try to write a record."""
+    out = {**env, "FALLOW_DIR": ""}
+    if _OPEN_MPI_AGENT in out:
+        out[_OPEN_MPI_AGENT] = re.sub(r" FALLOW_DIR=\S*", " FALLOW_DIR=", out[_OPEN_MPI_AGENT])
+    return out
 
 
 def build(  # noqa: PLR0913 - one value each
@@ -53,5 +76,7 @@ def build(  # noqa: PLR0913 - one value each
     for setting in settings:
         env[setting.option.variable] = setting.value
     ours = ["LD_PRELOAD", "FALLOW_DIR", "FALLOW_RUN_ID", "FALLOW_PRELOAD_ORIGINAL"]
-    _forward(env, command, ours + [s.option.variable for s in settings])
+    names = ours + [s.option.variable for s in settings]
+    _forward(env, command, names)
+    _launch_agent(env, names)
     return env

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,9 +33,25 @@ class Ranks:
 
     @property
     def expected(self) -> int:
-        """How many ranks the program had, as the ranks say; at least as many as there are files."""
-        sizes = [rank["size"] for rank in self.read]
-        return max([len(self.read) + len(self.unreadable), *sizes], default=0)
+        """How many ranks the programs had, as the ranks say; at least as many as there are files."""
+        return max(sum(size * count for size, count in self._worlds().items()), len(self.read) + len(self.unreadable))
+
+    def missing(self, most: int) -> list[int]:
+        """The first `most` world ranks without a record; empty with several programs, where that is not known."""
+        worlds = self._worlds()
+        if sum(worlds.values()) != 1:
+            return []
+        there = {rank["rank"] for rank in self.read}
+        first = range(min(next(iter(worlds)), len(there) + most))  # a damaged file may name any size
+        return [rank for rank in first if rank not in there][:most]
+
+    def _worlds(self) -> dict[int, int]:
+        """How many programs there were of each size, at least: as often as the same rank was found."""
+        found = Counter((rank["size"], rank["rank"]) for rank in self.read if rank["size"] > 0)
+        worlds: dict[int, int] = {}
+        for (size, _), count in found.items():
+            worlds[size] = max(worlds.get(size, 0), count)
+        return worlds
 
 
 def files(directory: Path) -> list[Path]:

@@ -152,13 +152,18 @@ def run(plan: Plan, directory: Path | None, say: Say) -> Ended:
     info = _first_info(plan, rundir.new_run_id(), with_fallow)
     env = _environment(plan, info, directory, say)
     failures: list[str] = []
-    write_failed = _once(lambda line: (failures.append(line), say(line))[1])
+
+    def note(line: str) -> None:
+        failures.append(line)
+        say(line)
+
+    write_failed = _once(note)
     if directory is not None:
         with _or_say(write_failed, f"cannot write to {directory}"):
             rundir.write_run(directory, info)
             rundir.keep_machine(directory)
     if failures and with_fallow:
-        env = {**env, "FALLOW_DIR": ""}  # the ranks need not try, and say so, again
+        env = environment.without_record(env)  # the ranks need not try, and say so, again
     with launch.held_signals() as mask:
         sampler = sampling.Sampler.start(say) if directory is not None else None
         before = sysload.read()

@@ -56,7 +56,8 @@ void restore_environment(const std::string& preload_original) noexcept try {
   std::vector<std::string> ours;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view e(*entry);
-    if (e.substr(0, 7) == "FALLOW_") ours.emplace_back(e.substr(0, e.find('=')));
+    const bool forwards = e.substr(0, 9) == "OMPI_MCA_" && e.find("FALLOW_RUN_ID") != e.npos;  // how other nodes got ours
+    if (e.substr(0, 7) == "FALLOW_" || forwards) ours.emplace_back(e.substr(0, e.find('=')));
   }
   for (const std::string& name : ours) unsetenv(name.c_str());
   if (preload_original.empty()) {

@@ -19,7 +19,7 @@ LaunchInfo launch_info() noexcept;
 /// The job's name space as the launcher calls it, or an empty string.
 std::string launcher_namespace();
 
-/// Puts LD_PRELOAD back and removes FALLOW_*, so that the program's own children see the environment that they
+/// Puts LD_PRELOAD back and removes FALLOW_* and what forwards them, so that the program's own children see the environment that they
 /// would have seen without Fallow.
 void restore_environment(const std::string& preload_original) noexcept;
 

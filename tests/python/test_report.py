@@ -163,3 +163,18 @@ def test_several_programs_in_one_run_are_noted(tmp_path):
     report = analyse.load(directory)
     assert report.totals.calls == 12
     assert "several MPI programs" in report.health.notes[0]
+
+
+def test_ranks_without_a_record_are_named(tmp_path, fallow):
+    directory = write_run(tmp_path / "r", [lively_rank(i, 4, 5) for i in (0, 3)])
+    out = fallow("report", directory).stdout
+    assert "2 of 4 ranks left no readable record" in out
+    assert "no record of rank 1, 2: where it ran, the launcher did not pass on the environment" in out
+
+
+def test_missing_ranks_of_two_programs_are_counted(tmp_path):
+    directory = write_run(tmp_path / "r", [lively_rank(i, 3, 5) for i in range(3)])
+    (directory / "rank-000001-node1-9.fallow").write_bytes(lively_rank(1, 3, 7, seed=2).build())
+    report = analyse.load(directory)
+    assert (report.health.ranks_read, report.health.ranks_expected) == (4, 6)
+    assert all("no record of" not in note for note in report.health.notes)

@@ -103,6 +103,19 @@ def test_open_mpi_is_told_what_to_forward(run, tmp_path):
     assert name not in run("-q", "--", launcher, "-x", "HOME").stdout, "Open MPI refuses to mix both ways"
 
 
+def test_open_mpis_daemons_on_other_nodes_get_the_environment(run, tmp_path, fake_library):
+    name = "OMPI_MCA_orte_launch_agent="
+    line = next(x for x in run("-q", "--mode", "sleep", "--", "env").stdout.splitlines() if x.startswith(name))
+    words = line.removeprefix(name).split(" ")
+    assert words[:2] == ["env", f"LD_PRELOAD={fake_library}/libfallow.so"]
+    assert "FALLOW_MODE=sleep" in words
+    assert any(w.startswith(f"FALLOW_DIR={tmp_path}/") for w in words)
+    assert words[-1] == "orted"
+    assert f"{name}mine\n" in run("-q", "--", "env", env={name[:-1]: "mine"}).stdout
+    quoted = run("-q", "--out", tmp_path / "a folder", "--", "env").stdout
+    assert name not in quoted, "what needs quotes may not survive the remote shell"
+
+
 def test_signals_are_passed_on(fake_library, tmp_path):
     env = os.environ | {"FALLOW_LIBRARY_DIR": str(fake_library)}
     code = "import signal,sys,time\nsignal.signal(signal.SIGUSR1, lambda *a: sys.exit(5))\nprint('up', flush=True)\ntime.sleep(30)"

@@ -1,0 +1,64 @@
+"""Two "hosts" on one machine: network name spaces with a link between them, each with its own host name, /dev/shm and
+/tmp. Needs root and `ip` (Debian: iproute2)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_AGENT = """#!/bin/sh
+# Stands for ssh: runs the rest of the command line on a "host", given by its address.
+host=$1; shift
+exec ip netns exec {tag}-${{host##*.}} unshare -u -m sh -c '
+  hostname {tag}-host$1; mount -t tmpfs none /dev/shm; mkdir -p "$2"; export TMPDIR="$2"
+  for v in $(env | sed -n "s/^\\\\(LD_PRELOAD\\\\|FALLOW_[A-Z_]*\\\\|OMPI_MCA_[a-z_]*\\\\)=.*/\\\\1/p"); do unset $v; done
+  shift 2; eval "$*"' agent "${{host##*.}}" "{tmp}/${{host##*.}}" "$@"
+"""
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """Addresses of the hosts, and the program that starts a command on one: AGENT ADDRESS COMMAND..."""
+
+    addresses: tuple[str, str]
+    agent: Path
+
+    def on_first(self, argv: list[str]) -> list[str]:
+        """The command line that runs `argv` on the first host, with the environment it is given."""
+        tag = self.agent.stem
+        setup = 'hostname "$0"; mount -t tmpfs none /dev/shm; exec "$@"'
+        return ["ip", "netns", "exec", f"{tag}-1", "unshare", "-u", "-m", "sh", "-c", setup, f"{tag}-host1", *argv]
+
+
+def _ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+
+
+@contextlib.contextmanager
+def two_hosts(scratch: Path) -> Iterator[Hosts]:
+    """Sets up the hosts and takes them down; PermissionError without the rights."""
+    if os.geteuid() != 0:
+        raise PermissionError("network name spaces need root")
+    tag = f"fh{os.getpid()}"
+    spaces = [f"{tag}-1", f"{tag}-2"]
+    addresses = ("10.213.77.1", "10.213.77.2")
+    agent = scratch / f"{tag}.sh"
+    agent.write_text(_AGENT.format(tag=tag, tmp=scratch / "tmp"))
+    agent.chmod(0o755)
+    try:
+        for space in spaces:
+            _ip("netns", "add", space)
+        _ip("link", "add", f"{tag}a", "netns", spaces[0], "type", "veth", "peer", "name", f"{tag}b", "netns", spaces[1])
+        for space, device, address in zip(spaces, (f"{tag}a", f"{tag}b"), addresses, strict=True):
+            _ip("-n", space, "address", "add", f"{address}/24", "dev", device)
+            _ip("-n", space, "link", "set", device, "up")
+            _ip("-n", space, "link", "set", "lo", "up")
+        yield Hosts(addresses, agent)
+    finally:
+        for space in spaces:
+            with contextlib.suppress(subprocess.CalledProcessError):
+                _ip("netns", "delete", space)

@@ -1,0 +1,56 @@
+"""Ranks on several hosts all run under Fallow, however the launcher is started. Needs root: see harness/hosts.py."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from harness.hosts import Hosts, two_hosts
+from harness.lab import Lab
+
+RANKS = 4
+WAYS = ("launcher", "launcher -x", "script")
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Iterator[Hosts]:
+    """Two hosts; only without root there are none."""
+    if os.geteuid() != 0:
+        pytest.skip("network name spaces need root")
+    with two_hosts(tmp_path) as found:
+        yield found
+
+
+def _launcher(lab: Lab, hosts: Hosts, way: str) -> list[str]:
+    first, second = hosts.addresses
+    if lab.family.name == "openmpi":
+        options = ["--host", f"{first}:2,{second}:2", "--mca", "plm_rsh_agent", str(hosts.agent)]
+        options += ["--mca", "btl", "tcp,self,vader", "--mca", "btl_tcp_if_include", "10.213.77.0/24"]
+        options += ["--mca", "oob_tcp_if_include", "10.213.77.0/24", "--mca", "mpi_yield_when_idle", "1"]
+        return [*lab.family.mpiexec, *options, *(["-x", "HOME"] if way == "launcher -x" else [])]
+    options = ["-hosts", f"{first}:2,{second}:2", "-launcher", "rsh", "-launcher-exec", str(hosts.agent)]
+    return [*lab.family.mpiexec, *options, *(["-genv", "HOME", "/"] if way == "launcher -x" else [])]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_rank_has_a_record(lab: Lab, hosts: Hosts, way: str) -> None:
+    """Two ranks on each of two hosts, and each host's ranks in their own record."""
+    command = [*_launcher(lab, hosts, way), "-n", str(RANKS), str(lab.program("many.c")), "1"]
+    if way == "script":
+        script = lab.scratch / "job.sh"
+        script.write_text(f"#!/bin/sh\n{shlex.join(command)}\n")
+        script.chmod(0o755)
+        command = [str(script)]
+    out = lab.scratch / "record"
+    wrapped = lab.fallow.wrap("auto", out, command)
+    running, _ = lab.start("bare", hosts.on_first(wrapped))
+    outcome = running.finish(180)
+    assert outcome.rc == 0 and outcome.out == f"{RANKS} ranks done\n", outcome.describe()
+    ranks = lab.records(out)
+    assert [r.world_rank for r in ranks] == list(range(RANKS)), outcome.describe()
+    report = lab.fallow.report(out)
+    assert len(report["run"]["hosts"]) == 2, report["run"]["hosts"]
+    assert report["health"]["ranks_read"] == report["health"]["ranks_expected"] == RANKS
