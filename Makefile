@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find src gen python include platforms cmake CMakeLists.txt pyproject.toml -type f -not -name '*_test.cpp' -not -path '*/__pycache__/*' 2>/dev/null)
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help build demo test test-long bench lint docs clean
+.PHONY: help build demo test test-long fuzz bench lint docs clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -40,6 +40,10 @@ test: build  ## unit, conformance, integration and fault tests (under 20 minutes
 test-long: build  ## the suites that take long: sanitizers, all of mpi4py, large messages, fuzzing
 	@cmake --preset asan-ubsan >/dev/null && cmake --build --preset asan-ubsan && ctest --preset asan-ubsan
 	@$(PYTEST) tests
+
+fuzz: build  ## damaged files against every reader, a minute each (SECONDS_EACH=60)
+	@tools/install-packages fuzz
+	@tools/fuzz $(or $(SECONDS_EACH),60)
 
 bench: build  ## costs and savings, measured side by side
 	@$(BIN)/python bench/run.py

@@ -6,12 +6,13 @@
 #include <random>
 
 #include "trace/rank_test_writer.hpp"
+#include "trace/rank_walk.hpp"
 
 namespace fallow::trace {
 namespace {
 
-using testing::read_bytes;
 using testing::TestFile;
+using testing::walk_rank;
 
 constexpr int kMutations = 20'000;
 constexpr unsigned kSeed = 20'260'101;
@@ -46,29 +47,6 @@ void mutate(std::vector<std::byte>& bytes, std::mt19937& random) {
   }
 }
 
-/// Reads everything there is; the sum keeps the reads from being optimized away.
-double read_all(std::vector<std::byte> bytes) {
-  const RankReader reader = read_bytes(std::move(bytes));
-  double sum = static_cast<double>(field_text(reader.header().program).size());
-  for (const auto& op : reader.header().ops) sum += static_cast<double>(field_text(op.name).size());
-  for (std::uint32_t i = 0; i < reader.block_count(); ++i) {
-    const ThreadBlock block = reader.block(i);
-    sum += reader.seconds(block.counters().computing).value;
-    for (const auto& op : block.ops()) sum += static_cast<double>(op.calls);
-    for (const auto& site : block.sites()) {
-      EXPECT_LT(site.stats.op, reader.header().op_slots);
-      sum += reader.seconds(site.stats.ticks).value;
-    }
-    std::uint64_t last = 0;
-    for (const auto& event : block.events(1U << 20)) {
-      EXPECT_LE(last, event.enter);
-      last = event.exit;
-      sum += static_cast<double>(reader.wall_time(event.enter).value);
-    }
-  }
-  return sum;
-}
-
 TEST(RankReaderFuzz, EveryMutationIsReadOrRefused) {
   const auto good = TestFile{.blocks = 2}.build();
   std::mt19937 random(kSeed);
@@ -79,7 +57,7 @@ TEST(RankReaderFuzz, EveryMutationIsReadOrRefused) {
       mutate(bytes, random);
     }
     try {
-      EXPECT_TRUE(std::isfinite(read_all(std::move(bytes))));
+      EXPECT_TRUE(std::isfinite(walk_rank(std::move(bytes))));
       ++read;
     } catch (const RankFileError& e) {
       EXPECT_FALSE(e.reason().empty());

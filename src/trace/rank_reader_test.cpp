@@ -15,7 +15,7 @@
 namespace fallow::trace {
 namespace {
 
-using testing::read_bytes;
+using testing::read_rank;
 using testing::TestFile;
 
 template <class T>
@@ -26,7 +26,7 @@ void put(std::vector<std::byte>& bytes, std::size_t offset, T value) {
 /// The offset named by the refusal of `bytes`; fails the test if they are accepted.
 std::uint64_t refused_at(std::vector<std::byte> bytes) {
   try {
-    read_bytes(std::move(bytes));
+    read_rank(std::move(bytes));
   } catch (const RankFileError& e) {
     EXPECT_EQ(std::string(e.what()),
               "test: at offset " + std::to_string(e.offset()) + ": " + e.reason());
@@ -37,7 +37,7 @@ std::uint64_t refused_at(std::vector<std::byte> bytes) {
 }
 
 TEST(RankReader, ReadsWhatWasWritten) {
-  const auto reader = read_bytes(TestFile{}.build());
+  const auto reader = read_rank(TestFile{}.build());
   EXPECT_EQ(reader.header().world_rank, 1);
   EXPECT_EQ(field_text(reader.header().host), "node");
   const auto block = reader.block(0);
@@ -51,7 +51,7 @@ TEST(RankReader, ReadsWhatWasWritten) {
 }
 
 TEST(RankReader, GivesTheLastEventsOldestFirst) {
-  const auto block = read_bytes(TestFile{}.build()).block(0);
+  const auto block = read_rank(TestFile{}.build()).block(0);
   const auto events = block.events(1000);
   ASSERT_EQ(events.size(), 16U);
   EXPECT_EQ(events.front().bytes, 4U);
@@ -65,7 +65,7 @@ TEST(RankReader, LeavesOutAnEventThatIsBeingOverwritten) {
   auto bytes = TestFile{}.build();
   const std::size_t ring = bytes.size() - 16 * sizeof(Event);
   put<std::uint64_t>(bytes, ring + 4 * sizeof(Event) + offsetof(Event, exit), 1ULL << 40);  // the oldest
-  const auto block = read_bytes(bytes).block(0);
+  const auto block = read_rank(bytes).block(0);
   EXPECT_EQ(block.events(1000).size(), 15U);
   EXPECT_EQ(block.events_skipped(), 1U);
 }
@@ -74,9 +74,9 @@ TEST(RankReader, LeavesOutIndicesThatPointNowhere) {
   auto bytes = TestFile{}.build();
   const std::size_t sites = kHeaderBytes + sizeof(ThreadCounters) + 4 * sizeof(OpStats);
   put<std::uint32_t>(bytes, sites + 3 * sizeof(SiteStats) + offsetof(SiteStats, module), 1);
-  EXPECT_EQ(read_bytes(bytes).block(0).sites()[0].stats.module, 0xffffffffU);
+  EXPECT_EQ(read_rank(bytes).block(0).sites()[0].stats.module, 0xffffffffU);
   put<std::uint32_t>(bytes, sites + 3 * sizeof(SiteStats) + offsetof(SiteStats, op), 4);
-  EXPECT_TRUE(read_bytes(bytes).block(0).sites().empty());
+  EXPECT_TRUE(read_rank(bytes).block(0).sites().empty());
 }
 
 TEST(RankReader, NamesTheOffsetOfWhatIsWrong) {
@@ -126,7 +126,7 @@ TEST(RankReader, OpensFilesAndNothingElse) {
 TEST(RankReader, TimesOfDamagedTicksStayFinite) {
   auto bytes = TestFile{}.build();
   put<std::uint64_t>(bytes, offsetof(RankHeader, wall_start_ns), ~0ULL);
-  const auto reader = read_bytes(bytes);
+  const auto reader = read_rank(bytes);
   EXPECT_GT(reader.wall_time(~0ULL).value, reader.wall_time(0).value);
 }
 

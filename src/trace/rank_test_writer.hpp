@@ -110,7 +110,7 @@ class MemorySource final : public ByteSource {
   std::vector<std::byte> bytes_;
 };
 
-inline RankReader read_bytes(std::vector<std::byte> bytes) {
+inline RankReader read_rank(std::vector<std::byte> bytes) {
   return RankReader(std::make_unique<MemorySource>(std::move(bytes)), "test");
 }
 

@@ -1,6 +1,5 @@
-// libFuzzer target over the trace file reader: cmake -DFALLOW_FUZZ=ON with clang, then
-//   trace_file_fuzz -max_len=65536 CORPUS
-// Sums are made right before reading, so that the fuzzer gets past them. Start from part files.
+// libFuzzer target over the reader of trace files; tools/fuzz builds and runs it.
+// Sums are made right before reading, so that the fuzzer gets past them.
 #include "trace/crc32c.hpp"
 #include "trace/trace_walk.hpp"
 
