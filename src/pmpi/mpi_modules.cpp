@@ -1,8 +1,8 @@
 #include "pmpi/mpi_modules.hpp"
 
-#include <dlfcn.h>
-
 #include <cstring>
+
+#include "pmpi/loaded_object.hpp"
 
 namespace fallow::pmpi {
 namespace {
@@ -16,8 +16,6 @@ bool is_mpi_name(const char* path) noexcept {
   return false;
 }
 
-constexpr std::uint64_t kGranule = 4096;  // what is known of an address is taken to hold for its page
-
 }  // namespace
 
 bool MpiModules::contains(const void* address) noexcept {
@@ -26,14 +24,13 @@ bool MpiModules::contains(const void* address) noexcept {
   for (std::uint32_t i = 0; i < used; ++i) {
     if (value >= ranges_[i].begin && value < ranges_[i].end) return ranges_[i].mpi;
   }
-  Dl_info info{};
-  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return true;  // nobody's code: leave it uncounted
-  const bool mpi = is_mpi_name(info.dli_fname);
+  LoadedObject object;
+  if (!find_loaded_object(address, object)) return true;  // nobody's code: leave it uncounted
+  const bool mpi = is_mpi_name(object.path);
   const std::lock_guard lock(mutex_);
   const std::uint32_t next = used_.load(std::memory_order_relaxed);
   if (next < ranges_.size()) {
-    const std::uint64_t page = value / kGranule * kGranule;
-    ranges_[next] = {page, page + kGranule, mpi};
+    ranges_[next] = {object.begin, object.end, mpi};
     used_.store(next + 1, std::memory_order_release);
   }
   return mpi;

@@ -1,7 +1,6 @@
 #include "pmpi/rank_writer.hpp"
 
 #include <fcntl.h>
-#include <link.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -12,6 +11,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+
+#include "pmpi/loaded_object.hpp"
 
 namespace fallow::pmpi {
 namespace {
@@ -138,42 +139,19 @@ void RankWriter::release(const Thread& thread) noexcept {
   free_blocks_ |= std::uint64_t{1} << thread.index;
 }
 
-namespace {
-struct ModuleSearch {
-  std::uint64_t address;
-  std::uint64_t base = 0, end = 0;
-  const char* path = nullptr;
-};
-
-int match_module(dl_phdr_info* info, std::size_t, void* data) noexcept {
-  auto& s = *static_cast<ModuleSearch*>(data);
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& p = info->dlpi_phdr[i];
-    const std::uint64_t begin = info->dlpi_addr + p.p_vaddr;
-    if (p.p_type != PT_LOAD || s.address < begin || s.address >= begin + p.p_memsz) continue;
-    s.base = info->dlpi_addr;
-    s.end = begin + p.p_memsz;
-    s.path = info->dlpi_name;
-    return 1;
-  }
-  return 0;
-}
-}  // namespace
-
 std::uint32_t RankWriter::module_of(const void* address) noexcept {
-  const auto value = reinterpret_cast<std::uint64_t>(address);
-  ModuleSearch search{value};
-  if (dl_iterate_phdr(match_module, &search) == 0) return ~0u;  // takes the linker's lock: not under ours
+  LoadedObject object;
+  if (!find_loaded_object(address, object)) return ~0u;  // takes the linker's lock: not under ours
   const std::lock_guard lock(mutex_);
   RankHeader& h = *header_;
   for (std::uint32_t i = 0; i < h.modules_used; ++i) {
-    if (h.modules[i].base == search.base) return i;
+    if (h.modules[i].base == object.base) return i;
   }
   if (h.modules_used >= trace::kMaxModules) return ~0u;
   trace::Module& m = h.modules[h.modules_used];
-  m.base = search.base;
-  m.end = search.end;
-  const char* const path = search.path != nullptr && *search.path != 0 ? search.path : h.program;
+  m.base = object.base;
+  m.end = object.end;
+  const char* const path = *object.path != 0 ? object.path : h.program;
   std::memcpy(m.path, path, std::min(std::strlen(path), sizeof m.path - 1));  // the rest is zero
   return h.modules_used++;
 }

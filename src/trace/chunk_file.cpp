@@ -1,11 +1,6 @@
 #include "trace/chunk_file.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <bit>
-#include <cerrno>
 #include <cstring>
 
 #include "trace/block_format.hpp"
@@ -16,29 +11,12 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "trace files are read in place");
 
-class OpenFile final : public ByteSource {
- public:
-  OpenFile(int fd, std::uint64_t size) noexcept : fd_(fd), size_(size) {}
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  ~OpenFile() override { ::close(fd_); }
-
-  std::uint64_t size() const override { return size_; }
-  bool read(std::uint64_t offset, std::span<std::byte> out) const override {
-    while (!out.empty()) {
-      const ssize_t n = ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset));
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return false;
-      offset += static_cast<std::uint64_t>(n);
-      out = out.subspan(static_cast<std::size_t>(n));
-    }
-    return true;
-  }
-
- private:
-  int fd_;
-  std::uint64_t size_;
-};
+std::unique_ptr<ByteSource> open_trace_bytes(const std::string& path) {
+  std::string reason;
+  auto source = open_regular_file(path, reason);
+  if (source == nullptr) throw TraceFileError(path, 0, reason);
+  return source;
+}
 
 template <class T>
 std::span<std::byte> bytes_of(T& value) noexcept {
@@ -49,17 +27,6 @@ std::span<std::byte> bytes_of(T& value) noexcept {
 
 TraceFileError::TraceFileError(std::string_view file, std::uint64_t offset, std::string_view reason)
     : std::runtime_error(std::string(file) + ": at offset " + std::to_string(offset) + ": " + std::string(reason)), offset_(offset) {}
-
-std::unique_ptr<ByteSource> open_trace_bytes(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) throw TraceFileError(path, 0, std::strerror(errno));
-  struct stat s {};
-  if (::fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
-    ::close(fd);
-    throw TraceFileError(path, 0, "not a regular file");
-  }
-  return std::make_unique<OpenFile>(fd, static_cast<std::uint64_t>(s.st_size));
-}
 
 ChunkFile::ChunkFile(const std::string& path) : source_(open_trace_bytes(path)), name_(path) { read_head(); }
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/byte_source.hpp"
 #include "trace/file_layout.hpp"
-#include "trace/rank_reader.hpp"
 
 namespace fallow::trace {
 
@@ -66,8 +66,5 @@ class ChunkFile {
   FileHead head_{};
   mutable std::uint64_t index_offset_ = 0;
 };
-
-/// Opens a regular file; throws TraceFileError.
-std::unique_ptr<ByteSource> open_trace_bytes(const std::string& path);
 
 }  // namespace fallow::trace

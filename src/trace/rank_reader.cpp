@@ -1,12 +1,7 @@
 #include "trace/rank_reader.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -24,30 +19,6 @@ constexpr std::uint32_t kMaxRingEvents = 1U << 24;
 constexpr std::uint64_t kMaxBlockPadding = 1U << 20;  // blocks may end on a page of any size
 constexpr double kMinTickHz = 1e5;
 constexpr double kMaxTickHz = 1e11;
-
-class FileSource final : public ByteSource {
- public:
-  FileSource(int fd, std::uint64_t size) noexcept : fd_(fd), size_(size) {}
-  FileSource(const FileSource&) = delete;
-  FileSource& operator=(const FileSource&) = delete;
-  ~FileSource() override { ::close(fd_); }
-
-  std::uint64_t size() const override { return size_; }
-  bool read(std::uint64_t offset, std::span<std::byte> out) const override {
-    std::size_t done = 0;
-    while (done < out.size()) {
-      const ssize_t n = ::pread(fd_, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return false;
-      done += static_cast<std::size_t>(n);
-    }
-    return true;
-  }
-
- private:
-  int fd_;
-  std::uint64_t size_;
-};
 
 std::uint64_t block_payload(const RankHeader& h) noexcept {
   return sizeof(ThreadCounters) + std::uint64_t{h.op_slots} * sizeof(OpStats) +
@@ -111,12 +82,9 @@ std::vector<Event> ThreadBlock::events(std::size_t limit) const {
 }
 
 RankReader RankReader::open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) throw RankFileError(path, 0, std::strerror(errno));
-  struct stat st {};
-  const bool known = ::fstat(fd, &st) == 0;
-  auto source = std::make_unique<FileSource>(fd, known ? static_cast<std::uint64_t>(st.st_size) : 0);
-  if (!known || !S_ISREG(st.st_mode)) throw RankFileError(path, 0, "not a regular file");
+  std::string reason;
+  auto source = open_regular_file(path, reason);
+  if (source == nullptr) throw RankFileError(path, 0, reason);
   return RankReader(std::move(source), path);
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "trace/byte_source.hpp"
 #include "trace/rank_file.hpp"
 
 namespace fallow::trace {
@@ -26,14 +27,6 @@ class RankFileError : public std::runtime_error {
  private:
   std::uint64_t offset_;
   std::string reason_;
-};
-
-/// Where bytes come from: a file, or memory in tests. `read` fills `out` completely or returns false.
-class ByteSource {
- public:
-  virtual ~ByteSource() = default;
-  virtual std::uint64_t size() const = 0;
-  virtual bool read(std::uint64_t offset, std::span<std::byte> out) const = 0;
 };
 
 /// A private copy of one thread's block, so that a writer that is still running cannot change it.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "trace/memory_bytes.hpp"
 #include "trace/rank_reader.hpp"
 
 namespace fallow::trace::testing {
@@ -95,23 +96,8 @@ struct TestFile {
   }
 };
 
-/// Bytes in memory as a source.
-class MemorySource final : public ByteSource {
- public:
-  explicit MemorySource(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
-  std::uint64_t size() const override { return bytes_.size(); }
-  bool read(std::uint64_t offset, std::span<std::byte> out) const override {
-    if (offset > bytes_.size() || out.size() > bytes_.size() - offset) return false;
-    std::memcpy(out.data(), bytes_.data() + offset, out.size());
-    return true;
-  }
-
- private:
-  std::vector<std::byte> bytes_;
-};
-
 inline RankReader read_rank(std::vector<std::byte> bytes) {
-  return RankReader(std::make_unique<MemorySource>(std::move(bytes)), "test");
+  return RankReader(std::make_unique<MemoryBytes>(std::move(bytes)), "test");
 }
 
 }  // namespace fallow::trace::testing

@@ -12,23 +12,10 @@
 
 #include "trace/file_reader.hpp"
 #include "trace/file_tools.hpp"
+#include "trace/memory_bytes.hpp"
 #include "trace/recorder.hpp"
 
 namespace fallow::trace::testing {
-
-class MemoryBytes final : public ByteSource {
- public:
-  explicit MemoryBytes(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
-  std::uint64_t size() const override { return bytes_.size(); }
-  bool read(std::uint64_t offset, std::span<std::byte> out) const override {
-    if (offset > bytes_.size() || out.size() > bytes_.size() - offset) return false;
-    if (!out.empty()) std::memcpy(out.data(), bytes_.data() + offset, out.size());
-    return true;
-  }
-
- private:
-  std::vector<std::byte> bytes_;
-};
 
 class TemporaryFolder {
  public:
