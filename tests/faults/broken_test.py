@@ -110,7 +110,7 @@ def test_corrupt_variables(lab: Lab, what: str) -> None:
     """Variables that cannot be read are named in one line, and their defaults hold."""
     running, _ = lab.start(BARE, lab.fallow.wrap(MODE, lab.scratch / "record", lab.family.launch(RANKS, lab.program("steady.c")))
                            if what not in {"mode", "several"} else _without_mode(lab), env=_CORRUPT[what])  # fmt: skip
-    _check(_bare(lab), running.finish(60), (1, len(_CORRUPT[what])))  # at most one for each
+    _check(_bare(lab), running.finish(), (1, len(_CORRUPT[what])))  # at most one for each
 
 
 def _without_mode(lab: Lab) -> list[str]:
@@ -169,9 +169,9 @@ def test_small_file_limit(lab: Lab) -> None:
     script = 'ulimit -f 100000; exec "$0"'
     launch = lab.family.launch(RANKS, "/bin/sh", "-c", script, lab.program("steady.c"))
     bare, _ = lab.start(BARE, launch)
-    without = bare.finish(60)
+    without = bare.finish()
     broken, _ = lab.start(MODE, launch, options=["--ring-events", "4194304"])  # 200 MB
-    _check(without, broken.finish(60), 1)
+    _check(without, broken.finish(), 1)
 
 
 # A /dev/shm in which the MPI, told to do with little, runs and nothing is left for Fallow.
@@ -190,7 +190,7 @@ def test_no_shared_memory(lab: Lab) -> None:
         inner = lab.fallow.wrap(mode, lab.scratch / "record", lab.family.launch(RANKS, lab.program("steady.c")))
         script = f"mount -t tmpfs -o {limit} tmpfs /dev/shm && exec {shlex.join(inner)}"
         running, _ = lab.start(BARE, ["unshare", "-m", "/bin/sh", "-c", script], env=env)
-        outcome = running.finish(60)
+        outcome = running.finish()
         if "unshare:" in outcome.err or "mount:" in outcome.err:
             pytest.skip("hiding /dev/shm needs the privilege to mount")
         results.append(outcome)
@@ -222,7 +222,6 @@ def test_commands_without_mpi(
         fallow.wrap(MODE, tmp_path / "record", command),
         env=plain_environment,
         cwd=tmp_path,
-        timeout=30,
         stdin=b"text\n",
     )
     assert outcome.rc == rc, outcome.describe()
@@ -246,6 +245,6 @@ def test_report_of_a_broken_record(
         (record / "rank-000000-host-1.fallow").write_bytes(os.urandom(100_000))
     if content == "half a header":
         (record / "rank-000000-host-1.fallow").write_bytes(b"FALLOWRK" + bytes(1000))
-    outcome = run([fallow.exe, "report", record], env=plain_environment, cwd=tmp_path, timeout=30)
+    outcome = run([fallow.exe, "report", record], env=plain_environment, cwd=tmp_path)
     assert outcome.rc != 0 and "Traceback" not in outcome.err, outcome.describe()
     assert len(_said(outcome)) == 1 and outcome.out == "", outcome.describe()

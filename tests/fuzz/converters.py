@@ -24,7 +24,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 import trace_samples as samples
-
 from fallow.errors import UserError
 from fallow.traces import convert
 
@@ -62,7 +61,7 @@ def _try(trace: Path, name: str) -> tuple[int, str]:
                 pass
     except UserError as error:
         return (REFUSED, "") if str(error) else (FOUND, "refused without a word")
-    except BaseException as error:  # noqa: BLE001 - whatever comes out is what is looked for
+    except BaseException as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         return FOUND, f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {error}"
     return READ, ""

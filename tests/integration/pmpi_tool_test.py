@@ -40,7 +40,7 @@ def test_both_count_every_call(lab: Lab, order: str, mode: str) -> None:
     else:
         program = [_linked_program(lab, tool)]
     running, record = lab.start(mode, lab.family.launch(RANKS, *program), env=env)
-    outcome = running.finish(60)
+    outcome = running.finish()
     assert outcome.rc == 0 and outcome.out == "calls done\n", outcome.describe()
     for rank in range(RANKS):
         assert read_counts(out, rank) == Counter(CALLS), f"the tool on rank {rank}"
@@ -65,7 +65,7 @@ def test_every_function_that_subjects_call(lab: Lab) -> None:
     running, record = lab.start(
         "auto", lab.family.launch(RANKS, lab.driver()), env={"LD_PRELOAD": str(tool), "TOOL_OUT": str(out)}
     )
-    outcome = running.finish(90)
+    outcome = running.finish()
     assert outcome.rc == 0, outcome.describe()
     for rank in lab.records(record):
         seen = {name: n for name, n in read_counts(out, rank.world_rank).items() if not _LOCAL.match(name)}

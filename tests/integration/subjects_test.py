@@ -40,7 +40,7 @@ def _checksums(text: str) -> dict[str, str]:
 
 def test_all_subjects(lab: Lab) -> None:
     """Every subject passes bare and in every mode with equal checksums; every rank recorded its calls."""
-    trials = lab.compare(RANKS, lab.driver(), timeout=90)
+    trials = lab.compare(RANKS, lab.driver())
     assert sorted(_checksums(trials[0].outcome.out)) == SUBJECTS
     for trial in trials[1:]:
         ranks = trial.ranks()
@@ -54,7 +54,7 @@ def test_all_subjects(lab: Lab) -> None:
 def test_subjects_with_two_and_seven_ranks(lab: Lab, mode: str) -> None:
     """An even split of the machine's cores, and an odd number beyond them."""
     for ranks in (2, 7):
-        trial = lab.run(mode, ranks, lab.driver(), timeout=240)
+        trial = lab.run(mode, ranks, lab.driver())
         assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
         assert Counter(_checksums(trial.outcome.out).keys()) == Counter(SUBJECTS)
 

@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -157,7 +156,6 @@ def test_without_a_directory_the_command_runs(run):
     assert one_line(out.stderr)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_with_a_full_disk_the_command_runs(run, tmp_path):
     directory = tmp_path / "out"
     directory.mkdir()
@@ -193,10 +191,11 @@ def test_the_summary_goes_to_stderr(run, tmp_path, run_dir):
     assert len(out.stderr.splitlines()) <= 10
 
 
-def test_it_costs_little(run):
-    start = time.monotonic()
-    run("-q", "--", "true")
-    assert time.monotonic() - start < 5
+def test_it_starts_without_loading_what_it_does_not_need(fallow):
+    out = fallow("run", "-q", "--", "true", env={"PYTHONPROFILEIMPORTTIME": "1"})
+    loaded = {line.rsplit("|", 1)[1].strip() for line in out.stderr.splitlines() if line.startswith("import time:")}
+    assert "fallow.cli_run" in loaded
+    assert not loaded & {"otf2", "pyarrow", "numpy", "unittest", "multiprocessing", "xml", "http"}
 
 
 @pytest.mark.parametrize(
@@ -218,8 +217,10 @@ def test_ctrl_c_reaches_the_command_once(fake_library, tmp_path):
         "seen = []\n"
         "signal.signal(signal.SIGINT, lambda *a: seen.append(1))\n"
         "print('up', flush=True)\n"
-        "end = time.monotonic() + 1\n"
-        "while time.monotonic() < end: time.sleep(0.05)\n"
+        "for _ in range(1200):\n"
+        "    time.sleep(0.05)\n"
+        "    if seen: break\n"
+        "time.sleep(1)\n"  # for a second one
         "print('seen', len(seen), flush=True)\n"
         "raise SystemExit(6)\n"
     )

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -235,7 +236,10 @@ def test_every_platform_can_be_simulated(fallow):
 def test_an_interrupt_ends_a_long_simulation(tmp_path):
     args = ["sim", "--synth", "stencil3d", "--ranks", "64", "--iterations", "100000000", "--policy", "oracle"]
     running = subprocess.Popen([sys.executable, "-m", "fallow", *args], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    time.sleep(1.5)
+    maps = Path(f"/proc/{running.pid}/maps")
+    while running.poll() is None and "_native" not in maps.read_text():  # until the command is past its imports
+        time.sleep(0.05)
+    time.sleep(1)
     assert running.poll() is None
     running.send_signal(2)
     _, errors = running.communicate(timeout=30)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
-
-import pytest
 
 from fallow import symbols
 
@@ -16,7 +13,6 @@ def test_without_the_module_there_is_an_offset():
     assert found["", 0x99].name == "(unknown module)+0x99"
 
 
-@pytest.mark.skipif(not (shutil.which("cc") and shutil.which("addr2line")), reason="needs a compiler and binutils")
 def test_functions_and_lines(tmp_path):
     source = tmp_path / "p.c"
     source.write_text("int callee(void);\nint caller(void) {\n  return callee() + 1;\n}\nint callee(void) { return 1; }\n"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import random
 import re
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import trace_samples as samples
@@ -16,7 +16,6 @@ from fallow.traces import convert, model, paraver
 from fallow.traces.model import FileSource, Source, write_source
 from fallow.traces.text import Losses, RequestNumbers
 
-needs_otf2 = pytest.mark.skipif(importlib.util.find_spec("otf2") is None, reason="otf2 is not installed")
 MUTATIONS = 400
 
 
@@ -40,7 +39,7 @@ def test_our_own_format_carries_everything(tmp_path: Path) -> None:
     assert back.info.start_wall_ns == 123456789
 
 
-@pytest.mark.parametrize("ending", ["prv", pytest.param("otf2", marks=needs_otf2)])
+@pytest.mark.parametrize("ending", ["prv", "otf2"])
 def test_rich_formats_carry_everything_but_site_names(tmp_path: Path, ending: str) -> None:
     source = samples.rich()
     lost = convert.convert(source, tmp_path / f"a.{ending}", None)
@@ -52,7 +51,7 @@ def test_rich_formats_carry_everything_but_site_names(tmp_path: Path, ending: st
     assert back.info.comms == source.info.comms
 
 
-@pytest.mark.parametrize("ending", ["dim", "tit", "prv", "ftr", pytest.param("otf2", marks=needs_otf2)])
+@pytest.mark.parametrize("ending", ["dim", "tit", "prv", "ftr", "otf2"])
 def test_plain_traces_survive_every_format(tmp_path: Path, ending: str) -> None:
     source = samples.plain()
     convert.convert(source, tmp_path / f"a.{ending}", None)
@@ -131,7 +130,6 @@ def test_perfetto_is_json_with_a_slice_for_each_call(tmp_path: Path) -> None:
 
 
 def test_parquet_has_a_row_for_each_call(tmp_path: Path) -> None:
-    pq = pytest.importorskip("pyarrow.parquet")
     source = samples.rich()
     convert.convert(source, tmp_path / "a.parquet", None)
     table = pq.read_table(tmp_path / "a.parquet")

@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.building import build
 from harness.fallow import BARE, MODES, Fallow, RankRecord, rank_records
 from harness.families import REPOSITORY, Family, base_environment
-from harness.running import Outcome, Running
+from harness.running import HANGS_S, Outcome, Running
 
 PROGRAMS = REPOSITORY / "tests/integration/programs"
 SUBJECTS = REPOSITORY / "tests/integration/subjects"
@@ -78,7 +78,7 @@ class Lab:
         ranks: int,
         program: Path,
         *args: str,
-        timeout: float = 60,
+        timeout: float = HANGS_S,
         env: Mapping[str, str] | None = None,
         stdin: bytes | None = None,
         options: Sequence[str] = (),
@@ -101,7 +101,7 @@ class Lab:
         *args: str,
         modes: Sequence[str] = MODES,
         rc: int = 0,
-        timeout: float = 60,
+        timeout: float = HANGS_S,
         env: Mapping[str, str] | None = None,
         stdin: bytes | None = None,
     ) -> list[Trial]:
@@ -128,5 +128,10 @@ def assert_same(bare: Outcome, other: Outcome) -> None:
     """What a user sees of `other` is what `bare` showed."""
     assert not other.timed_out, other.describe()
     assert other.rc == bare.rc, f"bare gave {bare.rc}\n" + other.describe()
-    assert _lines(other.out) == _lines(bare.out), other.describe() + f"\n--- bare stdout\n{bare.out}"
+    assert_same_output(bare, other)
     assert not other.left_over, f"still running: {other.left_over}\n" + other.describe()
+
+
+def assert_same_output(bare: Outcome, other: Outcome) -> None:
+    """The programs' lines are the same."""
+    assert _lines(other.out) == _lines(bare.out), other.describe() + f"\n--- bare stdout\n{bare.out}"

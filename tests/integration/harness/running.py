@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TAG = "RUN_TAG_OF_TEST"  # in the environment of all that a run starts: finds processes in groups of their own too
-_SETTLE_S = 5.0  # launchers need a moment to reap what they started
+HANGS_S = 240.0  # no program of the tests takes as long, also where many others run
+_SETTLE_S = 20.0  # launchers need a moment to reap what they started
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Running:
                 continue  # ended while we looked
         return sorted(found)
 
-    def wait_for(self, condition: Callable[[], bool], seconds: float = 30.0) -> bool:
+    def wait_for(self, condition: Callable[[], bool], seconds: float = 90.0) -> bool:
         """Polls until `condition` holds, the run ends or the time is up."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -80,7 +81,7 @@ class Running:
             time.sleep(0.02)
         return condition()
 
-    def finish(self, timeout: float) -> Outcome:
+    def finish(self, timeout: float = HANGS_S) -> Outcome:
         """Waits for the end, kills what is left and tells how it went."""
         timed_out = False
         try:
@@ -136,7 +137,12 @@ def _name_of(pid: int) -> str:
 
 
 def run(
-    argv: Sequence[str | Path], *, env: Mapping[str, str], cwd: Path, timeout: float, stdin: bytes | None = None
+    argv: Sequence[str | Path],
+    *,
+    env: Mapping[str, str],
+    cwd: Path,
+    timeout: float = HANGS_S,
+    stdin: bytes | None = None,
 ) -> Outcome:
     """Runs `argv` to its end, or for `timeout` seconds."""
     return Running(argv, env, cwd, stdin).finish(timeout)
