@@ -13,9 +13,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from families import Family, found_families  # noqa: E402
-from libraries import run_library_benchmarks  # noqa: E402
-from measure import AUTO, BARE, SPIN, Busy, Sample, Way, instructions_per_call, side_by_side  # noqa: E402
+from families import Family, found_families
+from libraries import run_library_benchmarks
+from measure import AUTO, BARE, SPIN, Busy, Sample, Way, instructions_per_call, side_by_side
 
 WAITS_US = ((50, 4000), (1000, 600), (10000, 60))
 Results = dict[str, dict[str, dict[str, Sample]]]

@@ -118,7 +118,7 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
     body += [f"  const int result = next({proto.forward(trace.replace)});", "  scope.leave();"]
     body += [f"  if (result == MPI_SUCCESS) [[likely]] {_record(call, proto)}"]
     body += [f"  {line}" for line in trace_block(name, trace)]
-    if call.wakes == "recent" or call.wakes == "peer":
+    if call.wakes in {"recent", "peer"}:
         body += ["  scope.wake_after();"]
     if special == "finalize":
         body += ["  scope.finish_run();"]

@@ -14,10 +14,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from calls import load_table  # noqa: E402
-from emit_preload import emit_preload  # noqa: E402
-from emit_wrappers import emit_coverage, emit_wrappers  # noqa: E402
-from prototypes import read_prototypes  # noqa: E402
+from calls import load_table
+from emit_preload import emit_preload
+from emit_wrappers import emit_coverage, emit_wrappers
+from prototypes import read_prototypes
 
 
 def write(path: Path, text: str) -> None:

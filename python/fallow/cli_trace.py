@@ -25,6 +25,23 @@ examples:
 formats: fallow .ftr, otf2 (a new directory), paraver .prv, dimemas .dim, simgrid .tit, and for writing only
 perfetto .json, parquet .parquet, goal .goal
 """
+_EXAMPLES = {
+    "info": """\
+  fallow trace info OUT                  a directory with the parts that the ranks wrote
+  fallow trace info run.ftr --json | jq '.operations[0]'""",
+    "merge": """\
+  fallow trace merge OUT -o run.ftr      easier to keep, and faster to open than the parts
+  fallow trace merge OUT/trace-0*.ftr -o some.ftr""",
+    "cut": """\
+  fallow trace cut run.ftr --from 1s --to 2s -o middle.ftr
+  fallow trace cut run.ftr --ranks 0,4-7 -o few.ftr""",
+    "convert": """\
+  fallow trace convert run.ftr -o run.prv                 the format by the ending
+  fallow trace convert run.ftr --to otf2 -o run-otf2      a new directory, for Vampir or Scalasca
+  fallow trace convert scorep/traces.otf2 -o run.ftr      the other way
+
+What a format cannot carry is said on stderr, once each.""",
+}
 _UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _END_NS = (1 << 62) - 1
 
@@ -38,7 +55,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parts = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     def part(name: str, text: str, action: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
-        p = parts.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        p = parts.add_parser(
+            name, help=text, description=text[0].upper() + text[1:] + ".", epilog="examples:\n" + _EXAMPLES[name],
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )  # fmt: skip
         p.add_argument(
             "trace", nargs="+", type=Path, metavar="TRACE", help="a trace, its parts, or a directory with them"
         )
