@@ -37,8 +37,9 @@ test: build  ## unit, conformance, integration and fault tests (under 20 minutes
 	@ctest --preset test
 	@$(PYTEST) -m "not long" tests
 
-test-long: build  ## the suites that take long: sanitizers, all of mpi4py, large messages, fuzzing
-	@cmake --preset asan-ubsan >/dev/null && cmake --build --preset asan-ubsan && ctest --preset asan-ubsan
+test-long: build  ## the suites that take long: sanitizers, all of mpi4py, large messages
+	@for preset in asan-ubsan tsan; do \
+	  cmake --preset $$preset >/dev/null; cmake --build --preset $$preset; ctest --preset $$preset; done
 	@$(PYTEST) tests
 
 fuzz: build  ## damaged files against every reader, a minute each (SECONDS_EACH=60)

@@ -9,6 +9,7 @@ import argparse
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from fallow.cli import parser as build_parser
@@ -36,15 +37,19 @@ def help_text(*command: str) -> str:
     return subprocess.run([sys.executable, "-m", "fallow", *command, "--help"], env=env, capture_output=True, text=True, check=True).stdout
 
 
-def subcommands() -> list[str]:
-    parser = build_parser()
-    choices = next(a.choices for a in parser._actions if a.choices and hasattr(a.choices, "keys"))
-    return list(choices)
+def commands(parser: argparse.ArgumentParser, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every command, each before those below it."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, part in action.choices.items():
+                yield (*above, name)
+                yield from commands(part, (*above, name))
 
 
 def cli_page() -> str:
     parts = ["# Commands\n\n" + NOTE + f"```\n{help_text()}```\n"]
-    parts += [f"## fallow {name}\n\n```\n{help_text(name)}```\n" for name in subcommands()]
+    for words in commands(build_parser()):
+        parts.append(f"{'#' * (1 + len(words))} fallow {' '.join(words)}\n\n```\n{help_text(*words)}```\n")
     return "\n".join(parts)
 
 
