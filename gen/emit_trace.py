@@ -53,9 +53,12 @@ def _place(t: Traced, call: Call, proto: Prototype) -> None:
         if handle := _handle(proto, _BY_VALUE, kind):
             t.success.append(f"t.{what}({handle});")
             break
+    if call.base.startswith("Comm_idup"):  # a handle that cannot be used yet
+        t.success.append("fallow::pmpi::runtime().comms.insert_copy(*newcomm, comm);")
+        return
     for kind, what in (("MPI_Comm", "comm"), ("MPI_Win", "window"), ("MPI_File", "file")):
         if handle := _handle(proto, _NEW, kind):
-            made = f"fallow::pmpi::traced_comm(*thread, *{handle});" if what == "comm" else f"t.made_{what}(*{handle});"
+            made = f"fallow::pmpi::made_comm(*thread, *{handle});" if what == "comm" else f"t.made_{what}(*{handle});"
             t.success.append(made)
 
 

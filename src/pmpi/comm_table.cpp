@@ -33,6 +33,23 @@ const CommInfo* CommTable::insert(std::uint64_t key, MPI_Comm comm) noexcept try
   auto filled = std::make_unique<CommInfo>();
   CommMembers members;
   fill(*filled, members, comm);
+  return put(key, comm, std::move(filled), members);
+} catch (...) {
+  return nullptr;
+}
+
+void CommTable::insert_copy(MPI_Comm copy, MPI_Comm comm) noexcept try {
+  if (copy == MPI_COMM_NULL) return;
+  auto filled = std::make_unique<CommInfo>();
+  CommMembers members;
+  fill(*filled, members, comm);
+  filled->handle = handle_key(copy);
+  put(handle_key(copy) + 1, copy, std::move(filled), members);
+} catch (...) {
+  // It is registered when it is used.
+}
+
+const CommInfo* CommTable::put(std::uint64_t key, MPI_Comm comm, std::unique_ptr<CommInfo> filled, const CommMembers& members) {
   const std::lock_guard lock(mutex_);
   std::size_t target = kSlots;
   std::size_t i = first_slot(key, kSlots);
@@ -67,8 +84,6 @@ const CommInfo* CommTable::insert(std::uint64_t key, MPI_Comm comm) noexcept try
   slots_[target].info.store(info, std::memory_order_release);
   slots_[target].key.store(key, std::memory_order_release);
   return info;
-} catch (...) {
-  return nullptr;
 }
 
 namespace {

@@ -35,6 +35,9 @@ class CommTable {
   /// local MPI calls). Null if the table is full.
   const CommInfo* find(MPI_Comm comm) noexcept;
 
+  /// `copy` is being made of `comm`, without its topology, and cannot be asked itself yet.
+  void insert_copy(MPI_Comm copy, MPI_Comm comm) noexcept;
+
   /// The handle is being freed: its value may come back for another communicator.
   void forget(MPI_Comm comm) noexcept;
 
@@ -53,6 +56,7 @@ class CommTable {
     std::atomic<CommInfo*> info{nullptr};
   };
   const CommInfo* insert(std::uint64_t key, MPI_Comm comm) noexcept;
+  const CommInfo* put(std::uint64_t key, MPI_Comm comm, std::unique_ptr<CommInfo> filled, const CommMembers& members);
   void fill(CommInfo& info, CommMembers& members, MPI_Comm comm);
 
   std::unique_ptr<Slot[]> slots_;

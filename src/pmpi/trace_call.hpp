@@ -149,7 +149,11 @@ class TraceCall {
   TraceShared& shared() noexcept { return runtime().tracer.shared(); }
 
   std::int32_t peer_of(int rank, trace::EventFlags any) noexcept {
-    if (rank >= 0) [[likely]] return r_.comm != trace::kCommNone ? rank : trace::kNoPeer;
+    if (rank >= 0) [[likely]] {
+      if (info_ == nullptr || rank < info_->peers) [[likely]] return r_.comm != trace::kCommNone ? rank : trace::kNoPeer;
+      flag(trace::kEventFailed);  // a library may return success once the program's error handler has been called
+      return trace::kNoPeer;
+    }
     if (rank == MPI_PROC_NULL) return trace::kNullPeer;
     if (rank == MPI_ROOT) return trace::kRootHere;
     if (rank != MPI_ANY_SOURCE) return trace::kNoPeer;
@@ -205,10 +209,16 @@ class TraceCall {
 
 /// Keeps the requests that a call is given, which it may overwrite.
 void keep_requests(ThreadTrace& trace, std::int64_t count, const MPI_Request* requests) noexcept;
-/// Number of a communicator in the trace; one that was just made gets its number.
+/// Number of a communicator in the trace.
 inline std::uint32_t traced_comm(Thread& thread, MPI_Comm comm) noexcept {
   const CommInfo* const info = comm_info(thread, comm);
   return info != nullptr ? info->traced : trace::kCommNone;
+}
+/// Gives a communicator that was just made its number. One that had the same handle before is gone.
+inline void made_comm(Thread& thread, MPI_Comm comm) noexcept {
+  if (comm == MPI_COMM_NULL) return;
+  runtime().comms.forget(comm);
+  traced_comm(thread, comm);
 }
 /// Of a window or file that the call gives back: its communicator.
 std::uint32_t take_window(MPI_Win window) noexcept;

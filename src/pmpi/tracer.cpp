@@ -107,14 +107,14 @@ Status Tracer::open_part(Runtime& rt, std::string& problem) {
 
 ThreadTrace* Tracer::attach(std::uint32_t index) noexcept try {
   auto& thread = shared_->threads[index];
+  const TickClock& clock = runtime().clock;
   if (thread == nullptr) {
-    const TickClock& clock = runtime().clock;
     const trace::ClockScale scale{clock.start_ticks(), 0, 1.0 / clock.ticks_per_ns()};
     thread = std::make_unique<ThreadTrace>(shared_->writer, rank_, static_cast<std::uint16_t>(index), scale,
                                            trace::SiteNamer{name_site, nullptr}, trace::RecorderOptions{});
     thread->calibrated = clock.start_ticks();
   }
-  if (cpu_) thread->cpu.start();
+  if (cpu_) thread->cpu.start(clock);
   return thread.get();
 } catch (...) {
   return nullptr;
@@ -124,7 +124,9 @@ std::uint32_t Tracer::define(MPI_Comm comm, const CommMembers& members) noexcept
   if (comm == MPI_COMM_WORLD) return trace::kCommWorld;
   if (comm == MPI_COMM_SELF) return trace::kCommSelf;
   if (members.known) return shared_->writer.define_comm(rank_, members.group, members.remote);
-  say(kUnknownComm, "the trace leaves out where calls go on communicators with processes of another MPI_COMM_WORLD");
+  say(kUnknownComm, runtime().world_group_known
+                        ? "the trace leaves out where calls go on communicators with processes of another MPI_COMM_WORLD"
+                        : "the trace leaves out where calls go: this program starts MPI by MPI_Session_init and has no MPI_COMM_WORLD");
   return trace::kCommNone;
 }
 
