@@ -85,7 +85,7 @@ class TraceCall {
     if (request == nullptr || *request == MPI_REQUEST_NULL) return;
     TraceShared& s = shared();
     s.lock.lock();
-    const std::uint32_t id = s.requests.add(handle_key(*request), persistent);
+    const std::uint32_t id = s.requests.add(handle_key(*request), persistent, own_thread());
     s.lock.unlock();
     name(id);
   }
@@ -105,7 +105,7 @@ class TraceCall {
   void freed() noexcept {
     TraceShared& s = shared();
     s.lock.lock();
-    const std::uint32_t id = s.requests.free(t_.handles[0]);
+    const std::uint32_t id = s.requests.free(t_.handles[0], own_thread());
     s.lock.unlock();
     if (t_.handles[0] != 0) name(id);
   }
@@ -115,7 +115,7 @@ class TraceCall {
     if (handle == 0) return;
     TraceShared& s = shared();
     s.lock.lock();
-    const std::uint32_t id = s.requests.complete(handle);
+    const std::uint32_t id = s.requests.complete(handle, own_thread());
     s.lock.unlock();
     if (id != trace::kNoRequest) [[likely]] {
       t_.recorder.add_completed(r_, id);
@@ -146,6 +146,7 @@ class TraceCall {
   void takes_message(std::uint64_t message) noexcept;
 
  private:
+  std::uint16_t own_thread() const noexcept { return static_cast<std::uint16_t>(thread_.index); }
   TraceShared& shared() noexcept { return runtime().tracer.shared(); }
 
   std::int32_t peer_of(int rank, trace::EventFlags any) noexcept {

@@ -14,14 +14,16 @@ class RequestIds {
  public:
   /// Room for `most` requests at a time.
   explicit RequestIds(std::uint32_t most = 16384)
-      : mask_(std::bit_ceil(2 * std::uint64_t{most}) - 1), slots_(mask_ + 1), free_((most + 63) / 64, ~std::uint64_t{0}), later_(most), most_(most) {}
+      : mask_(std::bit_ceil(2 * std::uint64_t{most}) - 1), slots_(mask_ + 1), free_((most + 63) / 64, ~std::uint64_t{0}), later_(most), owner_(most), most_(most) {}
 
   /// A number for the request behind this handle (never 0 as handle); kNoRequest if there is no room. Libraries give
   /// the same handle to several requests that are complete from the start: they wait in a row behind it.
-  std::uint32_t add(std::uint64_t handle, bool persistent) noexcept {
+  /// `owner`: the thread, which will rather complete its own of them.
+  std::uint32_t add(std::uint64_t handle, bool persistent, std::uint16_t owner = 0) noexcept {
     const std::uint32_t id = take_lowest();
     if (id == kNoRequest) return id;
     later_[id] = kNoRequest;
+    owner_[id] = owner;
     std::uint64_t at = home(handle);
     while (slots_[at].handle != 0 && slots_[at].handle != handle) at = (at + 1) & mask_;
     Slot& s = slots_[at];
@@ -42,9 +44,9 @@ class RequestIds {
   }
 
   /// The request has completed: gives its number back, unless it is persistent. kNoRequest if it is unknown.
-  std::uint32_t complete(std::uint64_t handle) noexcept { return drop(handle, false); }
+  std::uint32_t complete(std::uint64_t handle, std::uint16_t owner = 0) noexcept { return drop(handle, owner, false); }
   /// The request was freed, persistent or not.
-  std::uint32_t free(std::uint64_t handle) noexcept { return drop(handle, true); }
+  std::uint32_t free(std::uint64_t handle, std::uint16_t owner = 0) noexcept { return drop(handle, owner, true); }
 
  private:
   struct Slot {
@@ -67,20 +69,25 @@ class RequestIds {
     return kNoRequest;
   }
 
-  std::uint32_t drop(std::uint64_t handle, bool freed) noexcept {
+  std::uint32_t drop(std::uint64_t handle, std::uint16_t owner, bool freed) noexcept {
     std::uint64_t at = home(handle);
     for (; slots_[at].handle != handle; at = (at + 1) & mask_) {
       if (slots_[at].handle == 0) return kNoRequest;
     }
     const Slot found = slots_[at];
     if (handle == 0 || (found.persistent && !freed)) return handle == 0 ? kNoRequest : found.first;
-    const std::uint32_t id = found.first;
+    std::uint32_t id = found.first, before = kNoRequest;
+    while (owner_[id] != owner && id != found.last) before = id, id = later_[id];
+    if (owner_[id] != owner) before = kNoRequest, id = found.first;  // none of its own
     free_[id / 64] |= std::uint64_t{1} << (id % 64);
     if (id / 64 < lowest_) lowest_ = id / 64;
-    if (id == found.last) {
+    if (found.first == found.last) {
       close_hole(at);
-    } else {
+    } else if (before == kNoRequest) {
       slots_[at].first = later_[id];
+    } else {
+      later_[before] = later_[id];
+      if (id == found.last) slots_[at].last = before;
     }
     return id;
   }
@@ -101,6 +108,7 @@ class RequestIds {
   std::vector<Slot> slots_;
   std::vector<std::uint64_t> free_;  ///< bit per number
   std::vector<std::uint32_t> later_; ///< by number: the next of the same handle
+  std::vector<std::uint16_t> owner_; ///< by number: the thread that made it
   std::uint32_t most_;
   std::uint32_t lowest_ = 0;         ///< first word that may have a free number
 };

@@ -1,0 +1,304 @@
+"""`fallow run --trace`: what is recorded is what the program does, and it can be replayed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from coverage_test import BINDINGS, CALLS, RANKS, calls_program
+from harness.building import build
+from harness.fallow import BARE, Fallow
+from harness.families import REPOSITORY
+from harness.lab import PROGRAMS, Lab
+from harness.traces import Call, Trace, check_requests, read_trace, replay
+
+MODE = "auto"
+NO_PEER, ANY, NULL, ROOT = -1, -2, -3, -4
+ANY_SOURCE, ANY_TAG, FAILED, IN_PLACE, COMPLETE, CPU_TIME = 1, 2, 4, 8, 16, 32
+SIZE = 4
+WORLD = (0, 1, 2, 3)
+CHECKED = ("peer", "tag", "recv_peer", "recv_tag", "root", "size_bytes", "recv_bytes", "counts", "recv_counts", "flags")
+DEFAULTS = {"peer": -1, "tag": -1, "recv_peer": -1, "recv_tag": -1, "root": -1, "size_bytes": 0, "recv_bytes": 0, "flags": 0}
+Expected = tuple[str, tuple[int, ...], dict[str, Any]]
+
+
+def record(lab: Lab, fallow: Fallow, ranks: int, program: Path, *args: str, options: tuple[str, ...] = ()) -> tuple[Trace, Path]:
+    """Runs a program under `fallow run --trace`; its output must be the bare one's."""
+    bare = lab.run(BARE, ranks, program, *args)
+    file = lab.scratch / f"{program.name}-{len(list(lab.scratch.iterdir()))}.ftr"
+    trial = lab.run(MODE, ranks, program, *args, options=("--trace", str(file), *options))
+    assert trial.outcome.rc == bare.outcome.rc == 0, trial.outcome.describe()
+    assert sorted(trial.outcome.out.splitlines()) == sorted(bare.outcome.out.splitlines())
+    assert re.search(rf"fallow: trace {re.escape(str(file))}: \d+ events of {ranks} ranks", trial.outcome.err), trial.outcome.describe()
+    assert not file.with_name(file.name + ".parts").exists()
+    trace = read_trace(fallow, file)
+    assert trace.complete == [True] * ranks and trace.dropped == 0 and not trace.problems
+    return trace, file
+
+
+def _messages(rank: int) -> list[Expected]:
+    after, before = (rank + 1) % SIZE, (rank - 1) % SIZE
+
+    def on(op: str, **fields: Any) -> Expected:
+        return op, WORLD, fields
+
+    def off(op: str, **fields: Any) -> Expected:
+        return op, (), fields
+
+    first = [on("MPI_Send", peer=0, tag=rank, size_bytes=10 * rank)]
+    if rank == 0:  # in any order: see _sort_received
+        first = [on("MPI_Recv", peer=i, tag=i, size_bytes=100, flags=ANY_SOURCE | ANY_TAG) for i in range(1, SIZE)]
+    persistent = [off("MPI_Startall"), off("MPI_Wait"), off("MPI_Wait")]
+    return [
+        *first,
+        on("MPI_Barrier"),
+        on("MPI_Irecv", peer=before, tag=5, size_bytes=32),
+        on("MPI_Isend", peer=after, tag=5, size_bytes=32),
+        off("MPI_Waitall"),
+        on("MPI_Irecv", peer=before, tag=6, size_bytes=16),
+        on("MPI_Issend", peer=after, tag=6, size_bytes=16),
+        off("MPI_Waitany"),
+        off("MPI_Waitsome"),
+        on("MPI_Sendrecv", peer=after, tag=7, size_bytes=12, recv_peer=before, recv_tag=7, recv_bytes=80, flags=ANY_SOURCE),
+        on("MPI_Sendrecv_replace", peer=after, tag=8, size_bytes=16, recv_peer=before, recv_tag=8, recv_bytes=16),
+        on("MPI_Send", peer=NULL, tag=9, size_bytes=4),
+        on("MPI_Send_init", peer=after, tag=10, size_bytes=20),
+        on("MPI_Recv_init", peer=before, tag=10, size_bytes=20),
+        *persistent,
+        *persistent,
+        off("MPI_Request_free"),
+        off("MPI_Request_free"),
+        on("MPI_Isend", peer=after, tag=11, size_bytes=6),
+        on("MPI_Probe", peer=before, tag=11, flags=ANY_TAG),
+        on("MPI_Recv", peer=before, tag=11, size_bytes=6),
+        off("MPI_Wait"),
+        on("MPI_Irecv", peer=before, tag=99, size_bytes=4),
+        off("MPI_Cancel"),
+        off("MPI_Wait"),
+        on("MPI_Isend", peer=after, tag=12, size_bytes=7),
+        on("MPI_Mprobe", peer=before, tag=12, flags=ANY_SOURCE),
+        on("MPI_Mrecv", peer=before, tag=12, size_bytes=7),
+        off("MPI_Test", flags=COMPLETE),
+    ]
+
+
+def _collectives(rank: int) -> list[Expected]:
+    def on(op: str, **fields: Any) -> Expected:
+        return op, WORLD, fields
+
+    blocks = [1, 0, 3, 4]
+    counts = [rank + i for i in range(SIZE)]
+    return [
+        on("MPI_Bcast", root=1, size_bytes=64),
+        on("MPI_Reduce", root=2, size_bytes=24),
+        on("MPI_Allreduce", size_bytes=8, flags=IN_PLACE),
+        on("MPI_Gather", root=0, size_bytes=8, recv_bytes=32 if rank == 0 else 0),
+        on("MPI_Scatter", root=0, size_bytes=12 if rank == 0 else 0, recv_bytes=3),
+        on("MPI_Allgather", size_bytes=5, recv_bytes=20),
+        on("MPI_Alltoall", size_bytes=8, recv_bytes=8),
+        on("MPI_Alltoallv", size_bytes=sum(counts), recv_bytes=sum(counts), counts=counts, recv_counts=counts),
+        on("MPI_Gatherv", root=3, size_bytes=blocks[rank], recv_bytes=8 if rank == 3 else 0, recv_counts=blocks if rank == 3 else []),
+        on("MPI_Scatterv", root=3, size_bytes=8 if rank == 3 else 0, recv_bytes=blocks[rank], counts=blocks if rank == 3 else []),
+        on("MPI_Allgatherv", size_bytes=blocks[rank], recv_bytes=8, recv_counts=blocks),
+        on("MPI_Reduce_scatter", size_bytes=32, recv_bytes=4 * blocks[rank], counts=[4 * b for b in blocks]),
+        on("MPI_Reduce_scatter_block", size_bytes=32, recv_bytes=8),
+        on("MPI_Scan", size_bytes=4),
+        on("MPI_Ibarrier"),
+        ("MPI_Wait", (), {}),
+        on("MPI_Iallreduce", size_bytes=16),
+        ("MPI_Wait", (), {}),
+    ]
+
+
+def _communicators(rank: int) -> list[Expected]:
+    half, odd = ((3, 1), True) if rank % 2 else ((2, 0), False)
+    other = 1 - rank // 2
+    leads = ROOT if rank == 2 else NULL
+    return [
+        ("MPI_Comm_split", WORLD, {}),
+        ("MPI_Bcast", half, {"root": 0, "size_bytes": 5 if odd else 4}),
+        ("MPI_Comm_dup", half, {}),
+        ("MPI_Bcast", half, {"root": 1, "size_bytes": 6}),
+        ("MPI_Comm_idup", WORLD, {}),
+        ("MPI_Wait", (), {}),
+        ("MPI_Bcast", WORLD, {"root": 0, "size_bytes": 7}),
+        ("MPI_Comm_free", half, {}),
+        ("MPI_Comm_dup", half, {}),
+        ("MPI_Bcast", half, {"root": 1, "size_bytes": 8}),
+        ("MPI_Intercomm_create", half, {"tag": 20}),
+        ("MPI_Sendrecv", half, {"peer": other, "tag": 21, "size_bytes": 9, "recv_peer": other, "recv_tag": 21, "recv_bytes": 9}),
+        ("MPI_Bcast", half, {"root": 0 if odd else leads, "size_bytes": 0 if leads == NULL and not odd else 11}),
+        ("MPI_Cart_create", WORLD, {}),
+        ("MPI_Neighbor_allgather", WORLD, {"size_bytes": 3, "recv_bytes": 6}),
+        ("MPI_Bcast", (rank,), {"root": 0, "size_bytes": 4}),
+        ("MPI_Comm_free", WORLD, {}),
+        ("MPI_Comm_free", half, {}),
+        ("MPI_Comm_free", WORLD, {}),
+        ("MPI_Comm_free", half, {}),
+        ("MPI_Comm_free", half, {}),
+    ]
+
+
+def _memory_and_files(rank: int) -> list[Expected]:
+    half, turned = (1, 3) if rank % 2 else (0, 2), (3, 2, 1, 0)
+    return [
+        ("MPI_Comm_split", WORLD, {}),
+        ("MPI_Win_create", turned, {}),
+        ("MPI_Win_fence", turned, {}),
+        ("MPI_Put", turned, {"peer": 1, "size_bytes": 8}),
+        ("MPI_Get", turned, {"peer": 0, "size_bytes": 4}),
+        ("MPI_Win_fence", turned, {}),
+        ("MPI_Win_lock", turned, {"peer": 1}),
+        ("MPI_Fetch_and_op", turned, {"peer": 1, "size_bytes": 4, "recv_bytes": 4}),
+        ("MPI_Win_unlock", turned, {"peer": 1}),
+        ("MPI_Win_free", turned, {}),
+        ("MPI_Comm_split", WORLD, {}),
+        ("MPI_File_open", half, {}),
+        ("MPI_File_write_at_all", half, {"size_bytes": 16}),
+        ("MPI_File_close", half, {}),
+        ("MPI_Comm_free", half, {}),
+        ("MPI_Comm_free", turned, {}),
+    ]
+
+
+def _expected(rank: int) -> list[Expected]:
+    middle = [*_messages(rank), *_collectives(rank), *_communicators(rank), *_memory_and_files(rank)]
+    return [("MPI_Init", WORLD, {}), *middle, ("MPI_Finalize", (), {})]
+
+
+def _as_expected(call: Call) -> Expected:
+    fields = {k: call.fields[k] for k in CHECKED if call.fields[k] not in (DEFAULTS.get(k, []), ())}
+    return call.op, call.members, {k: list(v) if isinstance(v, list | tuple) else v for k, v in fields.items()}
+
+
+def _plain(expected: Expected) -> Expected:
+    op, members, fields = expected
+    return op, members, {k: v for k, v in fields.items() if v != DEFAULTS.get(k, [])}
+
+
+def _without_failed_tests(calls: list[Call]) -> list[Call]:
+    return [c for c in calls if not (c.op == "MPI_Test" and not c.completed)]
+
+
+def test_every_field(lab: Lab, fallow: Fallow) -> None:
+    """Operation, communicator, peer, tag, bytes both ways, counts and flags of every call of every rank."""
+    trace, file = record(lab, fallow, SIZE, lab.program("traced.c"))
+    for rank, calls in enumerate(trace.ranks):
+        found = [_as_expected(c) for c in _without_failed_tests(calls)]
+        wanted = [_plain(e) for e in _expected(rank)]
+        if rank == 0:  # received from any source
+            found[1:SIZE] = sorted(found[1:SIZE], key=lambda e: e[2]["peer"])
+        assert len(found) == len(wanted)
+        for i, (f, w) in enumerate(zip(found, wanted, strict=True)):
+            assert f == w, f"rank {rank}, call {i}"
+        check_requests(calls)
+        for a, b in zip(calls, calls[1:], strict=False):
+            assert a.enter_ns <= a.exit_ns <= b.enter_ns
+            assert b.compute_ns == b.enter_ns - a.exit_ns
+    assert replay(fallow, file)["program"]["events"] == sum(map(len, trace.ranks))
+
+
+def test_communicators_agree(lab: Lab, fallow: Fallow) -> None:
+    """A communicator has one number on all its ranks, and two of the same group have two."""
+    trace, _ = record(lab, fallow, SIZE, lab.program("traced.c"))
+    broadcasts = [[c.comm for c in calls if c.op == "MPI_Bcast"] for calls in trace.ranks]
+    assert broadcasts[0][1:5] == broadcasts[2][1:5] and broadcasts[1][1:5] == broadcasts[3][1:5]
+    for numbers in broadcasts:
+        split, dup, idup, again = numbers[1:5]
+        assert len({split, dup, idup, again, 1}) == 5
+    inter = [numbers[5] for numbers in broadcasts]
+    assert len(set(inter)) == 1 and inter[0] not in broadcasts[0][:5]
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+def test_bindings(lab: Lab, fallow: Fallow, binding: str) -> None:
+    """C and Fortran: each call once, consistent requests, call sites in the program, and a replay to the end."""
+    if binding != "c" and not lab.family.fc:
+        return
+    trace, file = record(lab, fallow, RANKS, calls_program(lab.family, BINDINGS[binding]))
+    for calls in trace.ranks:
+        counts: dict[str, int] = {}
+        for call in calls:
+            counts[call.op] = counts.get(call.op, 0) + 1
+        assert counts == CALLS
+        check_requests(calls)
+        assert all(c.site != 0 for c in calls)
+    assert replay(fallow, file)["program"]["events"] == RANKS * sum(CALLS.values())
+
+
+def test_subjects_replay(lab: Lab, fallow: Fallow) -> None:
+    """A program that uses nearly everything there is in MPI 3.1 is recorded in full and replayed to the end."""
+    trace, file = record(lab, fallow, 4, lab.driver())
+    assert replay(fallow, file)["program"]["events"] == sum(map(len, trace.ranks))
+
+
+@pytest.mark.parametrize("name", ["mg", "bt", "sp", "cg", "ft", "lu"])
+def test_examples_replay(lab: Lab, fallow: Fallow, name: str) -> None:
+    """Each example, on more ranks than here are cores: it replays, and in at most eight bytes a call."""
+    if lab.family.name != "openmpi":
+        return  # the programs' calls are the same
+    source = REPOSITORY / "examples" / f"{name}.c"
+    program = build(lab.family, name, [source], ["-O2", f"-I{REPOSITORY / 'include'}"], source.parent.glob("*.h"), libs=["-lm"])
+    small = {"cg": ("-i", "2"), "bt": ("-i", "10"), "sp": ("-i", "10"), "lu": ("-i", "10")}.get(name, ())
+    trace, file = record(lab, fallow, 16, program, *small, options=("--clock", "cpu"))
+    events = sum(map(len, trace.ranks))
+    assert replay(fallow, file)["program"]["events"] == events
+    for calls in trace.ranks:
+        check_requests(calls)
+
+
+def test_cpu_clock(lab: Lab, fallow: Fallow) -> None:
+    """Computation is what a rank would need on a core of its own, however many share one."""
+    program = lab.program("shared_core.c")
+    alone, _ = record(lab, fallow, 1, program, options=("--clock", "cpu"))
+    many, _ = record(lab, fallow, 8, program, options=("--clock", "cpu"))
+    wall, _ = record(lab, fallow, 8, program)
+    assert alone.clock == many.clock == "cpu" and wall.clock == "wall"
+
+    def median_step(calls: list[Call]) -> float:
+        steps = sorted(c.compute_ns for c in calls if c.op == "MPI_Barrier")
+        return steps[len(steps) // 2]
+
+    reference = median_step(alone.ranks[0])
+    for calls in many.ranks:
+        assert all(c.flags & CPU_TIME for c in calls if c.op == "MPI_Barrier")
+        assert 0.75 * reference < median_step(calls) < 1.35 * reference
+    total = sum(c.compute_ns for calls in many.ranks for c in calls if c.op == "MPI_Barrier")
+    total_wall = sum(c.compute_ns for calls in wall.ranks for c in calls if c.op == "MPI_Barrier")
+    assert total_wall > 2 * total  # one core for all: by the wall clock each seems to compute while others do
+
+
+def test_threads(lab: Lab, fallow: Fallow) -> None:
+    """Each thread's calls are recorded in order under a number of its own."""
+    trace, _ = record(lab, fallow, 2, lab.program("threads.c"))
+    for calls in trace.ranks:
+        assert len({c.thread for c in calls}) > 1
+        for thread in {c.thread for c in calls}:
+            own = [c for c in calls if c.thread == thread]
+            assert all(a.exit_ns <= b.enter_ns for a, b in zip(own, own[1:], strict=False))
+
+
+def test_several_launches(lab: Lab, fallow: Fallow) -> None:
+    """A script that starts a program twice leaves two traces."""
+    program = lab.program("steady.c")
+    line = " ".join(map(str, lab.family.launch(2, program)))
+    running, _ = lab.start(MODE, ["sh", "-c", f"{line} && {line}"], options=("--trace", str(lab.scratch / "out")))
+    outcome = running.finish(60)
+    assert outcome.rc == 0, outcome.describe()
+    files = sorted((lab.scratch / "out").iterdir())
+    assert [f.name for f in files] == ["trace.ftr", "trace2.ftr"], outcome.describe()
+    first, second = (read_trace(fallow, f) for f in files)
+    for trace in (first, second):
+        assert trace.complete == [True, True] and all(trace.ranks)
+
+
+def test_existing_trace_is_kept(lab: Lab) -> None:
+    """A directory with a trace in it is not written over; the command does not run."""
+    out = lab.scratch / "out"
+    out.mkdir()
+    (out / "trace.ftr").write_text("precious")
+    trial = lab.run(MODE, 1, lab.program("steady.c"), options=("--trace", str(out)))
+    assert trial.outcome.rc == 2 and "there is a trace already" in trial.outcome.err
+    assert (out / "trace.ftr").read_text() == "precious"
