@@ -19,11 +19,18 @@ class Way:
     label: str
     mode: str = ""
     own_yield: bool = False
+    trace: bool = False
+
+    def fallow(self, scratch: str) -> list[str]:
+        """The words in front of a command."""
+        trace = ["--trace", f"{scratch}/trace"] if self.trace else []
+        return [str(FALLOW), "run", "--quiet", "--mode", self.mode, "--out", f"{scratch}/run", *trace, "--"]
 
 
 BARE = Way("bare")
 SPIN = Way("Fallow spin", mode="spin")
 AUTO = Way("Fallow auto", mode="auto")
+TRACED = Way("spin, traced", mode="spin", trace=True)
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ def run_once(family: Family, way: Way, ranks: int, program: list[str], timeout_s
     command = [*family.launcher, "-n", str(ranks), *program]
     with tempfile.TemporaryDirectory() as scratch:
         if way.mode:
-            command = [str(FALLOW), "run", "--quiet", "--mode", way.mode, "--out", f"{scratch}/run", "--", *command]
+            command = [*way.fallow(scratch), *command]
         try:
             done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=timeout_s, cwd=scratch, check=False)
         except subprocess.TimeoutExpired as e:
@@ -91,7 +98,7 @@ def instructions_per_call(family: Family, way: Way, body: str) -> float:
         with tempfile.TemporaryDirectory() as scratch:
             tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/out", family.program("one_call"), body, str(n)]
             if way.mode:
-                tool = [str(FALLOW), "run", "--quiet", "--mode", way.mode, "--out", f"{scratch}/run", "--", *tool]
+                tool = [*way.fallow(scratch), *tool]
             subprocess.run(tool, env=env, capture_output=True, check=True, timeout=300, cwd=scratch)
             totals = [line for line in Path(scratch, "out").read_text().splitlines() if line.startswith(("summary:", "totals:"))]
             counts.append(int(totals[-1].split()[1]))

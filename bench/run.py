@@ -8,15 +8,18 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from families import Family, found_families
+from families import FALLOW, Family, found_families
 from libraries import run_library_benchmarks
-from measure import AUTO, BARE, SPIN, Busy, Sample, Way, instructions_per_call, side_by_side
+from measure import AUTO, BARE, SPIN, TRACED, Busy, Sample, Way, instructions_per_call, side_by_side
+from traces import NotHere, traces
 
+CALL_WAYS = (BARE, SPIN, AUTO, TRACED)  # what tracing adds holds its packing and writing: these programs hardly wait
 WAITS_US = ((50, 4000), (1000, 600), (10000, 60))
 Results = dict[str, dict[str, dict[str, Sample]]]
 
@@ -38,17 +41,17 @@ def call_costs(family: Family, repeats: int) -> Results:
     heading(f"{family.name}: cost per call (goal: at most 60 ns more in spin, 100 ns in auto)")
     results: Results = {}
     for ranks in (1, 2):
-        results |= {f"calls-{ranks}": side_by_side(family, (BARE, SPIN, AUTO), ranks, [family.program("call_cost"), "31"], lambda t: pairs(t, 0, 2), repeats)}
-    print(f"  {'':16}{'bare ns':>9}{'spin':>9}{'auto':>9}   more in spin, auto (ns)   instructions bare, spin, auto")
+        results |= {f"calls-{ranks}": side_by_side(family, CALL_WAYS, ranks, [family.program("call_cost"), "31"], lambda t: pairs(t, 0, 2), repeats)}
+    print(f"  {'':16}{'bare ns':>9}{'spin':>9}{'auto':>9}{'traced':>9}   more in spin, auto, by tracing (ns)   instructions of each")
     counted = {"iprobe": 1, "self_message": 3, "allreduce_self": 1}
     for found in results.values():
         for name in found["bare"]:
-            bare, spin, auto = (found[w.label][name].median for w in (BARE, SPIN, AUTO))
-            line = f"  {name:16}{bare:9.1f}{spin:9.1f}{auto:9.1f}   {spin - bare:+8.1f} {auto - bare:+8.1f}"
+            bare, spin, auto, traced = (found[w.label][name].median for w in CALL_WAYS)
+            line = f"  {name:16}{bare:9.1f}{spin:9.1f}{auto:9.1f}{traced:9.1f}   {spin - bare:+8.1f} {auto - bare:+8.1f} {traced - spin:+8.1f}"
             if name in counted and shutil.which("valgrind"):
                 body = name.removesuffix("_self")
-                counts = [instructions_per_call(family, w, body) / counted[name] for w in (BARE, SPIN, AUTO)]
-                line += "          " + "".join(f"{c:9.0f}" for c in counts)
+                counts = [instructions_per_call(family, w, body) / counted[name] for w in CALL_WAYS]
+                line += "              " + "".join(f"{c:9.0f}" for c in counts)
             print(line, flush=True)
     return results
 
@@ -92,6 +95,19 @@ def oversubscribed(family: Family, repeats: int) -> Results:
     return {"oversubscribed": found}
 
 
+def trace_sizes() -> None:
+    heading("traces: bytes per call (goal: at most 8, and 4 where loops repeat)")
+    try:
+        files = traces()
+    except NotHere as error:
+        print(f"  left out: {error}")
+        return
+    for file in files:
+        done = subprocess.run([str(FALLOW), "trace", "info", "--json", str(file)], capture_output=True, text=True, check=True)
+        info = json.loads(done.stdout)
+        print(f"  {file.stem:14}{info['events']:>10} calls {info['stored_bytes'] / max(info['events'], 1):8.2f} bytes each", flush=True)
+
+
 def save(path: Path, everything: dict[str, Results]) -> None:
     plain = {f: {b: {w: {n: list(s.values) for n, s in v.items()} for w, v in ways.items()} for b, ways in r.items()} for f, r in everything.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -123,6 +139,7 @@ def main() -> int:
                 print(f"  left out: {e}", flush=True)
     save(args.json, everything)
     if not args.quick:
+        trace_sizes()
         run_library_benchmarks()
     print(f"\nAll figures: {args.json}")
     return 0

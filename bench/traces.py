@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from families import BUILD, FALLOW, ROOT, Family, found_families  # noqa: E402
+from families import BUILD, FALLOW, ROOT, Family, found_families
 
 TRACES = ROOT / "build" / "traces"
 RANKS = (16, 64)

@@ -1,0 +1,100 @@
+"""Traces of runs that go wrong: killed ranks, full disks, places that cannot be written."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from harness.fallow import BARE, Fallow
+from harness.lab import Lab
+from harness.traces import read_trace
+
+RANKS = 2
+MODE = "auto"
+TURNS = "60000"
+_SOME_BLOCKS = 60_000  # bytes
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system with room for one block of a rank."""
+    place = tmp_path / "small"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
+    if os.geteuid() != 0 or subprocess.run(mount, check=False).returncode:
+        pytest.skip("mounting a small file system needs the privilege to mount")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+def _bare_output(lab: Lab) -> str:
+    outcome = lab.run(BARE, RANKS, lab.program("chatter.c"), TURNS).outcome
+    assert outcome.rc == 0 and outcome.out.startswith("sum "), outcome.describe()
+    return outcome.out
+
+
+def test_killed_rank(lab: Lab, fallow: Fallow) -> None:
+    """What was written before a rank was killed can be read, and the others' parts are whole or cut alike."""
+    out = lab.scratch / "out"
+    running, _ = lab.start(MODE, lab.family.launch(RANKS, lab.program("chatter.c")), options=("--trace", str(out)))
+
+    def written() -> bool:
+        sizes = [f.stat().st_size for f in out.glob("trace-*.ftr")]
+        return len(sizes) == RANKS and min(sizes) > _SOME_BLOCKS
+
+    assert running.wait_for(written, 60.0), [f.stat().st_size for f in out.glob("*")]
+    os.kill(running.processes("chatter")[-1], signal.SIGKILL)
+    outcome = running.finish(60)
+    assert outcome.rc != 0 and "Traceback" not in outcome.err, outcome.describe()
+    assert "it ends early for" in outcome.err, outcome.describe()
+    assert [f.name for f in out.iterdir()] == ["trace.ftr"]
+    trace = read_trace(fallow, out)
+    assert False in trace.complete
+    for calls in trace.ranks:
+        assert len(calls) > 1000
+        assert all(c.op == "MPI_Sendrecv" and c.size_bytes == 4 for c in calls[1:1000])
+
+
+def test_full_disk(lab: Lab, fallow: Fallow, small_disk: Path) -> None:
+    """The program runs on; one line of the ranks says that the trace ends early; what there is can be read."""
+    expected = _bare_output(lab)
+    trial = lab.run(MODE, RANKS, lab.program("chatter.c"), TURNS, options=("--trace", str(small_disk / "out")))
+    assert trial.outcome.rc == 0 and trial.outcome.out == expected, trial.outcome.describe()
+    said = [line for line in trial.outcome.err.splitlines() if "the trace ends early" in line]
+    assert said == ["fallow: the trace ends early: No space left on device"], trial.outcome.describe()
+    trace = read_trace(fallow, small_disk / "out")
+    assert all(c.op in ("MPI_Init", "MPI_Sendrecv") for calls in trace.ranks for c in calls)
+
+
+@pytest.mark.long
+def test_file_size_limit(lab: Lab, fallow: Fallow) -> None:
+    """A limit on the size of files sends no signal to the program."""
+    expected = _bare_output(lab)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_100_000, hard))
+    try:
+        many = str(20 * int(TURNS))
+        program = lab.program("chatter.c")
+        trial = lab.run(MODE, RANKS, program, many, options=("--trace", str(lab.scratch / "out")), timeout=120)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert trial.outcome.rc == 0 and trial.outcome.out.startswith("sum ") and expected, trial.outcome.describe()
+    assert "fallow: the trace ends early: File too large" in trial.outcome.err, trial.outcome.describe()
+
+
+@pytest.mark.parametrize("where", ["below a file", "in a pseudo file system"])
+def test_unwritable_directory(lab: Lab, where: str) -> None:
+    """The program runs without being recorded, and one line says so."""
+    file = lab.scratch / "file"
+    file.write_text("")
+    out = {"below a file": file / "trace", "in a pseudo file system": Path("/proc/trace")}[where]
+    expected = _bare_output(lab)
+    trial = lab.run(MODE, RANKS, lab.program("chatter.c"), TURNS, options=("--trace", str(out)))
+    assert trial.outcome.rc == 0 and trial.outcome.out == expected, trial.outcome.describe()
+    said = [line for line in trial.outcome.err.splitlines() if line.startswith("fallow")]
+    assert len(said) == 1 and said[0].startswith("fallow: no trace will be recorded"), trial.outcome.describe()
