@@ -104,7 +104,7 @@ def lammps(_family: Family, work: Path, _ranks: int) -> list[str]:
     if not source.is_dir():
         raise NotHere("the examples of LAMMPS are not installed: tools/install-packages bench")
     text = (source / "in.peptide").read_text()
-    (work / "in.peptide").write_text("".join(f"run\t\t100\n" if line.split()[:1] == ["run"] else line + "\n" for line in text.splitlines()))
+    (work / "in.peptide").write_text("".join("run\t\t100\n" if line.split()[:1] == ["run"] else line + "\n" for line in text.splitlines()))
     shutil.copy(source / "data.peptide", work)
     return [_found("lmp"), "-in", "in.peptide", "-log", "none", "-screen", "none"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from coverage_test import BINDINGS, CALLS, RANKS, calls_program
 from harness.building import build
 from harness.fallow import BARE, Fallow
 from harness.families import REPOSITORY
-from harness.lab import PROGRAMS, Lab
+from harness.lab import Lab
 from harness.traces import Call, Trace, check_requests, read_trace, replay
 
 MODE = "auto"
@@ -194,7 +195,7 @@ def test_every_field(lab: Lab, fallow: Fallow) -> None:
         for i, (f, w) in enumerate(zip(found, wanted, strict=True)):
             assert f == w, f"rank {rank}, call {i}"
         check_requests(calls)
-        for a, b in zip(calls, calls[1:], strict=False):
+        for a, b in itertools.pairwise(calls):
             assert a.enter_ns <= a.exit_ns <= b.enter_ns
             assert b.compute_ns == b.enter_ns - a.exit_ns
     assert replay(fallow, file)["program"]["events"] == sum(map(len, trace.ranks))
@@ -277,7 +278,7 @@ def test_threads(lab: Lab, fallow: Fallow) -> None:
         assert len({c.thread for c in calls}) > 1
         for thread in {c.thread for c in calls}:
             own = [c for c in calls if c.thread == thread]
-            assert all(a.exit_ns <= b.enter_ns for a, b in zip(own, own[1:], strict=False))
+            assert all(a.exit_ns <= b.enter_ns for a, b in itertools.pairwise(own))
 
 
 def test_several_launches(lab: Lab, fallow: Fallow) -> None:

@@ -38,7 +38,7 @@ class Call:
     members: tuple[int, ...]
     fields: dict[str, Any]
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - fields are of several types
+    def __getattr__(self, name: str) -> Any:
         return self.fields[name]
 
 
