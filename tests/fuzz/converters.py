@@ -28,7 +28,8 @@ from fallow.errors import UserError
 from fallow.traces import convert
 
 FORMATS = {"dimemas": "a.dim", "simgrid": "a.tit", "paraver": "a.prv", "otf2": "a/traces.otf2"}
-TRIAL_S = 10
+TRIAL_CPU_S = 10  # of its own: the machine may have other work
+TRIAL_S = 600
 MEMORY_BYTES = 4 << 30
 READ, REFUSED, FOUND = range(3)
 
@@ -76,6 +77,7 @@ def _trial(trace: Path, name: str) -> tuple[int, str]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what libraries say
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(TRIAL_S)
+        resource.setrlimit(resource.RLIMIT_CPU, (TRIAL_CPU_S, TRIAL_CPU_S))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         verdict, what = _try(trace, name)
@@ -87,7 +89,7 @@ def _trial(trace: Path, name: str) -> tuple[int, str]:
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
-        return FOUND, "takes too long" if number == signal.SIGALRM else f"ends by {signal.Signals(number).name}"
+        return FOUND, "takes too long" if number in {signal.SIGALRM, signal.SIGXCPU, signal.SIGKILL} else f"ends by {signal.Signals(number).name}"
     verdict, _, what = said.partition(" ")
     return (int(verdict), what) if verdict else (FOUND, "ends without a word")
 

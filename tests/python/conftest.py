@@ -21,7 +21,7 @@ def fallow(tmp_path):
         env |= kwargs.pop("env", {})
         return subprocess.run(
             [sys.executable, "-m", "fallow", *map(str, args)],
-            cwd=cwd, env=env, capture_output=True, text=True, timeout=60, check=False, **kwargs,
+            cwd=cwd, env=env, capture_output=True, text=True, timeout=600, check=False, **kwargs,
         )  # fmt: skip
 
     return run
