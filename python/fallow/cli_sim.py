@@ -251,7 +251,8 @@ def _study(arguments: argparse.Namespace) -> Study:
 def _write_timeline(study: Study, path: Path) -> None:
     drawn = [(o.case.label, o.timeline) for o in study.outcomes if o.timeline]
     if path.suffix == ".prv":
-        timeline.write_paraver(drawn[-1][1], study.program.name, study.machine["ranks_per_node"], path)
+        slowed = study.outcomes[-1].case.options.get("core") in ("countdown", "throttle")
+        timeline.write_paraver(drawn[-1][1], study.program.name, study.machine["ranks_per_node"], path, slowed=slowed)
     else:
         timeline.write_perfetto(drawn, path)
     until = min((t.complete_until_ns for _, t in drawn if t.complete_until_ns is not None), default=None)

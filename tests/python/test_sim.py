@@ -23,6 +23,10 @@ def study(fallow, *args):
     return json.loads(done.stdout)
 
 
+def base_of(found):
+    return found["simulations"][0]
+
+
 def by_policy(found):
     return {s["label"]: s for s in found["simulations"]}
 
@@ -94,6 +98,9 @@ def test_machines_change_by_options(fallow):
     assert packed["simulations"][0]["run_time_s"] < 0.012
     first_look = study(fallow, *SMALL, "--policy", "oracle", "--network", "loggp")
     assert not first_look["machine"]["contention"] and any("LogGP" in a for a in first_look["assumptions"])
+    full = base_of(study(fallow, *SMALL, "--policy", "oracle", "--network", "full"))
+    error = base_of(first_look)["run_time_s"] / full["run_time_s"] - 1
+    assert first_look["contention_error"] == pytest.approx(error) and -0.05 < error <= 0
 
 
 def test_terminal_and_page(fallow, tmp_path):

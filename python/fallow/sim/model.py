@@ -222,6 +222,12 @@ class Study:
     program: ProgramFacts
     machine: Mapping[str, Any]
     outcomes: tuple[Outcome, ...]
+    full_run_time_s: float | None = None  # with contention and everything on, where `machine` leaves it out
+
+    @property
+    def contention_error(self) -> float | None:
+        """Run time without contention over that with it, minus one; None if it was not estimated."""
+        return self.base.run_time_s / self.full_run_time_s - 1 if self.full_run_time_s else None
 
     @property
     def base(self) -> Outcome:

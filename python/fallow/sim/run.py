@@ -166,4 +166,15 @@ def study(
     _check_room(facts.ranks, machine.facts())
     base = Case("always-on")
     outcomes = simulate(spec, machine, [base, *(c for c in cases if c != base)], wanted, threads)
-    return Study(facts, machine.facts(), tuple(outcomes))
+    full = _with_contention(spec, where, base) if _estimates(machine, facts) else None
+    return Study(facts, machine.facts(), tuple(outcomes), full)
+
+
+def _estimates(machine: Any, facts: ProgramFacts) -> bool:  # noqa: ANN401
+    return not machine.facts()["contention"] and facts.events <= _MOST_CALLS
+
+
+def _with_contention(spec: ProgramSpec, where: machines.MachineSpec, base: Case) -> float:
+    """Run time that the simulation without contention is an estimate of."""
+    full = machines.load(machines.MachineSpec(where.platform, dict(where.settings) | {"contention": True}))
+    return simulate(spec, full, [base], Wanted(details=False))[0].run_time_s

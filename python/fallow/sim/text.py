@@ -40,8 +40,22 @@ def lines(study: Study, style: Style) -> Iterator[str]:
         yield from _paths(study, style)
     yield ""
     yield style.paint("what these figures assume", "bold")
-    for sentence in assumptions(m):
+    for sentence in all_assumptions(study):
         yield f"  - {sentence}"
+
+
+def all_assumptions(study: Study) -> list[str]:
+    """Those of the machine, and what leaving contention out amounts to here."""
+    found = assumptions(study.machine)
+    if study.contention_error is not None:
+        full = seconds(study.full_run_time_s or 0)
+        error = f"{study.contention_error * 100:+.3f} %"
+        found.insert(
+            1, f"With contention the run time is {full}: without it, it comes out {error} off (everything on)."
+        )
+    elif not study.machine["contention"]:
+        found.insert(1, "How far off that is was not estimated, the program being large: compare with --network full.")
+    return found
 
 
 def _overview(study: Study, style: Style) -> Iterator[str]:
@@ -138,6 +152,7 @@ def as_dict(study: Study) -> dict[str, Any]:
         "schema": SCHEMA,
         "program": asdict(study.program),
         "machine": dict(study.machine),
-        "assumptions": assumptions(study.machine),
+        "contention_error": study.contention_error,
+        "assumptions": all_assumptions(study),
         "simulations": [outcome_dict(study, o) for o in study.outcomes],
     }

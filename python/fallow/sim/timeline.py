@@ -156,12 +156,13 @@ def write_perfetto(timelines: Sequence[tuple[str, Timeline]], path: Path) -> Non
 # --- Paraver
 
 
-def _rest_states(t: Timeline, ranks_per_node: int) -> Iterator[paraver.RestState]:
-    """Sleeps of cores, and rests of the link to the switch, in the rows of each node's first rank."""
+def _rest_states(t: Timeline, ranks_per_node: int, *, slowed: bool) -> Iterator[paraver.RestState]:
+    """Rests of cores, and of the link to the switch, in the rows of each node's first rank."""
+    resting = paraver.CORE_SLOWED if slowed else paraver.CORE_AT_REST
     for c in t.calls:
         if c.slept_ns > 0:
             begin = round(c.end_ns - c.slept_ns)
-            yield paraver.RestState(c.rank, "core", begin, round(c.end_ns), paraver.CORE_AT_REST)
+            yield paraver.RestState(c.rank, "core", begin, round(c.end_ns), resting)
     shown = {c.rank for c in t.calls}
     for x in t.links:
         rank = x.node * ranks_per_node
@@ -181,9 +182,12 @@ def as_source(t: Timeline, program: str) -> model.MemorySource:
     return model.MemorySource(model.Info(size=size, program=program), lists)
 
 
-def write_paraver(t: Timeline, program: str, ranks_per_node: int, path: Path) -> None:
-    """`path` and, beside it, .pcf and .row: calls, and rows for the states of cores and links."""
+def write_paraver(t: Timeline, program: str, ranks_per_node: int, path: Path, *, slowed: bool = False) -> None:
+    """`path` and, beside it, .pcf and .row: calls, and rows for the states of cores and links.
+
+    `slowed`: cores rest by running slower, not by sleeping.
+    """
     try:
-        paraver.write(as_source(t, program), path, Losses(), list(_rest_states(t, ranks_per_node)))
+        paraver.write(as_source(t, program), path, Losses(), list(_rest_states(t, ranks_per_node, slowed=slowed)))
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from None
