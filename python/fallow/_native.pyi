@@ -297,6 +297,7 @@ def simulate(
     options: dict[str, object],
     details: bool,
     timeline: dict[str, object] | None = None,
+    threads: int = 1,
 ) -> dict[str, object]: ...
 
 TraceEventTuple = tuple[

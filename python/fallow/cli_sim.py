@@ -149,7 +149,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=whole(1, 256),
         default=1,
         metavar="N",
-        help="simulations that run at once; results do not depend on it",
+        help="threads: simulations that run at once, and parts of large ones; results do not depend on it",
     )
     draw = p.add_argument_group("timelines (part of --html)")
     draw.add_argument(

@@ -329,7 +329,7 @@ TimelineOptions timeline_options(const nb::dict& d) {
 }
 
 nb::dict run(const Machine& machine, SimProgram& program, const std::string& policy_name, const nb::dict& options, bool details,
-             const nb::object& timeline) {
+             const nb::object& timeline, unsigned threads) {
   const Policy policy = make_policy(policy_name, policy_options(options), machine);
   TimelineOptions shown;
   const bool draws = !timeline.is_none();
@@ -340,8 +340,9 @@ nb::dict run(const Machine& machine, SimProgram& program, const std::string& pol
   {
     const nb::gil_scoped_release unlocked;
     program.source.begin();
-    engine = std::make_unique<Engine>(machine, policy, program.source);
-    if (details || draws) {
+    const bool recorded = details || draws;  // by one thread
+    engine = std::make_unique<Engine>(machine, policy, program.source, recorded ? 1 : threads);
+    if (recorded) {
       const auto ranks = static_cast<std::uint32_t>(program.source.info().ranks.size());
       recorder = std::make_unique<Recorder>(ranks, machine.node.ranks, draws ? &shown : nullptr, details);
       engine->record(*recorder);
@@ -396,6 +397,6 @@ void bind_sim(nb::module_& m) {
       .def("write", &write_program, "path"_a, "Writes the calls as a trace.");
   m.def("open_sim_trace", &open_trace, "paths"_a);
   m.def("make_sim_program", &make_synth, "name"_a, "options"_a);
-  m.def("simulate", &run, "machine"_a, "program"_a, "policy"_a, "options"_a, "details"_a, "timeline"_a = nb::none(),
+  m.def("simulate", &run, "machine"_a, "program"_a, "policy"_a, "options"_a, "details"_a, "timeline"_a = nb::none(), "threads"_a = 1,
         "Replays the program: {'result': JSON, 'details': by rank and link or None, 'timeline': spans or None}. Others run meanwhile.");
 }

@@ -30,7 +30,6 @@ class Program:
     ranks: tuple[int, ...]
     command: str
     prepare: str
-    inputs: str
     why: str
     steps_share: float  # steps recorded, of the published run's
 
@@ -49,13 +48,13 @@ def programs() -> tuple[Program, ...]:
     return tuple(
         Program(
             p["name"], p["title"], p["published"], p.get("kernel", ""), tuple(p["ranks"]), p["command"],
-            p.get("prepare", ""), p.get("inputs", ""), p["why"], p.get("steps", 1) / p.get("published_steps", 1),
+            p.get("prepare", ""), p["why"], p.get("steps", 1) / p.get("published_steps", 1),
         )
         for p in data("programs.toml")["program"]
     )  # fmt: skip
 
 
-def _why_not(program: Program, where: Path | None, inputs: Path) -> str | None:
+def _why_not(program: Program, where: Path | None) -> str | None:
     """Why a program cannot be recorded here; None if it can."""
     first = program.command.split()[0]
     if "{programs}" in first:
@@ -65,8 +64,6 @@ def _why_not(program: Program, where: Path | None, inputs: Path) -> str | None:
             return f"{where} has no {program.name}"
     elif shutil.which(first) is None:
         return f"{first} is not installed"
-    if program.inputs and not (inputs / program.inputs).is_file():
-        return f"{inputs / program.inputs} is not there"
     return None
 
 
@@ -77,20 +74,33 @@ def record(directory: Path, where: Path | None, launcher: str, most_ranks: int) 
         missing = [n for n in program.ranks if n <= most_ranks and not program.trace(directory, n).exists()]
         if not missing:
             continue
-        if (reason := _why_not(program, where, directory)) is not None:
+        if (reason := _why_not(program, where)) is not None:
             yield f"{program.title} is left out: {reason}"
             continue
         for ranks in missing:
             yield _record_one(program, ranks, directory, where, launcher)
 
 
+def _last_line(done: subprocess.CompletedProcess[str]) -> str:
+    return ((done.stderr or done.stdout).strip().splitlines() or ["no reason was given"])[-1]
+
+
 def _record_one(program: Program, ranks: int, directory: Path, where: Path | None, launcher: str) -> str:
     target = program.trace(directory, ranks).absolute()
-    command = program.command.format(programs=where.absolute() if where else "", inputs=directory.absolute())
+    command = program.command.format(programs=where.absolute() if where else "")
     environment = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     with tempfile.TemporaryDirectory(prefix="fallow-record-") as scratch:
         if program.prepare:
-            subprocess.run(["bash", "-euc", program.prepare], cwd=scratch, check=True, capture_output=True)
+            prepared = subprocess.run(
+                ["bash", "-euc", program.prepare],
+                cwd=scratch,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if prepared.returncode != 0:
+                return f"{program.title} is left out: its input cannot be made: {_last_line(prepared)}"
         part = Path(scratch) / "trace.ftr"
         run = [
             sys.executable,
@@ -115,8 +125,9 @@ def _record_one(program: Program, ranks: int, directory: Path, where: Path | Non
         except OSError as error:
             raise UserError(f"{run[0]}: {error.strerror}") from None
         if done.returncode != 0 or not part.is_file():
-            lines = (done.stderr or done.stdout).strip().splitlines() or ["no reason was given"]
-            return f"{program.title} with {ranks} ranks is left out: it ended with {done.returncode}: {lines[-1]}"
+            return (
+                f"{program.title} with {ranks} ranks is left out: it ended with {done.returncode}: {_last_line(done)}"
+            )
         shutil.move(part, target.with_suffix(".part"))
         target.with_suffix(".part").replace(target)
     return f"{program.title} with {ranks} ranks: {target}"

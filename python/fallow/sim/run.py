@@ -106,7 +106,9 @@ class Wanted:
 def simulate(
     spec: ProgramSpec, machine: Any, cases: Sequence[Case], wanted: Wanted = Wanted(), threads: int = 1  # noqa: ANN401
 ) -> list[Outcome]:  # fmt: skip
-    """Replays the program once per case, `threads` at a time. UserError says what cannot be replayed, and where."""
+    """Replays the program once per case, on `threads` threads: cases at once, and what is left over inside each, where
+    nothing but sums is wanted. UserError says what cannot be replayed, and where."""
+    inside = max(1, threads // max(1, len(cases)))
     running = _Running(len(cases))
     native_run: Callable[..., dict[str, Any]] = machines.require("simulate")
     window = wanted.window.as_dict() if wanted.window else None
@@ -116,12 +118,12 @@ def simulate(
         running.enter(program)
         details = wanted.details and program.ranks <= _MOST_RANKS and program.events <= _MOST_CALLS
         try:
-            found = native_run(machine, program, case.policy, dict(case.options), details, window)
+            found = native_run(machine, program, case.policy, dict(case.options), details, window, inside)
         finally:
             running.leave(program)
         return _outcome(case, found, wanted.window)
 
-    with ThreadPoolExecutor(max_workers=max(1, threads)) as pool:
+    with ThreadPoolExecutor(max_workers=max(1, min(threads, len(cases)))) as pool:
         futures = [pool.submit(one, case) for case in cases]
         _watch(futures, running)
         try:
