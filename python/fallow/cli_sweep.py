@@ -12,6 +12,11 @@ from fallow.sweep.store import Store
 from fallow.sweep.study import read
 
 _EPILOG = """\
+examples:
+  fallow sweep study.toml                     as many processes as there are cores; again after a kill
+  fallow sweep study.toml --on slurm:20       20 jobs, as the study's table [slurm] says
+  fallow sweep study.toml --on dask://head:8786
+
 a study:
   traces = ["bt.ftr", "mg.ftr"]       # and, or instead, made-up programs:
   [[synth]]
