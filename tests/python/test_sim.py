@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -245,7 +246,8 @@ def test_every_platform_can_be_simulated(fallow):
 
 def test_an_interrupt_ends_a_long_simulation(tmp_path):
     args = ["sim", "--synth", "stencil3d", "--ranks", "64", "--iterations", "100000000", "--policy", "oracle"]
-    running = subprocess.Popen([sys.executable, "-m", "fallow", *args], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}  # tests may run in the background
+    running = subprocess.Popen([sys.executable, "-m", "fallow", *args], cwd=tmp_path, stderr=subprocess.PIPE, text=True, **heard)
     threads = Path(f"/proc/{running.pid}/task")
     end = time.monotonic() + 60
     while len(list(threads.iterdir())) < 2 and time.monotonic() < end:  # until it simulates

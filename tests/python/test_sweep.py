@@ -202,7 +202,8 @@ def test_on_slurm(sweep, tmp_path):
 @pytest.mark.long
 def test_an_interrupt_keeps_what_is_done(tmp_path):
     (tmp_path / "s.toml").write_text(SMALL.replace("iterations = 5", "iterations = 3000").replace("[4, 8]", "[16, 32]"))
-    running = start(tmp_path, "s.toml", "--on", "local:1", stderr=subprocess.PIPE)
+    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}  # tests may run in the background
+    running = start(tmp_path, "s.toml", "--on", "local:1", stderr=subprocess.PIPE, **heard)
     end = time.monotonic() + 120
     while time.monotonic() < end and not list(tmp_path.glob("s.results/part-*.parquet")):
         time.sleep(0.2)

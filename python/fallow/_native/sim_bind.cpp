@@ -47,8 +47,7 @@ class Watched final : public trace::EventSource {
   void rewind(std::uint32_t rank) override { source_->rewind(rank); }
 
   void begin() {
-    done_ = 0;
-    stopped_ = false;
+    done_ = 0;  // but who was stopped before stays so
     for (std::uint32_t r = 0; r < info().ranks.size(); ++r) rewind(r);
   }
   void stop() noexcept { stopped_ = true; }

@@ -55,12 +55,15 @@ class _Running:
     def __init__(self, total: int) -> None:
         self.total = total
         self.done = 0
+        self.stopped = False
         self.programs: list[Any] = []
         self.lock = threading.Lock()
 
     def enter(self, program: Any) -> None:  # noqa: ANN401
         with self.lock:
             self.programs.append(program)
+            if self.stopped:  # an interrupt came before there was anything to stop
+                program.stop()
 
     def leave(self, program: Any) -> None:  # noqa: ANN401
         with self.lock:
@@ -74,6 +77,7 @@ class _Running:
 
     def stop(self) -> None:
         with self.lock:
+            self.stopped = True
             for program in self.programs:
                 program.stop()
 
