@@ -148,6 +148,11 @@ def thresholds(r: Results) -> Section:
             (r.programs[t.program].title, str(t.ranks), f"- / {t.threshold_us:g}", f"- / {pct(t.hit_rate, 0)}")
         )
     if rates:
+        none = [label(r, t) for t in r.traces if t.hit_rate == 0]
+        if none:
+            s.differences.append(
+                f"Nothing is predicted at the best threshold of {', '.join(none)}: every other costs more time."
+            )
         s.differences.append(
             f"On average {fmean(b for _, b in rates):.0f} % of the calls are predicted where {fmean(a for a, _ in rates):.0f} % "
             "are published: recorded runs are shorter, so the part before the first prediction (three repetitions of the "
@@ -261,11 +266,11 @@ def threshold_curve(r: Results) -> Section:
     s.header = ("threshold, us", "link of process 0 at rest, % of time")
     s.rows = [(f"{t:g}", pct(share)) for t, share in found.by_threshold.items()]
     s.bars = Bars("%", ("at rest",), tuple((f"{t:g} us", (share * 100,)) for t, share in found.by_threshold.items()))
-    end = next((t for t, share in found.by_threshold.items() if share == 0 and t > 1000), None)
-    last = f"at {end:g} us" if end else "beyond the thresholds shown"
+    resting = [t for t, share in found.by_threshold.items() if share > 0]
+    last = f"above {max(resting):g} us" if resting else "everywhere"
     s.differences.append(
-        f"Published: erratic below about 300 us, steady around 400 us, 2 ms and 15 ms, zero after 32 ms; ours falls to zero "
-        f"{last}, where the longest gap ends: {r.programs['mg'].why}."
+        f"Published: erratic below about 300 us, steady around 400 us, 2 ms and 15 ms, zero after 32 ms; ours is zero "
+        f"{last}, where no pattern is found that holds a rest: {r.programs['mg'].why}."
     )
     return s
 
@@ -299,8 +304,8 @@ def self_tuned(r: Results) -> Section:
     )
     if untuned:
         s.differences.append(
-            f"With 400 gaps nothing is saved for {', '.join(untuned)}: these traces have too few gaps above 20 us, of which "
-            "500 pass before the first threshold, or no gap in their histogram that holds one."
+            f"With 400 gaps nothing is saved for {', '.join(untuned)}: too few gaps above 20 us (500 of them pass before the "
+            "first threshold), no place in their histogram that holds a threshold, or patterns that do not last."
         )
     return s
 
