@@ -253,7 +253,10 @@ def test_an_interrupt_ends_a_long_simulation(tmp_path):
     while len(list(threads.iterdir())) < 2 and time.monotonic() < end:  # until it simulates
         time.sleep(0.05)
     running.send_signal(2)
-    _, errors = running.communicate(timeout=60)
+    try:
+        _, errors = running.communicate(timeout=60)
+    finally:
+        running.kill()
     assert running.returncode == 130 and "Traceback" not in errors
 
 

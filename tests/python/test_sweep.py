@@ -45,7 +45,10 @@ def sweep(tmp_path):
 
     def run(*args, env=None):
         running = start(tmp_path, *args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ) | (env or {}))
-        out, errors = running.communicate(timeout=280)
+        try:
+            out, errors = running.communicate(timeout=280)
+        finally:
+            running.kill()
         assert running.returncode == 0, errors
         return subprocess.CompletedProcess(args, 0, out, errors)
 
@@ -208,7 +211,10 @@ def test_an_interrupt_keeps_what_is_done(tmp_path):
     while time.monotonic() < end and not list(tmp_path.glob("s.results/part-*.parquet")):
         time.sleep(0.2)
     running.send_signal(signal.SIGINT)
-    _, errors = running.communicate(timeout=60)
+    try:
+        _, errors = running.communicate(timeout=60)
+    finally:
+        running.kill()
     assert running.returncode == 130 and "goes on where this was" in errors and "Traceback" not in errors
     assert list(tmp_path.glob("s.results/part-*.parquet"))
 
