@@ -99,7 +99,7 @@ struct MessageSpec {
   Time match = 0;                     ///< of the receiver per message
   std::uint64_t eager_limit = 65536;  ///< bytes; above it a message is announced and waits for its receive
   std::uint64_t segment = 2048;       ///< bytes of a packet
-  std::uint32_t train_segments = 32;  ///< packets that a long message sends before others may interleave
+  std::uint32_t train_segments = 4;   ///< packets that a long message sends before others may interleave
   Time reduce_ps_per_kib = 0;         ///< combining data in reductions
 };
 

@@ -48,7 +48,7 @@ void Network::send_loggp(Node& node, std::uint32_t index, Time ready, std::uint6
   const std::uint32_t card = node_of(node.peer), last = nodes() + node_of(node.rank);
   taking_ = index;
   if (cards_.active()) ready = held(ready, cards_.pass(card, ready));
-  const Time at = take(card, ready, tail, wire_bytes(node), node.squeezed != 0);
+  const Time at = take(card, ready, tail, wire_bytes(node), node);
   if (domains_.of_node(card) != domains_.of_node(node_of(node.rank)) && (edge_rests_ || lanes_on_ != 0)) {
     node.time = tail;
     node.chain = last;
@@ -108,7 +108,7 @@ void Network::walk(Walk w, Time now, bool by_event) {
       node = &pool_[w.index];
       taking_ = node->owner;
     }
-    w.at = take(path.links[hop], w.at, w.tail, bytes, node->squeezed != 0);
+    w.at = take(path.links[hop], w.at, w.tail, bytes, *node);
     if (parts_rest_) leave_origin(path.links[hop]);
   }
   if (cards_.active()) {
@@ -179,21 +179,37 @@ void Network::split(Walk& w, Node& message, std::uint64_t& bytes) {
 }
 
 /// Takes a link at `at`, the earliest, and moves `tail` to its far end. Returns when the head gets there.
-Time Network::take(std::uint32_t number, Time at, Time& tail, std::uint64_t bytes, bool squeezed) noexcept {
+Time Network::take(std::uint32_t number, Time at, Time& tail, std::uint64_t bytes, const Node& message) noexcept {
   Link& link = links_[number];
+  const bool bulk = (message.flags & (kTrain | kData)) != 0;
   Time start = at;
   if (at <= link.free) {
     start = link.free;
   } else {
+    link.bulk = 0;
     if (number < 2 * nodes() ? edge_rests_ : upper_rests_) start = wake(number, at);
     else if (recorder_ != nullptr) [[unlikely]] recorded_gap(number, link.free, at, {at});
   }
   Time duration = serialize(bytes, link.ps_per_kib);
-  if (lanes_on_ != 0) duration = at_width(number, at, start, duration, squeezed);
-  const Time end = std::max(start + duration, tail);
-  if (recorder_ != nullptr) [[unlikely]] recorder_->sends(number, nodes(), start, end);
+  if (lanes_on_ != 0) duration = at_width(number, at, start, duration, message.squeezed != 0);
+  if (recorder_ != nullptr) [[unlikely]] recorder_->sends(number, nodes(), start, std::max(start + duration, tail));
   link.busy += duration;
+  if (link.bulk != 0 && !bulk) return slip_in(link, at, tail, duration);
+  const Time end = std::max(start + duration, tail);
+  if (bulk) link.bulk = static_cast<std::uint32_t>(std::min<Time>(link.bulk + end - start, 0xffffffff));
   link.free = end;
+  tail = end + machine_.link.latency;
+  return start + machine_.link.latency;
+}
+
+/// A message that finds trains of long messages before it does not wait for their end: packets of both take turns. It
+/// never overtakes what is matched in order, which trains are not (docs/adr/0032).
+Time Network::slip_in(Link& link, Time at, Time& tail, Time duration) noexcept {
+  const Time packet = serialize(machine_.message.segment, link.ps_per_kib);
+  const Time start = std::min(std::max(at + packet, link.free - Time{link.bulk}), link.free);
+  const Time end = std::max(start + duration + std::min(duration, link.free - start), tail);
+  link.free = std::max(link.free + duration, end);
+  link.bulk = static_cast<std::uint32_t>(std::min<Time>(link.free - end, 0xffffffff));
   tail = end + machine_.link.latency;
   return start + machine_.link.latency;
 }

@@ -25,7 +25,7 @@ struct alignas(32) Link {
   Time events_until = 0; ///< up to then trains reach it by events
   Time busy = 0;         ///< time spent sending
   std::uint32_t ps_per_kib = 0;
-  std::uint32_t unused = 0;
+  std::uint32_t bulk = 0;  ///< the last part of its work until `free` that is trains of long messages, ps (at most 4 ms)
 };
 static_assert(sizeof(Link) == 32);
 
@@ -136,7 +136,8 @@ class Network {
   void push(const Event& event, std::uint32_t node);
   void send_loggp(Node& node, std::uint32_t index, Time ready, std::uint64_t tie);
   void split(Walk& walk, Node& node, std::uint64_t& bytes);
-  Time take(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes, bool squeezed) noexcept;
+  Time take(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes, const Node& message) noexcept;
+  Time slip_in(Link& link, Time at, Time& tail, Time duration) noexcept;
   // network_rest.cpp
   void prepare_rests(const NetworkPolicy& policy);
   void list_served();

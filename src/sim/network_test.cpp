@@ -57,6 +57,41 @@ TEST(Network, TrainsInsteadOfSegmentsChangeLittle) {
   EXPECT_NEAR(run(32, 1 * kUs) / exact, 1.0, 0.05);
 }
 
+TEST(Network, TrainsInsteadOfSegmentsChangeLittleForPairwiseExchanges) {
+  // What announces and clears long messages passes between their packets, not behind their trains.
+  for (const std::uint64_t bytes : {8192, 65536, 300000}) {
+    SynthOptions options;
+    options.ranks = 16;
+    options.iterations = 4;
+    options.bytes = bytes;
+    options.compute = Nanoseconds(200'000);
+    options.jitter = 0.02;
+    Machine machine = tree("XGFT(2;4,4;1,2)");
+    machine.message.eager_limit = 1000;
+    const auto run = [&](std::uint32_t segments, Time lookahead) {
+      machine.message.train_segments = segments;
+      machine.lookahead = lookahead;
+      const auto source = synthesize("alltoall", options);
+      return static_cast<double>(Engine(machine, {}, *source).run().makespan);
+    };
+    const double exact = run(1, 0);
+    EXPECT_NEAR(run(32, 0) / exact, 1.0, 0.05) << bytes;
+    EXPECT_NEAR(run(32, 1 * kUs) / exact, 1.0, 0.05) << bytes;
+  }
+}
+
+TEST(Network, AShortMessageTakesTurnsWithTrains) {
+  Machine machine = crossbar(3);
+  Program p(3);  // a long message to 2 takes 210 us; in its midst comes a short one
+  p.p2p(0, Op::send, 2, 1 << 20, 7);
+  p.compute(100'000).p2p(1, Op::send, 2, 8);
+  p.p2p(2, Op::irecv, 0, 1 << 20, 7, 0).p2p(2, Op::recv, 1, 8).compute(1'000'000).wait(2, Op::wait, {0});
+  const Time packet = 2 * kPerKib;
+  const Result r = p.run(machine);
+  EXPECT_GE(r.makespan, 100 * kUs + kLatency + 1 * kMs);
+  EXPECT_LE(r.makespan, 100 * kUs + kLatency + 1 * kMs + 2 * packet);
+}
+
 TEST(Network, LookaheadChangesLittle) {
   SynthOptions options;
   options.ranks = 64;
