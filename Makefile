@@ -47,6 +47,7 @@ fuzz: build  ## damaged files against every reader, a minute each (SECONDS_EACH=
 	@tools/fuzz $(or $(SECONDS_EACH),60)
 
 bench: build  ## costs and savings, measured side by side
+	@tools/install-packages bench
 	@$(BIN)/python bench/run.py
 
 lint: build  ## style of the Python, warnings of the C++

@@ -14,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import sim_accuracy
 from families import FALLOW, Family, found_families
 from libraries import run_library_benchmarks
 from measure import AUTO, BARE, SPIN, TRACED, Busy, Sample, Way, instructions_per_call, side_by_side
@@ -141,6 +142,8 @@ def main() -> int:
     if not args.quick:
         trace_sizes()
         run_library_benchmarks()
+        heading("the simulator beside SimGrid (goal: within 5 %)")
+        sim_accuracy.compare()
     print(f"\nAll figures: {args.json}")
     return 0
 

@@ -1,0 +1,164 @@
+"""A real run on network namespaces of this machine, one rank in each behind a link of 1 Gbit/s, beside the replay of its trace.
+
+usage: net_replay.py [--ranks N] [--repeats N] [PROGRAM[:CLASS]...]       as root; needs ip, tc and Open MPI
+
+The network is measured first (a round trip, the slope of long messages, a stream of short ones) and written as a
+platform; computation is CPU time. A token bucket limits what comes to each namespace, at 1.1 times its rate for bursts,
+so that short messages are not free, and TCP begins with open windows. Ranks run at real-time priority: polling ones would wait for others' programs else.
+More ranks than cores measure the scheduler. The goal is 10 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from fallow.traces.model import Event, FileSource, MemorySource, ops, write_source
+
+ROOT = Path(__file__).resolve().parents[1]
+GOAL = 0.10
+BRIDGE, NET = "fallow-br", "10.77.13"
+LIMIT = ["tbf", "rate", "1gbit", "burst", "32kb", "latency", "200ms", "peakrate", "1100mbit", "mtu", "6000"]
+# Slow starts and small windows are no part of the model.
+TCP = ["net.ipv4.tcp_rmem=4096 16777216 33554432", "net.ipv4.tcp_wmem=4096 8388608 33554432", "net.ipv4.tcp_slow_start_after_idle=0"]
+AGENT = """#!/bin/sh
+host=$1; shift
+space={prefix}$((${{host##*.}} - 1))
+exec ip netns exec $space chrt -r 1 unshare -u sh -c "hostname $space; $*"
+"""
+PLATFORM = """name = "namespaces"
+[network]
+topology = "crossbar"
+nodes = {ranks}
+[link]
+gbit_s = {gigabits:.4f}
+switch_latency_ns = 500
+[message]
+latency_us = {latency:.3f}
+overhead_ns = {overhead:.0f}
+eager_bytes = 65536
+segment_bytes = 1514
+"""
+
+
+def do(*command: str, **more: object) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, **more)  # type: ignore[call-overload]
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} failed: {done.stdout[-500:]}{done.stderr[-1500:]}")
+    return str(done.stdout)
+
+
+@contextlib.contextmanager
+def spaces(ranks: int) -> Iterator[str]:
+    """Namespaces behind one bridge; the prefix of their names."""
+    prefix = f"fallow{os.getpid()}-"
+    with contextlib.ExitStack() as undo:
+        do("ip", "link", "add", BRIDGE, "type", "bridge")
+        undo.callback(do, "ip", "link", "del", BRIDGE)
+        do("ip", "addr", "add", f"{NET}.254/24", "dev", BRIDGE)
+        do("ip", "link", "set", BRIDGE, "up")
+        for i in range(ranks):
+            space, port = f"{prefix}{i}", f"fallow-p{i}"
+            do("ip", "netns", "add", space)
+            undo.callback(do, "ip", "netns", "del", space)
+            do("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", space)
+            do("ip", "link", "set", port, "master", BRIDGE, "up")
+            do("ip", "-n", space, "link", "set", "lo", "up")
+            do("ip", "-n", space, "addr", "add", f"{NET}.{i + 1}/24", "dev", "eth0")
+            do("ip", "-n", space, "link", "set", "eth0", "up")
+            do("tc", "qdisc", "add", "dev", port, "root", *LIMIT)
+            do("ip", "netns", "exec", space, "sysctl", "-q", "-w", *TCP)
+            do("ip", "-n", space, "route", "replace", f"{NET}.0/24", "dev", "eth0", "src", f"{NET}.{i + 1}", "initcwnd", "3000", "initrwnd", "3000")
+        yield prefix
+
+
+def launcher(ranks: int, agent: Path) -> list[str]:
+    hosts = ",".join(f"{NET}.{i + 1}:1" for i in range(ranks))
+    choices = {"plm_rsh_agent": str(agent), "oob_tcp_if_include": f"{BRIDGE},eth0", "btl": "tcp,self", "pml": "ob1", "btl_tcp_if_include": "eth0", "mpi_yield_when_idle": "1"}
+    mca = [word for key, value in choices.items() for word in ("--mca", key, value)]
+    return ["mpirun.openmpi", "-np", str(ranks), "--host", hosts, "--bind-to", "none", *mca]
+
+
+def fit(mpirun: list[str], ranks: int, where: Path) -> Path:
+    """Measures the network and writes its platform."""
+    program = where / "network_fit"
+    do("mpicc.openmpi", "-O2", "-o", str(program), str(ROOT / "bench" / "programs" / "network_fit.c"))
+    words = do(*mpirun, str(program)).split()
+    half_us, ns_per_byte, message_us = (float(words[i + 1]) for i in (0, 2, 4))
+    overhead_us = min(message_us, half_us / 2 - 1)
+    path = where / "namespaces.toml"
+    path.write_text(PLATFORM.format(ranks=max(ranks, 2), gigabits=8 / ns_per_byte, latency=max(0.0, half_us - 2 * overhead_us - 1), overhead=overhead_us * 1e3))
+    print(f"  measured: {half_us:.1f} us half a round trip, {8 / ns_per_byte:.3f} Gbit/s, {message_us:.1f} us of a core per short message")
+    return path
+
+
+def between_init_and_finalize(trace: Path, out: Path) -> float:
+    """Writes the calls between them as a trace; the time from the last rank's end of one to the last one's other, seconds."""
+    source = FileSource([trace])
+    kept: list[list[Event]] = []
+    begin = end = 0
+    for rank in range(source.info.size):
+        kept.append([])
+        for event in source.events(rank):
+            name = ops()[event.op].name
+            if name.startswith("MPI_Init"):
+                begin = max(begin, event.exit_ns)
+            elif name == "MPI_Finalize":
+                end = max(end, event.enter_ns)
+            else:
+                kept[-1].append(event)
+    write_source(MemorySource(source.info, kept), out)
+    return (end - begin) * 1e-9
+
+
+def compare(mpirun: list[str], platform: Path, program: str, where: Path) -> tuple[float, float]:
+    """Seconds of the real run, and of the replay."""
+    name, _, size = program.partition(":")
+    command = [*mpirun, str(ROOT / "build" / "examples" / "mpicc.openmpi" / name), "--class", size or "S"]
+    trace = where / "run"
+    shutil.rmtree(trace, ignore_errors=True)
+    do(sys.executable, "-m", "fallow", "run", "--mode", "spin", "--clock", "cpu", "--trace", str(trace), "--out", str(where / "report"), *command, cwd=where)
+    shutil.rmtree(where / "report", ignore_errors=True)
+    real = between_init_and_finalize(trace / "trace.ftr", where / "kept.ftr")
+    found = do(sys.executable, "-m", "fallow", "sim", str(where / "kept.ftr"), "--platform", str(platform), "--policy", "always-on", "--json")
+    return real, float(json.loads(found)["simulations"][0]["run_time_s"])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("programs", nargs="*", default=["ft:S", "ft:W", "cg:S", "cg:W", "mg:W", "lu:S"])
+    args = parser.parse_args()
+    if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "tc", "chrt", "mpirun.openmpi"))):
+        print("  left out: namespaces need root, ip, tc, chrt and Open MPI", file=sys.stderr)
+        return 0
+    os.environ |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    do("make", "-C", str(ROOT / "examples"), "MPICC=mpicc.openmpi")
+    far = 0
+    with tempfile.TemporaryDirectory() as folder, spaces(args.ranks) as prefix:
+        where = Path(folder)
+        agent = where / "agent"
+        agent.write_text(AGENT.format(prefix=prefix))
+        agent.chmod(0o755)
+        mpirun = launcher(args.ranks, agent)
+        platform = fit(mpirun, args.ranks, where)
+        print(f"  {'program':10}{'real ms':>10}{'replay ms':>11}{'ratio':>8}   ratios of {args.repeats} runs; goal: within {GOAL:.0%}")
+        for program in args.programs:
+            pairs = sorted((compare(mpirun, platform, program, where) for _ in range(args.repeats)), key=lambda p: p[1] / p[0])
+            real, replay = pairs[len(pairs) // 2]
+            far += abs(replay / real - 1) > GOAL
+            print(f"  {program:10}{real * 1e3:10.1f}{replay * 1e3:11.1f}{replay / real:8.3f}   " + " ".join(f"{b / a:.3f}" for a, b in pairs), flush=True)
+    return 1 if far else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
