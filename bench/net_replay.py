@@ -50,7 +50,7 @@ segment_bytes = 1514
 
 
 def do(*command: str, **more: object) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, **more)  # type: ignore[call-overload]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120, **more)  # type: ignore[call-overload]
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)} failed: {done.stdout[-500:]}{done.stderr[-1500:]}")
     return str(done.stdout)
