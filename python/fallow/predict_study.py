@@ -341,8 +341,8 @@ def _notes(info: Info, rows: Sequence[dict[str, Any]], studied: Sequence[int]) -
     notes = []
     if info.clock == "cpu":
         notes.append(
-            "computation was timed by the CPU clock: gaps are CPU time, calls count without what they waited, and "
-            "the ranks have no common clock"
+            "computation was timed by the CPU clock: gaps are CPU time, calls last at most what a fast network "
+            "would take, and the ranks have no common clock"
         )
     dropped = sum(rows[r]["dropped"] for r in studied)
     if dropped:

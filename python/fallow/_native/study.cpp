@@ -14,6 +14,8 @@ using predict::Predictor;
 constexpr std::size_t kChunk = 4096;     // calls between two looks at the clock, and at whether to go on
 constexpr std::size_t kWaysAtOnce = 8;   // predictors that are fed side by side; each has megabytes
 constexpr std::size_t kRounds = 3;       // of a measurement
+constexpr double kLatencyNs = 2000.0;    // of a call where its own time means nothing: what a fast network takes ...
+constexpr double kBytesPerNs = 5.0;      // ... and adds by size
 
 /// A predictor, and the oracle's view if it is one.
 struct Fed {
@@ -108,7 +110,8 @@ bool RankCalls::next(Event& event) {
   if ((raw_.flags & trace::kEventCpuTime) != 0) {
     if (first_) exit_ = enter;
     event.enter = Nanoseconds(exit_ + (first_ ? 0 : static_cast<std::int64_t>(raw_.compute_ns)));
-    event.exit = event.enter + Nanoseconds(std::max<std::int64_t>(0, exit - enter - wait));
+    const auto network = static_cast<std::int64_t>(kLatencyNs + static_cast<double>(raw_.bytes + raw_.recv_bytes) / kBytesPerNs);
+    event.exit = event.enter + Nanoseconds(std::clamp<std::int64_t>(exit - enter - wait, 0, network));
     wait = 0;
   } else {
     if (first_) exit_ = enter;

@@ -32,9 +32,10 @@ struct Way {
 /// A rank's calls as predictors see them.
 ///
 /// A rank is one stream, whatever its threads: calls that overlap are moved so that a gap is time in which no
-/// thread of the rank is in MPI. Where computation was measured as CPU time the clock is rebuilt from it: gaps are
-/// computation, and calls last what they lasted less what they waited, because both their waits and their place on
-/// the common clock tell of the cores that the ranks shared.
+/// thread of the rank is in MPI. Where computation was measured as CPU time the clock is rebuilt from it, because
+/// all other times tell of the cores that the ranks shared: gaps are computation, and calls last what they lasted
+/// less what they waited, but at most what a fast network would take (2 us and 5 GB/s). So the run time is a lower
+/// bound, and shares of it, like that of delay, are upper bounds.
 class RankCalls {
  public:
   RankCalls(trace::EventSource& source, std::uint32_t rank);
