@@ -36,8 +36,9 @@ constexpr std::array<std::uint64_t, AdaptivePredictor::kLevels> kOldest = [] {
 
 constexpr int kMemory = 32;            // visits over which earnings are averaged
 constexpr std::uint16_t kSettled = 48;   // visits after which ...
-constexpr unsigned kSampleEach = 4;      // ... one sample in so many is kept, so that they reach further back; at
-                                         // random, as counting would pick phases of a loop
+constexpr unsigned kSampleEach = 4;      // ... one sample in so many is kept, so that they reach further back, and
+constexpr unsigned kScoreEach = 2;       // ... one visit in so many is scored; at random, as counting would pick
+                                         // phases of a loop
 constexpr float kStartDoubt = 0.5F;    // an expert starts as if it had been late every second time, once
 constexpr float kFirstLead[2] = {0.02F, 0.05F};
 constexpr float kMostLead = 0.6F;
@@ -199,19 +200,37 @@ void AdaptivePredictor::choose_base(Context& context) const noexcept {
   context.base = base;
 }
 
+/// Sets the target of the expert that goes by the last gap.
+void AdaptivePredictor::plan_last(Context& context) const noexcept {
+  const float last = context.last == 0 ? 0.0F : decode_float(context.last) * (1.0F - context.lead[kLast]);
+  context.target[kLast] = last > down_ + up_ ? last : 0.0F;
+}
+
 /// Sets both experts' targets for the next visit.
 void AdaptivePredictor::plan(Context& context) const noexcept {
-  const float least = down_ + up_;
-  const float last = context.last == 0 ? 0.0F : decode_float(context.last) * (1.0F - context.lead[kLast]);
+  plan_last(context);
   const float sample = context.base * (1.0F - context.lead[kSample]);
-  context.target[kLast] = last > least ? last : 0.0F;
-  context.target[kSample] = sample > least ? sample : 0.0F;
+  context.target[kSample] = sample > down_ + up_ ? sample : 0.0F;
+}
+
+/// Counts visits since the gap was last far from the median.
+void AdaptivePredictor::note_unusual(Context& context, std::uint16_t code) noexcept {
+  const int median = context.gaps > 0 ? context.gap.sorted[context.gaps / 2U] : code;
+  const bool unusual = std::abs(code - median) > kUnusual;
+  context.since_unusual = unusual ? std::uint16_t{0} : static_cast<std::uint16_t>(context.since_unusual + 1U);
 }
 
 void AdaptivePredictor::learn(const Visit& visit, float gap_ns, std::uint16_t code) noexcept {
   Context& c = *visit.context;
   const float weight = kWeights[std::min<std::size_t>(c.visits, kWeights.size() - 1)];
   if (c.visits < 0xffff) ++c.visits;
+  const std::uint32_t chance = c.visits < kSettled ? 0 : random();
+  if (chance % kScoreEach != 0) {
+    c.last = code;
+    note_unusual(c, code);
+    plan_last(c);
+    return;
+  }
   c.rival = nearer(c.rival, earned(visit.before, gap_ns), weight);
   if (code == 0 && c.gaps > 0 && c.gap.sorted[c.gaps - 1U] == 0) {  // only short gaps: nothing to plan
     if (c.gaps < SampleWindow::kSize) c.gap.insert(0, c.gaps, c.gap_head);
@@ -224,11 +243,9 @@ void AdaptivePredictor::learn(const Visit& visit, float gap_ns, std::uint16_t co
     if (c.visits > 1) c.score[e] = nearer(c.score[e], earned(c.target[e], gap_ns), weight);
     adjust_lead(c, e, gap_ns);
   }
-  const int median = c.gaps > 0 ? c.gap.sorted[c.gaps / 2U] : code;
-  const bool unusual = std::abs(code - median) > kUnusual;
-  c.since_unusual = unusual ? std::uint16_t{0} : static_cast<std::uint16_t>(c.since_unusual + 1U);
+  note_unusual(c, code);
   c.last = code;
-  if (c.visits < kSettled || random() % kSampleEach == 0) {
+  if (chance % kSampleEach == 0) {
     c.gap.insert(code, c.gaps, c.gap_head);
     choose_base(c);
   }

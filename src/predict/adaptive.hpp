@@ -92,6 +92,8 @@ class AdaptivePredictor final : public Predictor {
   void learn(const Visit& visit, float gap_ns, std::uint16_t code) noexcept;
   void choose_base(Context& context) const noexcept;
   void plan(Context& context) const noexcept;
+  void plan_last(Context& context) const noexcept;
+  static void note_unusual(Context& context, std::uint16_t code) noexcept;
   void adjust_lead(Context& context, int expert, float gap_ns) const noexcept;
   [[nodiscard]] float price_at(float target) const noexcept;
   [[nodiscard]] float earned(float target, float gap_ns) const noexcept;
