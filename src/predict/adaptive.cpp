@@ -50,8 +50,10 @@ constexpr float kGood = 0.97F;         // share of the ideal from which a contex
 constexpr float kClearlyBetter = 0.03F;  // share of the ideal by which a longer context must do better
 constexpr std::uint16_t kExploreFirst = 256;  // visits in which a call tries all levels; afterwards one in ...
 constexpr std::uint32_t kExploreEach = 16;
-constexpr float kExplorationMost = 16384.0F;  // contexts looked at on trial: at first and after calm, at most ...
+constexpr float kExplorationMost = 4096.0F;  // contexts looked at on trial: at first and after calm, at most ...
 constexpr float kExplorationRate = 0.25F;     // ... and per call in the long run, which bounds the cost
+constexpr float kWorthwhile = 0.1F;           // share of the mean call's ideal below which a call needs no help ...
+constexpr float kMeanWeight = 1.0F / 1024;     // ... that mean taken over so many calls
 constexpr float kBenefit = 16.0F;             // units of benefit for one gain of the size of the mean ideal ...
 constexpr float kBenefitCost = 0.5F;          // ... less these for each visit that changes the choice
 constexpr std::uint32_t kBenefitLoss = 8;     // one visit in so many without a change costs one unit
@@ -276,6 +278,7 @@ void AdaptivePredictor::settle(Nanoseconds gap) noexcept {
   const std::uint16_t code = fits ? std::max<std::uint16_t>(1, encode_ns(gap.value)) : std::uint16_t{0};
   const auto gap_ns = static_cast<float>(gap.value);
   Context& root = *visits_[0].context;
+  mean_ideal_ = nearer(mean_ideal_, std::max(0.0F, gap_ns - up_ - down_), kMeanWeight);
   learn(visits_[0], gap_ns, code);
   for (std::size_t i = 1; i < visited_; ++i) {
     reward(root, visits_[i], gap_ns);
@@ -301,7 +304,7 @@ void AdaptivePredictor::visit(Context* context, unsigned level) noexcept {
 /// when there is something to gain and exploration is affordable.
 unsigned AdaptivePredictor::wanted_levels(const Context& root) noexcept {
   const float best = std::max(root.score[kSample], root.score[kLast]);
-  const bool gaps_good = root.ideal <= 1.0F || (root.visits > 2 && best >= kGood * root.ideal);
+  const bool gaps_good = root.ideal <= kWorthwhile * mean_ideal_ + 1.0F || (root.visits > 2 && best >= kGood * root.ideal);
   const bool waits_good = root.waits < kWaitsNeeded || root.wait_error < kWaitErrorGood;
   exploration_ = std::min(kExplorationMost, exploration_ + kExplorationRate);
   if (gaps_good && waits_good) return 0;
@@ -349,7 +352,8 @@ void AdaptivePredictor::walk() noexcept {
 /// A call has begun: the gap before it is known, and so are the contexts that it stands in.
 void AdaptivePredictor::arrive(const Call& call) noexcept {
   if (started_) {
-    settle(call.enter - last_exit_);
+    if (!broken_) settle(call.enter - last_exit_);
+    broken_ = false;
   } else {
     first_enter_ = last_exit_ = call.enter;
     started_ = true;
@@ -389,6 +393,12 @@ WaitForecast AdaptivePredictor::on_enter(const Call& call) noexcept {
     return Nanoseconds(decode_ns(c.wait.sorted[(c.waits - 1U) * tenths / 10U]));
   };
   return {key, c.waits, at(1), at(5), at(9)};
+}
+
+void AdaptivePredictor::pass_over() noexcept {
+  broken_ = true;
+  arrived_ = false;
+  rest_taken_ = Nanoseconds(0);
 }
 
 void AdaptivePredictor::learn_wait(Nanoseconds wait) noexcept {

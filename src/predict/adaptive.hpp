@@ -47,6 +47,10 @@ class AdaptivePredictor final : public Predictor {
   Answer on_exit(const Event& event) noexcept override;
   [[nodiscard]] PredictorState state() const noexcept override;
 
+  /// Calls went by that were not fed: what follows the last one is not a gap to learn from, and what was begun with
+  /// on_enter() ends without on_exit().
+  void pass_over() noexcept;
+
   /// Delay that may still be caused, ns: budget x time - delay caused.
   [[nodiscard]] double credit_ns() const noexcept;
   /// Delay beyond the predictor's own account, as its user measured it; counts against the budget.
@@ -123,6 +127,7 @@ class AdaptivePredictor final : public Predictor {
   std::size_t visited_ = 0;
   bool arrived_ = false;
   bool expected_ = false;
+  bool broken_ = false;        ///< calls went by since the last one
   float chosen_ = 0;           ///< target of the context that is trusted
   std::uint64_t root_key_ = 0;
   Nanoseconds rest_taken_;
@@ -140,6 +145,7 @@ class AdaptivePredictor final : public Predictor {
   Nanoseconds first_enter_, last_exit_;
   bool started_ = false;
   double paid_ns_ = 0;
+  float mean_ideal_ = 0;       ///< what the oracle would have after a call, ns
   float price_;
   std::uint64_t mispredictions_ = 0;
 };
