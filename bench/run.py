@@ -14,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import prediction
 import sim_accuracy
 from families import FALLOW, Family, found_families
 from libraries import run_library_benchmarks
@@ -109,6 +110,15 @@ def trace_sizes() -> None:
         print(f"  {file.stem:14}{info['events']:>10} calls {info['stored_bytes'] / max(info['events'], 1):8.2f} bytes each", flush=True)
 
 
+def study_predictors(family: Family, out: Path) -> None:
+    try:
+        studies = prediction.predictors(family, traces())
+    except NotHere as error:
+        print(f"  predictors left out: {error}")
+        return
+    out.write_text(json.dumps(studies, indent=1) + "\n")
+
+
 def save(path: Path, everything: dict[str, Results]) -> None:
     plain = {f: {b: {w: {n: list(s.values) for n, s in v.items()} for w, v in ways.items()} for b, ways in r.items()} for f, r in everything.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -133,7 +143,7 @@ def main() -> int:
     for family in families:
         family.compile_all()
         results = everything.setdefault(family.name, {})
-        for part in (call_costs, pingpong, imbalance, oversubscribed):
+        for part in (call_costs, pingpong, imbalance, prediction.waits, oversubscribed):
             try:
                 results |= part(family, repeats)
             except Busy as e:
@@ -141,6 +151,7 @@ def main() -> int:
     save(args.json, everything)
     if not args.quick:
         trace_sizes()
+        study_predictors(families[0], args.json.with_name("predictors.json"))
         run_library_benchmarks()
         heading("the simulator beside SimGrid (goal: within 5 %)")
         sim_accuracy.compare()

@@ -137,9 +137,9 @@ def espresso(_family: Family, work: Path, _ranks: int) -> list[str]:
 
 
 PROGRAMS = (
-    example("mg", {16: "-n 64 -i 10", 64: "-n 64 -i 6"}),
-    example("bt", {16: "-n 24 -i 60", 64: "-n 32 -i 20"}),
-    example("sp", {16: "-n 36 -i 60", 64: "-n 32 -i 20"}),
+    example("mg", {16: "-n 256 -i 20", 64: "-n 64 -i 6"}),
+    example("bt", {16: "-n 64 -i 60", 64: "-n 32 -i 20"}),
+    example("sp", {16: "-n 64 -i 60", 64: "-n 32 -i 20"}),
     example("cg", {16: "-n 7000 -i 10", 64: "-n 7000 -i 4"}),
     example("ft", {16: "-n 64 -i 20", 64: "-n 64 -i 20"}),
     example("lu", {16: "-n 33 -i 40", 64: "-n 33 -i 16"}),

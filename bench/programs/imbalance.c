@@ -1,7 +1,11 @@
 /* An imbalanced program: in every step rank 0 computes for WAIT microseconds longer than the others, which wait
  * for it in the way that PATTERN says. Prints the run time, and the CPU time of all ranks together.
  *
- * usage: imbalance PATTERN WAIT_US STEPS [COMMON_US] [JITTER_PERCENT]     PATTERN: recv | allreduce | waitall | barrier */
+ * usage: imbalance PATTERN WAIT_US STEPS [COMMON_US] [JITTER_PERCENT]
+ * PATTERN: recv | allreduce | waitall | barrier | phases
+ *
+ * phases: one function sums from one place in the code, three times a step; the first sum, which follows an exchange,
+ * has to wait for 14/15 of WAIT, the two others for 1/30 each. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,10 +32,14 @@ static double cpu_s(void) {
   return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
+static __attribute__((noinline)) void add_up(double* local, double* sum) {
+  MPI_Allreduce(local, sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   if (argc < 4) {
-    fprintf(stderr, "usage: imbalance recv|allreduce|waitall|barrier WAIT_US STEPS [COMMON_US] [JITTER_PERCENT]\n");
+    fprintf(stderr, "usage: imbalance recv|allreduce|waitall|barrier|phases WAIT_US STEPS [COMMON_US] [JITTER_PERCENT]\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   int rank, size;
@@ -46,6 +54,17 @@ int main(int argc, char** argv) {
   const double start = now_us(), cpu_start = cpu_s();
   for (int step = 0; step < steps; ++step) {
     const double noise = 1 + jitter * (2.0 * rand() / RAND_MAX - 1);
+    if (strcmp(pattern, "phases") == 0) {
+      MPI_Sendrecv(&local, 1, MPI_DOUBLE, (rank + 1) % size, 2, &sum, 1, MPI_DOUBLE, (rank + size - 1) % size, 2, MPI_COMM_WORLD,
+                   MPI_STATUS_IGNORE);
+      compute(common / 3 + (rank == 0 ? wait * 14 / 15 * noise : 0));
+      add_up(&local, &sum);
+      for (int i = 0; i < 2; ++i) {
+        compute(common / 3 + (rank == 0 ? wait / 30 * noise : 0));
+        add_up(&local, &sum);
+      }
+      continue;
+    }
     compute(common + (rank == 0 ? wait * noise : 0));
     if (strcmp(pattern, "recv") == 0) {
       if (rank == 0) {
