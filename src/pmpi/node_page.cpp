@@ -65,6 +65,27 @@ std::string job_key() {
   return text;
 }
 
+std::uint64_t link_rests_until(const NodePage& page, std::uint32_t ranks, std::uint64_t now) noexcept {
+  std::uint64_t first = ~std::uint64_t{0};
+  for (std::uint32_t i = 0; i < ranks && i < kNodeSlots; ++i) {
+    const NodeSlot& slot = page.slots[i];
+    const std::uint64_t until = slot.rest_until.load(std::memory_order_relaxed);
+    switch (static_cast<trace::RankState>(slot.activity.load(std::memory_order_relaxed) & 7u)) {
+      case trace::RankState::ended:
+        break;
+      case trace::RankState::computing:
+      case trace::RankState::waiting:
+      case trace::RankState::asleep:
+        if (until <= now) return 0;
+        first = until < first ? until : first;
+        break;
+      default:
+        return 0;
+    }
+  }
+  return first;
+}
+
 Node::~Node() { detach(); }
 
 void Node::fall_back() noexcept {

@@ -23,6 +23,8 @@ struct alignas(128) NodeSlot {
   std::atomic<std::int32_t> world_rank{-1};
   std::atomic<std::int32_t> pid{0};
   alignas(64) std::atomic<std::uint64_t> activity{0};  ///< tick since when << 3 | trace::RankState
+  /// Tick until which the rank is predicted not to need the network, while it computes or waits; 0: not predicted.
+  std::atomic<std::uint64_t> rest_until{0};
 
   /// Says what the rank does from `tick` on. The three highest bits of a tick are not needed for 20 years at 3 GHz.
   void doing(trace::RankState state, std::uint64_t tick) noexcept {
@@ -37,6 +39,11 @@ struct NodePage {
   alignas(128) std::atomic<std::uint32_t> sleepers{0};  ///< ranks asleep or about to be
   NodeSlot slots[kNodeSlots];
 };
+
+/// Tick until which the link that the first `ranks` slots share may rest, as seen at `now`: all of these ranks must be
+/// computing or waiting and predicted to go on with it. 0: it may not rest. A slot without an owner counts as busy, one
+/// whose rank has ended as at rest for good (all ones if that is so of all).
+std::uint64_t link_rests_until(const NodePage& page, std::uint32_t ranks, std::uint64_t now) noexcept;
 
 /// This rank's view of the page. When it cannot be had, a private page stands in for it and nobody is woken.
 class Node {

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <memory>
 #include <string>
 
 namespace fallow::pmpi {
@@ -43,6 +44,28 @@ TEST(NodePage, DetachingGivesTheNameBackWhenTheNumberOfRanksIsUnknown) {
     EXPECT_TRUE(segment_exists(run));
   }
   EXPECT_FALSE(segment_exists(run));
+}
+
+TEST(NodePage, TheLinkRestsWhileAllItsRanksArePredictedIdle) {
+  const auto page = std::make_unique<NodePage>();
+  NodeSlot& a = page->slots[0];
+  NodeSlot& b = page->slots[1];
+  EXPECT_EQ(link_rests_until(*page, 2, 100), 0u);  // nobody is there
+  a.doing(trace::RankState::computing, 90);
+  a.rest_until = 500;
+  EXPECT_EQ(link_rests_until(*page, 2, 100), 0u);
+  EXPECT_EQ(link_rests_until(*page, 1, 100), 500u);
+  b.doing(trace::RankState::asleep, 95);
+  EXPECT_EQ(link_rests_until(*page, 2, 100), 0u);  // nothing is predicted of it
+  b.rest_until = 300;
+  EXPECT_EQ(link_rests_until(*page, 2, 100), 300u);
+  EXPECT_EQ(link_rests_until(*page, 2, 300), 0u);  // it may need the link any time now
+  b.doing(trace::RankState::in_mpi, 110);
+  EXPECT_EQ(link_rests_until(*page, 2, 120), 0u);
+  b.doing(trace::RankState::ended, 130);
+  EXPECT_EQ(link_rests_until(*page, 2, 140), 500u);
+  a.doing(trace::RankState::ended, 150);
+  EXPECT_EQ(link_rests_until(*page, 2, 160), ~std::uint64_t{0});
 }
 
 /// A rank that sleeps until it is woken. Exit status 0: by the waker's stamp.

@@ -27,6 +27,7 @@ constexpr unsigned long kTimerSlackNs = 1;  // the default of 50 us would be add
 
 void release_thread(void* pointer) noexcept {
   auto* const thread = static_cast<Thread*>(pointer);
+  if (runtime().forecast.belongs_to(thread)) runtime().forecast.close();
   add_to_totals(*thread);
   if (thread->trace != nullptr) runtime().tracer.pump(*thread->trace, ~0u);
   runtime().thread_of_block[thread->index].store(nullptr);
@@ -183,6 +184,16 @@ bool start_runtime() noexcept {
   return started;
 }
 
+namespace {
+/// Of the first thread; where others call MPI too, theirs go unforeseen.
+void open_forecast(Runtime& rt, const Thread& thread) noexcept try {
+  if (rt.options.mode != WaitMode::automatic || !rt.options.predict) return;
+  const FloatGuard guard;
+  rt.forecast.open(rt.clock, rt.node.own(), rt.options.slowdown, &thread);
+} catch (...) {
+}
+}  // namespace
+
 Thread* attach_thread() noexcept {
   Runtime& rt = runtime();
   if (fallow_tls.thread != nullptr) return static_cast<Thread*>(fallow_tls.thread);
@@ -198,7 +209,7 @@ Thread* attach_thread() noexcept {
   auto thread = std::unique_ptr<Thread>(new (std::nothrow) Thread);
   if (thread == nullptr || !rt.writer.attach(*thread)) return nullptr;
   if (rt.tracer.active()) thread->trace = rt.tracer.attach(thread->index);
-  rt.threads.fetch_add(1, std::memory_order_relaxed);
+  if (rt.threads.fetch_add(1, std::memory_order_relaxed) == 0) open_forecast(rt, *thread);
   rt.thread_of_block[thread->index].store(thread.get());
   fallow_tls.thread = thread.get();
   pthread_setspecific(g_thread_key, thread.get());

@@ -12,6 +12,7 @@
 #include "base/options.hpp"
 #include "pmpi/budget.hpp"
 #include "pmpi/comm_table.hpp"
+#include "pmpi/forecast.hpp"
 #include "pmpi/mpi_modules.hpp"
 #include "pmpi/node_page.hpp"
 #include "pmpi/pmpi_calls.hpp"
@@ -54,6 +55,7 @@ struct Runtime {
   Budget budget;
   alignas(64) std::byte wait_arena[kWaitArenaBytes];
   predict::WaitModel waits{wait_arena};
+  Forecast forecast;
   MeasuredCosts costs;
   std::mutex start_mutex;
 

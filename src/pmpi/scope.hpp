@@ -214,6 +214,7 @@ class Scope {
       }
     }
     __builtin_prefetch(&t.ring[(t.recorded + 2) & t.ring_mask], 1);  // a store that misses delays the next message
+    if (Forecast& forecast = runtime().forecast; forecast.belongs_to(&t)) forecast.exit({enter_, caller_, op_}, exit_);
     ++t.recorded;
     if (t.recorded - t.totalled >= kPendingEvents) [[unlikely]] add_to_totals(t);
   }

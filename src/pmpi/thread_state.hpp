@@ -28,6 +28,7 @@ struct WaitState {
   std::uint64_t last_wake = 0;   ///< tick at which the last sleep ended
   std::uint64_t woken_tick = 0;  ///< tick at which the peer woke us
   std::uint64_t spin_after = 0;  ///< ticks to poll after the sleep, as planned
+  std::uint64_t kind = 0;        ///< key of the predicted kind of this wait; 0: only the call site is known
   std::uint32_t polls_since = 1; ///< polls between two looks at the time
   std::uint32_t sleeps = 0;
   bool woken_by_peer = false;    ///< how the last sleep ended

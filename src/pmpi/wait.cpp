@@ -31,9 +31,16 @@ constexpr double kSeenNs = 3e3;                     // an end this soon after a 
 constexpr double kInterruptedNs = 1e6;              // eight polls never take a millisecond by themselves
 constexpr double kContendedNs = 500e6;              // how long that is remembered
 constexpr double kSmoothing = 1.0 / 8;              // of the measured costs
+constexpr std::uint32_t kKnownKind = 8;             // waits of a predicted kind before a plan goes by it
 
 std::uint64_t key_of(const Thread& t) noexcept {
   return (reinterpret_cast<std::uint64_t>(t.caller) ^ (std::uint64_t{t.op} << 48)) * 0x9e3779b97f4a7c15u;
+}
+
+/// The predicted kind of wait once enough is known of it, else the call site.
+std::uint64_t known_key(const Thread& t) noexcept {
+  const std::uint64_t kind = t.wait.kind;
+  return kind != 0 && runtime().waits.summary(kind).samples >= kKnownKind ? kind : key_of(t);
 }
 
 Nanoseconds to_nanoseconds(double ns) noexcept { return Nanoseconds(static_cast<std::int64_t>(ns)); }
@@ -124,7 +131,7 @@ WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept {
   rt.budget.earn(now);
   const WaitCosts costs{to_nanoseconds(rt.costs.sleep_cpu_ns), to_nanoseconds(rt.costs.overshoot_ns), rt.whole_job_here,
                         to_nanoseconds(rt.costs.peer_wake_ns)};
-  return rt.waits.plan(key_of(t), to_nanoseconds(waited_ns), costs, rt.budget.price());
+  return rt.waits.plan(known_key(t), to_nanoseconds(waited_ns), costs, rt.budget.price());
 }
 
 void follow_plan(Thread& t, std::uint64_t now) noexcept {
@@ -132,6 +139,7 @@ void follow_plan(Thread& t, std::uint64_t now) noexcept {
   const WaitPlan plan = make_plan(t, now);
   t.wait.spin_after = rt.clock.to_ticks(static_cast<double>(plan.spin.value));
   if (plan.sleep_for.value > 0) {
+    if (rt.forecast.belongs_to(&t)) rt.forecast.wait_until(now + rt.clock.to_ticks(static_cast<double>(plan.sleep_for.value)));
     arm(t, now + rt.clock.to_ticks(static_cast<double>(plan.sleep_for.value)));
   } else {
     t.wait.phase = WaitPhase::spinning;
@@ -162,6 +170,7 @@ void first_look(Thread& t, std::uint64_t now) noexcept {
   show(trace::RankState::waiting, now);
   add_to_totals(t);
   t.wait.last_poll = now;
+  if (Forecast& forecast = runtime().forecast; forecast.belongs_to(&t)) t.wait.kind = forecast.enter({t.enter, t.caller, t.op});
   if (runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0) wake_for_progress(t);
 }
 
@@ -253,7 +262,10 @@ void learn(Thread& t, std::uint64_t exit) noexcept {
     w.delay = uncertain / 2;
   }
   if (rt.options.mode == WaitMode::automatic) {
-    rt.waits.observe(key_of(t), to_nanoseconds(rt.clock.to_ns(ended)), to_nanoseconds(rt.clock.to_ns(uncertain)));
+    const Nanoseconds wait = to_nanoseconds(rt.clock.to_ns(ended)), unsure = to_nanoseconds(rt.clock.to_ns(uncertain));
+    rt.waits.observe(key_of(t), wait, unsure);
+    if (w.kind != 0) rt.waits.observe(w.kind, wait, unsure);
+    if (rt.forecast.belongs_to(&t)) rt.forecast.waited(ended > uncertain / 2 ? ended - uncertain / 2 : 0);
     rt.budget.pay(w.delay);
   }
 }

@@ -1,0 +1,98 @@
+#include "pmpi/forecast.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace fallow::pmpi {
+namespace {
+
+/// Makes calls at times of its own choice; ticks are as long as the machine's.
+class Rank {
+ public:
+  explicit Rank(double budget = 0.01) { forecast.open(clock, slot, budget, this); }
+
+  /// Computes, then is in a call from this place; `wait` of it is only waited. Returns the forecast's key.
+  std::uint64_t call(int place, double gap_us, double wait_us = 0.0) {
+    now += ticks(gap_us);
+    const CallNow call{now, &places[place], static_cast<std::uint16_t>(place)};
+    std::uint64_t key = 0;
+    if (wait_us > 0) {
+      key = forecast.enter(call);
+      forecast.waited(ticks(wait_us));
+    }
+    now += ticks(wait_us + 1.0);
+    forecast.exit(call, now);
+    return key;
+  }
+  std::uint64_t ticks(double us) const { return clock.to_ticks(us * 1e3); }
+  double rest_us() const {
+    const std::uint64_t until = slot.rest_until.load();
+    return until == 0 ? 0.0 : clock.to_ns(until - now) * 1e-3;
+  }
+
+  TickClock clock;
+  NodeSlot slot;
+  Forecast forecast;
+  char places[8] = {};
+  std::uint64_t now = clock.now() + ticks(1000);
+};
+
+TEST(Forecast, ALongGapThatRepeatsIsPublishedWithItsEnd) {
+  const auto rank = std::make_unique<Rank>();
+  for (int i = 0; i < 200; ++i) {
+    rank->call(1, 1000);
+    EXPECT_LT(rank->rest_us(), 10.0);
+    rank->call(2, 3);
+    if (i >= 50) {
+      EXPECT_GT(rank->rest_us(), 900.0);
+      EXPECT_LT(rank->rest_us(), 1000.0);
+    }
+  }
+}
+
+TEST(Forecast, DenseCallsGoByUnseenAndLeaveNoPromiseBehind) {
+  const auto rank = std::make_unique<Rank>();
+  for (int i = 0; i < 100; ++i) {
+    rank->call(1, 1000);
+    rank->call(2, 3);
+  }
+  EXPECT_GT(rank->rest_us(), 900.0);
+  for (int i = 0; i < 5000; ++i) rank->call(3, 0.2);
+  EXPECT_EQ(rank->rest_us(), 0.0);
+  for (int i = 0; i < 100; ++i) {  // what it knows of the loop is still there, after a gap that it has not seen whole
+    rank->call(1, 1000);
+    rank->call(2, 3);
+  }
+  EXPECT_GT(rank->rest_us(), 900.0);
+}
+
+TEST(Forecast, WaitsAtOnePlaceAreToldApartByTheCallsBefore) {
+  const auto rank = std::make_unique<Rank>();
+  std::uint64_t after_exchange = 0, after_sum = 0;
+  for (int i = 0; i < 400; ++i) {
+    rank->call(1, 50);
+    after_exchange = rank->call(2, 20, 1500);
+    after_sum = rank->call(2, 20, 40);
+  }
+  EXPECT_NE(after_exchange, 0u);
+  EXPECT_NE(after_exchange, after_sum);
+}
+
+TEST(Forecast, AWaitPublishesItsEndAndTheCallAfterItTakesItBack) {
+  const auto rank = std::make_unique<Rank>(0.0);  // no delay allowed: gaps are not rested in
+  rank->call(1, 1000);
+  rank->forecast.wait_until(rank->now + rank->ticks(70));
+  EXPECT_NEAR(rank->rest_us(), 70.0, 0.1);
+  rank->call(1, 100);
+  EXPECT_EQ(rank->rest_us(), 0.0);
+}
+
+TEST(Forecast, BelongsToNobodyUntilOpened) {
+  const auto forecast = std::make_unique<Forecast>();
+  int somebody = 0;
+  EXPECT_FALSE(forecast->belongs_to(&somebody));
+}
+
+}  // namespace
+}  // namespace fallow::pmpi
