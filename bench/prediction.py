@@ -78,7 +78,7 @@ def predictors(family: Family, files: Iterable[Path]) -> dict[str, dict[str, dic
 
 def _waits_once(family: Family, predict: bool, program: Sequence[str]) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as scratch:
-        flags = [] if predict else ["--no-predict"]
+        flags = ["--predict"] if predict else []
         run = [
             str(FALLOW),
             "run",

@@ -61,7 +61,7 @@ constexpr OptionInfo kTable[] = {
      [](Options& o, std::string_view s) { return parse_fraction(s, o.slowdown) && o.slowdown <= kLargestSlowdown; }},
     {"wake", "flag", "1", "", "Ranks on one node wake each other from sleep when they send.", false,
      [](Options& o, std::string_view s) { return parse_flag(s, o.wake); }},
-    {"predict", "flag", "1", "", "In auto mode, tell waits of one call site apart by the calls before, and foresee gaps.", false,
+    {"predict", "flag", "0", "", "In auto mode, tell waits of one call site apart by the calls before, and foresee gaps.", false,
      [](Options& o, std::string_view s) { return parse_flag(s, o.predict); }},
     {"hook", "choice", "auto", "auto|off", "Sleep inside the MPI library's own idle hook, where it has one.", false,
      [](Options& o, std::string_view s) { return parse_choice(s, kHooks, o.hook); }},
