@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 
 from families import ROOT
 
@@ -16,3 +17,5 @@ def run_library_benchmarks() -> None:
         if program.exists():
             print(f"\n{name}\n{'-' * len(name)}", flush=True)
             subprocess.run([str(program)], check=True)
+    print("\nsim_speed beside SimGrid\n------------------------", flush=True)
+    subprocess.run([sys.executable, str(ROOT / "bench" / "sim_peers.py")], check=True)

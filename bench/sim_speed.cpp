@@ -1,9 +1,12 @@
 // Speed of the simulator: MPI operations per CPU second and bytes per rank on the 3-D stencil (six 8 KB neighbours,
-// one wait, one 8-byte all-reduce, 1 ms of computation).
+// one wait, one 8-byte all-reduce, 1 ms of computation), from a trace that is decoded meanwhile or made up as it goes;
+// each beside its goal. Two threads must give the same bytes.
 //
-//   sim_speed [RANKS [ITERATIONS [jitter [policy [lookahead-ns [none|full]]]]]]
+//   sim_speed [RANKS [ITERATIONS [jitter [policy [lookahead-ns [none|full [trace|synth [threads]]]]]]]]
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -12,14 +15,16 @@
 
 #include "sim/engine.hpp"
 #include "sim/synth.hpp"
+#include "trace/file_reader.hpp"
+#include "trace/stream_writer.hpp"
 
 namespace {
 
 using namespace fallow;
 
-double cpu_seconds() {
+double seconds_of(clockid_t clock) {
   timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  clock_gettime(clock, &t);
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
@@ -30,9 +35,57 @@ struct Case {
   sim::Contention contention = sim::Contention::full;
   std::string policy = "hardware";
   sim::Time lookahead = 1 * sim::kUs;
+  bool from_trace = true;
+  unsigned threads = 1;
 };
 
-void measure(const Case& c) {
+/// Million operations per CPU second that are asked for; 0: none.
+double goal_of(const Case& c) {
+  if (c.contention == sim::Contention::none) return c.ranks == 4096 ? 5.0 : 0;
+  return c.ranks == 4096 ? 3.0 : c.ranks == 32768 ? 1.5 : 0;
+}
+
+/// A file that goes away with its owner.
+class Scratch {
+ public:
+  Scratch() : path_("/tmp/fallow-sim-speed-" + std::to_string(getpid()) + ".trace") {}
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() { std::remove(path_.c_str()); }
+  const std::string& path() const { return path_; }
+  double bytes() const {
+    struct stat found {};
+    return stat(path_.c_str(), &found) == 0 ? static_cast<double>(found.st_size) : 0;
+  }
+
+ private:
+  std::string path_;
+};
+
+void write_trace(trace::EventSource& source, const std::string& path) {
+  const trace::TraceInfo& info = source.info();
+  trace::StreamWriter writer(path, info);
+  trace::CallEvent event;
+  for (std::uint32_t r = 0; r < info.ranks.size(); ++r) {
+    std::uint64_t at = 0;
+    while (source.next(r, event)) {
+      if (at == 0) event.flags |= trace::kEventCpuTime;  // before its first call a rank has no gap to tell it from
+      event.enter_ns = at + event.compute_ns;
+      event.exit_ns = at = event.enter_ns + 1;
+      writer.add(r, event);
+    }
+    writer.close_rank(r);
+  }
+  for (std::uint32_t r = 0; r < info.ranks.size(); ++r) writer.end_rank(r, 0);
+  writer.finish();
+}
+
+struct Measured {
+  std::string json;
+  double wall = 0;
+};
+
+Measured measure(const Case& c) {
   sim::SynthOptions options;
   options.ranks = c.ranks;
   options.iterations = c.iterations;
@@ -41,40 +94,67 @@ void measure(const Case& c) {
   machine.topology = sim::full_fat_tree(c.ranks, 3);
   machine.contention = c.contention;
   machine.lookahead = c.lookahead;
-  const double before = cpu_seconds();
-  const auto source = sim::synthesize("stencil3d", options);
-  sim::Engine engine(machine, sim::make_policy(c.policy, {}, machine), *source);
+  std::unique_ptr<trace::EventSource> source = sim::synthesize("stencil3d", options);
+  const Scratch scratch;
+  if (c.from_trace) {
+    write_trace(*source, scratch.path());
+    source = std::make_unique<trace::TraceReader>(std::vector<std::string>{scratch.path()});
+  }
+  const double before = seconds_of(CLOCK_PROCESS_CPUTIME_ID), began = seconds_of(CLOCK_MONOTONIC);
+  sim::Engine engine(machine, sim::make_policy(c.policy, {}, machine), *source, c.threads);
   const sim::Result result = engine.run();
-  const double cpu = cpu_seconds() - before;
+  const double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - before, wall = seconds_of(CLOCK_MONOTONIC) - began;
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  std::printf("%8u %5u %5.2f %-4s %-10s %8.2f %9.2f %8.0f %10.1f %12.6f %9.4f\n", c.ranks, c.iterations, c.jitter,
-              c.contention == sim::Contention::full ? "full" : "none", c.policy.c_str(), static_cast<double>(result.calls) / cpu * 1e-6,
-              static_cast<double>(result.events) / static_cast<double>(result.calls),
-              static_cast<double>(result.memory_bytes) / c.ranks, static_cast<double>(usage.ru_maxrss) / 1024,
-              sim::seconds(result.makespan).value, cpu);
+  const auto calls = static_cast<double>(result.calls);
+  char goal[16] = "-";
+  if (goal_of(c) > 0) std::snprintf(goal, sizeof goal, "%.2f", calls / cpu * 1e-6 / goal_of(c));
+  std::printf("%8u %5u %5.2f %-4s %-10s %-5s %2u %8.2f %7s %9.2f %8.0f %7.2f %9.1f %11.6f %8.3f %8.3f\n", c.ranks, c.iterations, c.jitter,
+              c.contention == sim::Contention::full ? "full" : "none", c.policy.c_str(), c.from_trace ? "trace" : "synth", engine.threads(),
+              calls / cpu * 1e-6, goal, static_cast<double>(result.events) / calls, static_cast<double>(result.memory_bytes) / c.ranks,
+              scratch.bytes() / calls, static_cast<double>(usage.ru_maxrss) / 1024, sim::seconds(result.makespan).value, cpu, wall);
   std::fflush(stdout);
+  return {sim::to_json(result), wall};
+}
+
+/// The same work on one and on two threads.
+bool compare_threads(Case c) {
+  c.threads = 1;
+  const Measured one = measure(c);
+  c.threads = 2;
+  const Measured two = measure(c);
+  const bool same = one.json == two.json;
+  std::printf("         a second thread: %.2f times as fast (goal 1.5), bytes %s\n", one.wall / two.wall, same ? "the same" : "DIFFER");
+  return same;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::printf("%8s %5s %5s %-4s %-10s %8s %9s %8s %10s %12s %9s\n", "ranks", "iter", "jitt", "net", "policy", "Mops/cpu", "events/op",
-              "B/rank", "peak MiB", "simulated s", "cpu s");
+  std::printf("%8s %5s %5s %-4s %-10s %-5s %2s %8s %7s %9s %8s %7s %9s %11s %8s %8s\n", "ranks", "iter", "jitt", "net", "policy", "from", "th",
+              "Mops/cpu", "of goal", "events/op", "B/rank", "B/op", "peak MiB", "simulated s", "cpu s", "wall s");
   if (argc > 1) {
     Case c{static_cast<std::uint32_t>(std::atoi(argv[1])), argc > 2 ? static_cast<std::uint32_t>(std::atoi(argv[2])) : 100u};
     if (argc > 3) c.jitter = std::atof(argv[3]);
     if (argc > 4) c.policy = argv[4];
     if (argc > 5) c.lookahead = std::atoll(argv[5]) * sim::kNs;
     if (argc > 6 && std::strcmp(argv[6], "none") == 0) c.contention = sim::Contention::none;
+    if (argc > 7 && std::strcmp(argv[7], "synth") == 0) c.from_trace = false;
+    if (argc > 8) c.threads = static_cast<unsigned>(std::atoi(argv[8]));
     measure(c);
     return 0;
   }
   constexpr std::uint32_t kSizes[][2] = {{64, 1000}, {512, 200}, {4096, 40}, {32768, 8}};
+  bool same = true;
   for (const auto& [ranks, iterations] : kSizes) {
     for (const double jitter : {0.0, 0.05}) {
       measure({ranks, iterations, jitter, sim::Contention::none, "always-on"});
-      measure({ranks, iterations, jitter, sim::Contention::full, "hardware"});
+      if (ranks < 4096) {
+        measure({ranks, iterations, jitter});
+      } else {
+        same = compare_threads({ranks, iterations, jitter}) && same;
+      }
     }
   }
+  return same ? 0 : 1;
 }
