@@ -45,13 +45,15 @@ void TimeState::learn(std::uint64_t code, std::uint64_t residual, unsigned time_
 BlockModel::BlockModel(bool fixed) {
   if (!fixed) return;
   known_.resize(kTemplates);
-  contexts_.resize(std::size_t{1} << kMaxContextBits);
+  slots_.resize(std::size_t{1} << kMaxContextBits);
+  contexts_.resize(slots_.size());
 }
 
 void BlockModel::begin(unsigned context_bits) {
   context_bits_ = context_bits;
-  if (contexts_.size() < std::size_t{1} << context_bits) contexts_.resize(std::size_t{1} << context_bits);
-  ++epoch_;
+  const std::size_t slots = std::size_t{1} << context_bits;
+  if (slots_.size() < slots) slots_.resize(slots);
+  std::fill_n(slots_.begin(), slots, std::uint16_t{0});
   templates_ = 0;
   recent_ = {};
   at_ = 0;
@@ -62,28 +64,30 @@ void BlockModel::begin(unsigned context_bits) {
 std::uint32_t BlockModel::expected() noexcept {
   std::uint64_t h = kMix;
   for (std::size_t i = 0; i < kOrder; ++i) h = (std::rotl(h, 17) ^ recent_[(at_ + i) % kOrder]) * kMix;
-  context_ = &contexts_[h >> (64 - context_bits_)];
+  slot_ = h >> (64 - context_bits_);
   check_ = static_cast<std::uint32_t>(h);
-  context_valid_ = context_->epoch == epoch_ && context_->check == check_;
-  if (context_valid_) return context_->event_template;
+  const std::uint16_t place = slots_[slot_];
+  context_valid_ = place != 0 && contexts_[place - 1u].check == check_;
+  if (context_valid_) return contexts_[place - 1u].event_template;
   return previous_ == kNone ? kNone : known_[previous_].successor;
 }
 
 const Expectation& BlockModel::expectation(std::uint32_t event_template) const noexcept {
-  if (context_valid_ && context_->event_template == event_template) return *context_;
+  if (context_valid_ && contexts_[slots_[slot_] - 1u].event_template == event_template) return contexts_[slots_[slot_] - 1u];
   return known_[event_template].last;
 }
 
-void BlockModel::learn(Expectation& learned) noexcept {
+void BlockModel::learn(Expectation& learned) {
   const std::uint32_t t = learned.event_template;
-  learned.epoch = epoch_;
   learned.check = check_;
-  if (context_->epoch != epoch_) {
-    ++used_;
+  std::uint16_t& place = slots_[slot_];
+  if (place == 0) {
+    if (used_ == contexts_.size()) contexts_.resize(std::max<std::size_t>(16, 2 * contexts_.size()));
+    place = static_cast<std::uint16_t>(++used_);
   } else if (!context_valid_) {
     ++replaced_;
   }
-  *context_ = learned;
+  contexts_[place - 1u] = learned;
   known_[t].last = learned;
   if (previous_ != kNone) known_[previous_].successor = t;
   previous_ = t;

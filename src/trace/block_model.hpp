@@ -23,7 +23,6 @@ struct TimeState {
 
 struct Expectation {
   std::uint32_t event_template = ~0u;
-  std::uint32_t epoch = 0;  ///< block in which it was learned
   std::uint32_t check = 0;
   Values values;
   TimeState gap, duration, wait, compute;
@@ -44,7 +43,7 @@ class BlockModel {
   /// Expectation of the values of an event with this known template; after expected().
   const Expectation& expectation(std::uint32_t event_template) const noexcept;
   /// The event was `learned.event_template` with these values and times.
-  void learn(Expectation& learned) noexcept;
+  void learn(Expectation& learned);
 
   std::uint32_t templates() const noexcept { return templates_; }
   const Template& event_template(std::uint32_t i) const noexcept { return known_[i].fields; }
@@ -64,14 +63,16 @@ class BlockModel {
   static constexpr std::size_t kOrder = 4;
 
   std::vector<Known> known_;
+  // The table of contexts is sparse: a loop of a program has few. So it holds places in a dense array, and what is
+  // touched of a reader's memory stays small, where thousands of ranks stand side by side.
+  std::vector<std::uint16_t> slots_;  // 1 + place in contexts_; 0: none in this block
   std::vector<Expectation> contexts_;
   std::uint32_t templates_ = 0;
-  std::uint32_t epoch_ = 0;
   unsigned context_bits_ = kMinContextBits;
   std::array<std::uint32_t, kOrder> recent_{};
   std::uint32_t at_ = 0;  ///< events learned
   std::uint32_t previous_ = kNone;
-  Expectation* context_ = nullptr;
+  std::size_t slot_ = 0;
   std::uint32_t check_ = 0;
   bool context_valid_ = false;
   std::uint32_t used_ = 0, replaced_ = 0;
