@@ -44,12 +44,22 @@ void leave_unreturned(Thread& t) noexcept {
 
 namespace {
 
+/// Whether this is a call that was seen by its name MPI_X already, and that another tool, loaded after us, passes on as
+/// PMPI_X: the call under way, or one that the program makes in a callback and that has not returned.
+bool is_passed_on(const Thread& t, const void* frame, std::uint16_t op, bool profiling) noexcept {
+  if (!profiling) return false;
+  if (op == t.op) return true;
+  // Only between the two frames is it certain that the stack is still there.
+  return op == t.nested.op && frame < t.nested.frame && t.nested.frame < fallow_tls.frame &&
+         static_cast<void* const*>(t.nested.frame)[1] == t.nested.caller;
+}
+
 /// Counts a call that the program made inside a callback of the MPI library.
-/// Another tool that was loaded after us calls PMPI_X within our MPI_X: the same call once more.
-void count_nested(const void* caller, std::uint16_t op, bool profiling) noexcept {
+void count_nested(const void* frame, const void* caller, std::uint16_t op, bool profiling) noexcept {
   auto* const thread = static_cast<Thread*>(fallow_tls.thread);
-  if (thread == nullptr || (profiling && op == thread->op) || runtime().mpi_modules.contains(caller)) return;
+  if (thread == nullptr || is_passed_on(*thread, frame, op, profiling) || runtime().mpi_modules.contains(caller)) return;
   Thread& t = *thread;
+  if (!profiling) t.nested = {frame, caller, op};
   if (t.recorded - t.totalled >= kPendingEvents) add_to_totals(t);
   trace::Event& e = t.ring[t.recorded & t.ring_mask];
   const std::uint64_t now = runtime().clock.now();
@@ -66,7 +76,7 @@ Thread* admit_nested(const void* frame, const void* caller, std::uint16_t op, bo
     // longjmp or an exception. If it is below, the return address above a live frame is still in place.
     const bool live = frame < fallow_tls.frame && static_cast<void**>(fallow_tls.frame)[1] == fallow_tls.return_address;
     if (live) {
-      count_nested(caller, op, profiling);
+      count_nested(frame, caller, op, profiling);
       fallow_tls.caller = nullptr;
       return nullptr;
     }

@@ -59,6 +59,13 @@ struct PendingWait {
 /// the rank waits, so that the latency of a call does not carry their cost.
 inline constexpr std::uint32_t kPendingEvents = 128;
 
+/// The last call that the program made in a callback of the MPI library.
+struct NestedCall {
+  const void* frame = nullptr;
+  const void* caller = nullptr;  ///< where it returns to, as its frame says while it lasts
+  std::uint16_t op = 0;
+};
+
 struct alignas(64) Thread {
   // --- the call under way
   std::uint64_t enter = 0;
@@ -69,6 +76,7 @@ struct alignas(64) Thread {
   std::uint16_t op = 0;
   bool polled = false;             ///< the idle hook looked at the time during this call
   WaitState wait;
+  NestedCall nested;
 
   // --- events
   std::uint64_t recorded = 0;      ///< events in the ring so far

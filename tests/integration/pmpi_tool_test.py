@@ -57,7 +57,6 @@ _LOCAL = re.compile(
 )
 
 
-@pytest.mark.long  # open: on Open MPI, beside a tool, two calls made inside an attribute's delete callback are not counted
 def test_every_function_that_subjects_call(lab: Lab) -> None:
     """Over all subjects, what a tool sees of functions that communicate, wait or own, Fallow sees as often."""
     tool = build_tool(lab.family, prototypes(lab.family), "libpmpitool_all.so")
