@@ -10,6 +10,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "pmpi/loaded_object.hpp"
@@ -38,6 +39,15 @@ void* map_file(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
   return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, static_cast<off_t>(offset));
 }
 
+/// The program may change its working directory.
+std::string absolute(const std::string& dir) {
+  char* const found = realpath(dir.c_str(), nullptr);
+  if (found == nullptr) return dir;
+  std::string path = found;
+  free(found);
+  return path;
+}
+
 void* map_anonymous(std::uint64_t bytes) noexcept {
   return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
@@ -57,20 +67,12 @@ Status RankWriter::open(const Options& options, std::int32_t world_rank, std::st
   } else {
     char name[160];
     std::snprintf(name, sizeof name, "/rank-%06d-%s-%d.fallow", world_rank < 0 ? 0 : world_rank, host, getpid());
-    const std::string path = options.dir + name;
-    fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd_ >= 0) memory = map_file(fd_, 0, trace::kHeaderBytes);
-    if (memory != MAP_FAILED) blocks_[0] = map_block(0);  // the first thread's: without it the file is of no use
-    if (memory == MAP_FAILED || blocks_[0] == nullptr) {
+    const std::string path = absolute(options.dir) + name;
+    if (create(path, memory)) {
+      path_ = path;
+    } else {
       problem = "no report will be written: " + path + ": " + std::strerror(errno);
       status = Status::failed;
-      if (memory != MAP_FAILED) munmap(memory, trace::kHeaderBytes);
-      memory = MAP_FAILED;
-      if (fd_ >= 0) {
-        unlink(path.c_str());
-        close(fd_);
-        fd_ = -1;
-      }
     }
   }
   if (memory == MAP_FAILED) memory = map_anonymous(trace::kHeaderBytes);
@@ -98,10 +100,34 @@ Status RankWriter::open(const Options& options, std::int32_t world_rank, std::st
   return Status::failed;
 }
 
+/// Makes the file with its header and the first thread's block, without which it is of no use. If one of them cannot
+/// be had, errno says why and no file stays.
+bool RankWriter::create(const std::string& path, void*& header) noexcept {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return false;
+  void* const first = map_file(fd, 0, trace::kHeaderBytes);
+  void* const block = first == MAP_FAILED ? MAP_FAILED : map_file(fd, block_offset(0), block_bytes_);
+  const int error = errno;
+  close(fd);
+  if (block == MAP_FAILED) {
+    if (first != MAP_FAILED) munmap(first, trace::kHeaderBytes);
+    unlink(path.c_str());
+    errno = error;
+    return false;
+  }
+  header = first;
+  blocks_[0] = block;
+  return true;
+}
+
 void* RankWriter::map_block(std::uint32_t index) noexcept {
   void* memory = MAP_FAILED;
-  if (fd_ >= 0) memory = map_file(fd_, trace::kHeaderBytes + index * block_bytes_, block_bytes_);
-  if (memory == MAP_FAILED && fd_ < 0) memory = map_anonymous(block_bytes_);
+  if (path_.empty()) {
+    memory = map_anonymous(block_bytes_);
+  } else if (const int fd = ::open(path_.c_str(), O_RDWR | O_CLOEXEC); fd >= 0) {
+    memory = map_file(fd, block_offset(index), block_bytes_);
+    close(fd);
+  }
   return memory == MAP_FAILED ? nullptr : memory;
 }
 

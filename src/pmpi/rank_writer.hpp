@@ -29,13 +29,15 @@ class RankWriter {
   /// Number of the loaded object that an address lies in, registered at first sight; ~0 if unknown.
   std::uint32_t module_of(const void* address) noexcept;
 
-  bool on_disk() const noexcept { return fd_ >= 0; }
+  bool on_disk() const noexcept { return !path_.empty(); }
 
  private:
+  bool create(const std::string& path, void*& header) noexcept;
   void* map_block(std::uint32_t index) noexcept;
+  std::uint64_t block_offset(std::uint32_t index) const noexcept { return trace::kHeaderBytes + index * block_bytes_; }
 
   trace::RankHeader* header_ = nullptr;
-  int fd_ = -1;
+  std::string path_;  ///< absolute; empty: plain memory. No descriptor is kept: the program may close and reuse it.
   std::uint64_t block_bytes_ = 0;
   std::mutex mutex_;
   void* blocks_[trace::kMaxBlocks] = {};

@@ -85,6 +85,11 @@ def test_end(lab: Lab, way: str) -> None:
         assert trial.ranks()[0].finalized == 2
 
 
+def test_no_descriptor_is_kept(lab: Lab) -> None:
+    """A program that closes every descriptor it did not open, and opens files of its own, meets none of Fallow's."""
+    lab.compare(2, lab.program("descriptors.c"), modes=("auto",))
+
+
 @pytest.mark.parametrize("way", ["0", "1", "2"])
 def test_children(lab: Lab, way: str) -> None:
     """Children of a rank have the environment that they would have without Fallow."""
