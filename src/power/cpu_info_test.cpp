@@ -75,8 +75,8 @@ TEST(GenericPlatform, SaysThatEveryWattIsAssumed) {
     const auto all = p.assumptions();
     return std::any_of(all.begin(), all.end(), [&](const std::string& a) { return a.starts_with(start + ": assumption"); });
   };
-  for (const char* value : {"cpu", "core.compute_w", "core.spin_w", "core.yield_w", "core.sleep_w", "memory", "nic",
-                            "base", "switch", "link.port_w"}) {
+  for (const char* value : {"cpu", "core.compute_w", "core.spin_w", "core.yield_w", "core.sleep_w", "memory",
+                            "nic.active_w", "nic.idle_w", "base", "switch.share_w", "link.port_w"}) {
     EXPECT_TRUE(has(value)) << value;
   }
 }

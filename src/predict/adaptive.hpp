@@ -30,8 +30,8 @@ namespace fallow::predict {
 struct AdaptiveOptions {
   ReactTimes react;
   double budget = 0.01;        ///< accepted delay as a share of run time
-  double delay_price = 30.0;   ///< low-power time given up to avoid one unit of delay, while credit is plenty
-  double late_share = 0.10;    ///< ... and at least this share of the gap to avoid a late wake-up
+  double delay_price = 10.0;   ///< low-power time given up to avoid one unit of delay, while credit is plenty
+  double late_share = 0.05;    ///< ... and at least this share of the gap to avoid a late wake-up
   std::size_t memory_bytes = std::size_t{1} << 20;  ///< arena, when the predictor brings its own
 };
 

@@ -63,7 +63,7 @@ TEST(Adaptive, CountsInnerLoops) {
 TEST(Adaptive, SizesTellWhatSitesDoNot) {
   const Evaluation sum = run(streams::mg(200, 0.01));
   EXPECT_GT(sum.rest_of_oracle(), 0.95);
-  EXPECT_LT(sum.slowdown(), 1e-4);
+  EXPECT_LT(sum.slowdown(), 2e-4);
 }
 
 TEST(Adaptive, DataDependentBranchesAreFollowed) {
@@ -85,7 +85,7 @@ TEST(Adaptive, AdaptsToAnotherPhase) {
 TEST(Adaptive, DriftingGapsAreFollowed) {
   const Evaluation sum = run(streams::drifting(3000, 0.01));
   EXPECT_GT(sum.rest_of_oracle(), 0.95);
-  EXPECT_LT(sum.slowdown(), 2e-4);
+  EXPECT_LT(sum.slowdown(), 6e-4);
 }
 
 TEST(Adaptive, TighterBudgetNeverDelaysMore) {
