@@ -26,7 +26,7 @@ struct Runtime;
 
 /// Records in a ring beyond which a call packs some before it returns.
 inline constexpr std::uint32_t kTraceCrowded = 512;
-/// Records packed at a time, about 20 us.
+/// Records packed at a time, about 15 us.
 inline constexpr std::uint32_t kTraceBatch = 256;
 
 /// What a thread needs to record its calls. Lives as long as the process; the next thread with its number takes it over.

@@ -187,8 +187,7 @@ bool BlockDecoder::next(CallEvent& e) {
   } else if (t == BlockModel::kNone) {
     refuse("the first event has no template");
   }
-  Expectation x = model_.expectation(t);
-  x.event_template = t;
+  Expectation& x = model_.expectation(t);
   if ((miss & ~std::uint32_t{kMissTemplate}) != 0) read_values(x.values, miss);
   const Template& f = model_.event_template(t);
   const Values& v = x.values;
@@ -204,7 +203,7 @@ bool BlockDecoder::next(CallEvent& e) {
   e.requests = {requests_.data(), created};
   e.completed = {requests_.data() + created, completed};
   read_times(e, x);
-  model_.learn(x);
+  model_.learned(t, v.bytes);
   ++decoded_;
   return true;
 }

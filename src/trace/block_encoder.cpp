@@ -4,15 +4,20 @@
 #include <bit>
 #include <cstring>
 
+/// What every event goes through is one function: the calls would be a tenth of its cost.
+#define FALLOW_EACH_EVENT __attribute__((always_inline)) inline
+
 namespace fallow::trace {
 namespace {
 
 constexpr std::size_t kControlBytes = 48 * 1024, kLiteralBytes = 64 * 1024, kBitBytes = 128 * 1024;
 constexpr std::size_t kTemplateBytes = 32 * 1024;   // definitions of templates
+constexpr std::size_t kWorstControl = 2 * kMaxVarint;
 constexpr std::size_t kWorstLiterals = 10 * kMaxVarint;
 constexpr std::size_t kWorstTemplate = 7 * kMaxVarint;
 constexpr std::size_t kWorstTimes = 4 * (kMaxRiceBits + 64) / 8 + 8;
 constexpr std::uint32_t kTemplateSlots = 2 * kTemplates, kListSlots = 2 * kLists;  // half full at most
+constexpr std::size_t kShortLists = 4;  // numbers in all lists of an event: most have no more
 constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15;
 
 Template template_of(const CallEvent& e) noexcept {
@@ -85,26 +90,43 @@ void BlockEncoder::begin(unsigned context_bits) noexcept {
   control_.clear(), literals_.clear(), definitions_.clear(), bits_.clear();
   lists_ = 1;
   words_ = 0;
+  sure_ = 0;
   run_ = 0;
   last_defined_ = {};
 }
 
-bool BlockEncoder::has_room(const CallEvent& e) const noexcept {
+FALLOW_EACH_EVENT bool BlockEncoder::has_room(const CallEvent& e) noexcept {
   const std::size_t words = e.counts.size() + e.recv_counts.size() + e.requests.size() + e.completed.size();
-  return head_.events < options_.max_events && model_.templates() < kTemplates && lists_ + 4 <= kLists &&
-         words <= options_.list_words - words_ && control_.room() >= 2 * kMaxVarint &&
-         literals_.room() >= kWorstLiterals && definitions_.room() >= kWorstTemplate + (words + 4) * kMaxVarint &&
-         bits_.room() >= kWorstTimes && (e.wait_ns == 0 || waits_ || head_.events == 0);
-}
-
-bool BlockEncoder::add(const CallEvent& event) noexcept {
-  if (has_room(event)) [[likely]] {
-    write(event);
+  const bool waits_as_block = e.wait_ns == 0 || waits_ || head_.events == 0;
+  if (sure_ != 0 && words <= kShortLists && waits_as_block) [[likely]] {
+    --sure_;
     return true;
   }
-  if (head_.events != 0) return false;
-  write(without_lists(event));
+  sure_ = 0;
+  if (!fits(words) || !waits_as_block) return false;
+  if (words <= kShortLists) sure_ = surely() - 1;
   return true;
+}
+
+/// An event with so many numbers in its lists fits, whatever they are.
+bool BlockEncoder::fits(std::size_t words) const noexcept {
+  return head_.events < options_.max_events && model_.templates() < kTemplates && lists_ + 4 <= kLists &&
+         words <= options_.list_words - words_ && control_.room() >= kWorstControl &&
+         literals_.room() >= kWorstLiterals && definitions_.room() >= kWorstTemplate + (words + 4) * kMaxVarint &&
+         bits_.room() >= kWorstTimes;
+}
+
+/// At least so many events with short lists fit; after fits(), at least 1.
+std::uint32_t BlockEncoder::surely() const noexcept {
+  const std::size_t events[] = {options_.max_events - head_.events,
+                                kTemplates - model_.templates(),
+                                (kLists - lists_) / 4,
+                                (options_.list_words - words_) / kShortLists,
+                                control_.room() / kWorstControl,
+                                literals_.room() / kWorstLiterals,
+                                definitions_.room() / (kWorstTemplate + (kShortLists + 4) * kMaxVarint),
+                                bits_.room() / kWorstTimes};
+  return static_cast<std::uint32_t>(std::max<std::size_t>(*std::min_element(std::begin(events), std::end(events)), 1));
 }
 
 void BlockEncoder::write_first(const CallEvent& e) noexcept {
@@ -115,34 +137,7 @@ void BlockEncoder::write_first(const CallEvent& e) noexcept {
   dropped_ = 0;
 }
 
-void BlockEncoder::write(const CallEvent& e) noexcept {
-  if (head_.events == 0) write_first(e);
-  const Template fields = template_of(e);
-  const std::uint32_t expected = model_.expected();
-  const std::uint32_t t = find_template(fields, expected);
-  std::uint32_t miss = when(t != expected, kMissTemplate);
-  if (miss != 0) literals_.varint(t);
-  if (t == model_.templates()) define(fields);
-  Expectation learned = model_.expectation(t);
-  learned.event_template = t;
-  const Values values{e.bytes, e.recv_bytes, e.tag, e.recv_tag, find_numbers(e.requests), find_numbers(e.completed),
-                      find_numbers(e.counts), find_numbers(e.recv_counts)};
-  miss |= misses(learned.values, values);
-  if (miss == 0) [[likely]] {
-    ++run_;
-  } else {
-    write_miss(miss);
-    write_values(learned.values, values, miss);
-    learned.values = values;
-  }
-  write_times(e, learned);
-  model_.learn(learned);
-  ++head_.events;
-  ++next_event_;
-}
-
-std::uint32_t BlockEncoder::find_template(const Template& t, std::uint32_t expected) noexcept {
-  if (expected != BlockModel::kNone && model_.event_template(expected) == t) [[likely]] return expected;
+std::uint32_t BlockEncoder::find_template(const Template& t) noexcept {
   for (std::uint64_t h = hash_of(t) >> 40;; ++h) {
     Slot& slot = template_slots_[h % kTemplateSlots];
     if (slot.epoch != epoch_) {
@@ -166,12 +161,8 @@ void BlockEncoder::define(const Template& t) noexcept {
   model_.add_template(t);
 }
 
-std::uint32_t BlockEncoder::find_numbers(std::span<const std::uint64_t> list) noexcept { return find_list(list); }
-std::uint32_t BlockEncoder::find_numbers(std::span<const std::uint32_t> list) noexcept { return find_list(list); }
-
 template <class T>
 std::uint32_t BlockEncoder::find_list(std::span<const T> list) noexcept {
-  if (list.empty()) return 0;
   std::uint64_t h = list.size() * kMix;
   for (const T v : list) h = (std::rotl(h, 23) ^ v) * kMix;
   const auto same = [&](const List& known) {
@@ -213,6 +204,8 @@ void BlockEncoder::write_values(const Values& p, const Values& v, std::uint32_t 
   if ((miss & kMissRecvCounts) != 0) literals_.varint(v.recv_counts);
 }
 
+void BlockEncoder::write_long(std::uint64_t v, unsigned k, std::uint64_t low, unsigned n) noexcept { write_long_rice(bits_, v, k, low, n); }
+
 /// Writes one duration; returns it as the decoder will have it. `follow`: it moves the clock, so it takes over what
 /// earlier ones were off, by no more than it is rounded anyway.
 std::uint64_t BlockEncoder::write_time(std::uint64_t duration, TimeState& state, bool follow) noexcept {
@@ -226,15 +219,39 @@ std::uint64_t BlockEncoder::write_time(std::uint64_t duration, TimeState& state,
   TimeCode code = time_code_floor(d, n);
   if (!options_.exact_times) code = {time_code_round(d, n), 0};
   const std::uint64_t residual = zigzag(static_cast<std::int64_t>(code.code - state.mean));
-  write_rice(bits_, residual, state.rice_parameter());
-  if (code.dropped != 0) bits_.long_bits(d & ((std::uint64_t{1} << code.dropped) - 1), code.dropped);
+  write_long_rice(bits_, residual, state.rice_parameter(), d & ((std::uint64_t{1} << code.dropped) - 1), code.dropped);
   state.learn(code.code, residual, n);
   const std::uint64_t decoded = options_.exact_times ? d : time_code_value(code.code, n);
   if (follow) drift_ += static_cast<std::int64_t>(duration) - static_cast<std::int64_t>(decoded);
   return decoded;
 }
 
-void BlockEncoder::write_times(const CallEvent& e, Expectation& x) noexcept {
+/// Writes one duration that is kept to the nanosecond and in range.
+FALLOW_EACH_EVENT void BlockEncoder::write_exact_time(std::uint64_t d, TimeState& state) noexcept {
+  const unsigned n = head_.time_bits;
+  const TimeCode code = time_code_floor(d, n);
+  const std::uint64_t residual = zigzag(static_cast<std::int64_t>(code.code - state.mean));
+  const unsigned k = state.rice_parameter();
+  const std::uint64_t low = d & ((std::uint64_t{1} << code.dropped) - 1);
+  if (!write_short_rice(bits_, residual, k, low, code.dropped)) [[unlikely]] write_long(residual, k, low, code.dropped);
+  state.learn(code.code, residual, n);
+}
+
+FALLOW_EACH_EVENT void BlockEncoder::write_times(const CallEvent& e, Expectation& x) noexcept {
+  if (options_.exact_times && clock_ <= e.enter_ns && e.enter_ns <= e.exit_ns && e.exit_ns < kLatestNs && drift_ == 0) [[likely]] {
+    write_exact_time(e.enter_ns - clock_, x.gap);
+    write_exact_time(e.exit_ns - e.enter_ns, x.duration);
+    if (head_.events == 0) head_.first_ns = e.enter_ns;
+    clock_ = e.exit_ns;
+  } else {
+    write_moved_times(e, x);
+  }
+  if ((head_.flags & kBlockWaits) != 0) write_time(e.wait_ns, x.wait, false);
+  if ((e.flags & kEventCpuTime) != 0) write_time(e.compute_ns, x.compute, false);
+}
+
+/// Of an event whose times are rounded, or not after those of the one before.
+void BlockEncoder::write_moved_times(const CallEvent& e, Expectation& x) noexcept {
   // Where the decoder's clock would be without rounding.
   const std::uint64_t last_exit = static_cast<std::uint64_t>(static_cast<std::int64_t>(clock_) + drift_);
   const std::uint64_t enter = std::clamp(e.enter_ns, last_exit, kLatestNs);
@@ -243,8 +260,41 @@ void BlockEncoder::write_times(const CallEvent& e, Expectation& x) noexcept {
   if (head_.events == 0) head_.first_ns = clock_ + gap;
   const std::uint64_t duration = write_time(exit - enter, x.duration, true);
   clock_ += gap + duration;
-  if ((head_.flags & kBlockWaits) != 0) write_time(e.wait_ns, x.wait, false);
-  if ((e.flags & kEventCpuTime) != 0) write_time(e.compute_ns, x.compute, false);
+}
+
+FALLOW_EACH_EVENT void BlockEncoder::write(const CallEvent& e) noexcept {
+  if (head_.events == 0) write_first(e);
+  const std::uint32_t expected = model_.expected();
+  const bool as_expected = expected != BlockModel::kNone && model_.event_template(expected) == template_of(e);
+  const std::uint32_t t = as_expected ? expected : find_template(template_of(e));
+  std::uint32_t miss = when(t != expected, kMissTemplate);
+  if (miss != 0) literals_.varint(t);
+  if (t == model_.templates()) define(template_of(e));
+  Expectation& x = model_.expectation(t);
+  const Values values{e.bytes, e.recv_bytes, e.tag, e.recv_tag, find_numbers(e.requests), find_numbers(e.completed),
+                      find_numbers(e.counts), find_numbers(e.recv_counts)};
+  if (x.values != values) miss |= misses(x.values, values);
+  if (miss == 0) [[likely]] {
+    ++run_;
+  } else {
+    write_miss(miss);
+    write_values(x.values, values, miss);
+    x.values = values;
+  }
+  write_times(e, x);
+  model_.learned(t, values.bytes);
+  ++head_.events;
+  ++next_event_;
+}
+
+bool BlockEncoder::add(const CallEvent& event) noexcept {
+  if (has_room(event)) [[likely]] {
+    write(event);
+    return true;
+  }
+  if (head_.events != 0) return false;
+  sure_ = 0;
+  return add(without_lists(event));  // the block is empty
 }
 
 std::span<const std::byte> BlockEncoder::finish() noexcept {

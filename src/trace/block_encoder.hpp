@@ -45,10 +45,14 @@ class BlockEncoder {
   void begin(unsigned context_bits) noexcept;
   void write(const CallEvent& event) noexcept;
   void write_first(const CallEvent& event) noexcept;
-  bool has_room(const CallEvent& event) const noexcept;
-  std::uint32_t find_template(const Template& t, std::uint32_t expected) noexcept;
-  std::uint32_t find_numbers(std::span<const std::uint64_t> list) noexcept;
-  std::uint32_t find_numbers(std::span<const std::uint32_t> list) noexcept;
+  bool has_room(const CallEvent& event) noexcept;
+  bool fits(std::size_t words) const noexcept;
+  std::uint32_t surely() const noexcept;
+  std::uint32_t find_template(const Template& t) noexcept;
+  template <class T>
+  std::uint32_t find_numbers(std::span<const T> list) noexcept {
+    return list.empty() ? 0 : find_list(list);
+  }
   template <class T>
   std::uint32_t find_list(std::span<const T> list) noexcept;
   void define(const Template& t) noexcept;
@@ -56,6 +60,9 @@ class BlockEncoder {
   void write_miss(std::uint32_t miss) noexcept;
   std::uint64_t write_time(std::uint64_t duration, TimeState& state, bool follow) noexcept;
   void write_times(const CallEvent& event, Expectation& e) noexcept;
+  void write_exact_time(std::uint64_t duration, TimeState& state) noexcept;
+  void write_long(std::uint64_t v, unsigned k, std::uint64_t low, unsigned n) noexcept;
+  void write_moved_times(const CallEvent& event, Expectation& e) noexcept;
 
   struct List {
     std::uint32_t begin, count;
@@ -75,6 +82,7 @@ class BlockEncoder {
   bool waits_ = false;
   Template last_defined_{};
   std::uint32_t lists_ = 0, words_ = 0;
+  std::uint32_t sure_ = 0;       ///< further events with short lists that certainly fit
   std::unique_ptr<std::byte[]> memory_;
   ByteWriter control_, literals_, definitions_;
   BitWriter bits_;

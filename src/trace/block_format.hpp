@@ -48,7 +48,12 @@ struct Template {
   std::uint16_t flags = 0;
   std::uint32_t comm = 0, site = 0;
   std::int32_t peer = 0, recv_peer = 0, root = 0;
-  bool operator==(const Template&) const = default;
+  /// Without a branch for each member.
+  bool operator==(const Template& o) const noexcept {
+    const auto differ = [](std::int32_t a, std::int32_t b) { return static_cast<std::uint32_t>(a ^ b); };
+    return ((op ^ o.op) | (flags ^ o.flags) | (comm ^ o.comm) | (site ^ o.site) | differ(peer, o.peer) | differ(recv_peer, o.recv_peer) |
+            differ(root, o.root)) == 0;
+  }
 };
 
 /// What of an event varies from time to time.
@@ -56,6 +61,12 @@ struct Values {
   std::uint64_t bytes = 0, recv_bytes = 0;
   std::int32_t tag = -1, recv_tag = -1;
   std::uint32_t requests = 0, completed = 0, counts = 0, recv_counts = 0;  ///< numbers of lists
+  bool operator==(const Values& o) const noexcept {
+    const std::uint64_t wide = (bytes ^ o.bytes) | (recv_bytes ^ o.recv_bytes);
+    const std::uint32_t narrow = static_cast<std::uint32_t>((tag ^ o.tag) | (recv_tag ^ o.recv_tag)) | (requests ^ o.requests) |
+                                 (completed ^ o.completed) | (counts ^ o.counts) | (recv_counts ^ o.recv_counts);
+    return (wide | narrow) == 0;
+  }
 };
 
 /// Which predictions failed; one control word per event that has any, after the number of events that had none.

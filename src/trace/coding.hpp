@@ -86,20 +86,19 @@ class BitWriter {
   BitWriter() = default;
   explicit BitWriter(std::span<std::byte> memory) noexcept : memory_(memory) {}
   /// Whole bytes of room, less what is under way.
-  std::size_t room() const noexcept { return memory_.size() - size_ - sizeof(held_); }
+  std::size_t room() const noexcept { return memory_.size() - size_ - 2 * sizeof(held_); }
   void clear() noexcept { size_ = 0, held_ = 0, count_ = 0; }
 
-  /// Up to 32 bits of `v`, which has none above them.
+  /// Up to kMostAtOnce bits of `v`, which has none above them. Whole bytes leave at once, without a branch: what lies
+  /// behind them in the memory is written again by the next.
+  static constexpr unsigned kMostAtOnce = 56;
   void bits(std::uint64_t v, unsigned n) noexcept {
     held_ |= v << count_;
     count_ += n;
-    if (count_ >= 32) {
-      const auto word = static_cast<std::uint32_t>(held_);
-      std::memcpy(memory_.data() + size_, &word, sizeof word);
-      size_ += sizeof word;
-      held_ >>= 32;
-      count_ -= 32;
-    }
+    std::memcpy(memory_.data() + size_, &held_, sizeof held_);
+    size_ += count_ >> 3;
+    held_ >>= count_ & ~7u;
+    count_ &= 7;
   }
   void long_bits(std::uint64_t v, unsigned n) noexcept {
     if (n > 32) {
@@ -110,18 +109,15 @@ class BitWriter {
     }
   }
   std::span<const std::byte> finish() noexcept {
-    while (count_ > 0) {
-      memory_[size_++] = static_cast<std::byte>(held_ & 0xff);
-      held_ >>= 8;
-      count_ -= count_ < 8 ? count_ : 8;
-    }
+    if (count_ > 0) memory_[size_++] = static_cast<std::byte>(held_ & 0xff);
+    held_ = 0, count_ = 0;
     return memory_.first(size_);
   }
 
  private:
   std::span<std::byte> memory_;
   std::size_t size_ = 0;
-  std::uint64_t held_ = 0;
+  std::uint64_t held_ = 0;  // fewer than 8 bits between two calls
   unsigned count_ = 0;
 };
 
@@ -186,17 +182,31 @@ class BitReader {
 inline constexpr unsigned kRiceEscape = 20;
 inline constexpr unsigned kMaxRiceBits = kRiceEscape + 6 + 64;
 
-inline void write_rice(BitWriter& out, std::uint64_t v, unsigned k) noexcept {
+/// Any code, and `n` further bits `low` behind it.
+inline void write_long_rice(BitWriter& out, std::uint64_t v, unsigned k, std::uint64_t low, unsigned n) noexcept {
   const std::uint64_t quotient = v >> k;
   if (quotient < kRiceEscape) {
     out.bits((std::uint64_t{1} << quotient) - 1, static_cast<unsigned>(quotient) + 1);
     out.long_bits(v & ((std::uint64_t{1} << k) - 1), k);
-    return;
+  } else {
+    const auto width = static_cast<unsigned>(std::bit_width(v));
+    out.bits((std::uint64_t{1} << kRiceEscape) - 1, kRiceEscape);
+    out.bits(width - 1, 6);
+    out.long_bits(v, width);
   }
-  const auto width = static_cast<unsigned>(std::bit_width(v));
-  out.bits((std::uint64_t{1} << kRiceEscape) - 1, kRiceEscape);
-  out.bits(width - 1, 6);
-  out.long_bits(v, width);
+  out.long_bits(low, n);
+}
+
+/// The same, short codes at once. True if this one was; else nothing is written yet.
+inline bool write_short_rice(BitWriter& out, std::uint64_t v, unsigned k, std::uint64_t low, unsigned n) noexcept {
+  const std::uint64_t quotient = v >> k;
+  if (quotient >= kRiceEscape) [[unlikely]] return false;
+  const unsigned coded = static_cast<unsigned>(quotient) + 1 + k;
+  if (coded + n > BitWriter::kMostAtOnce) [[unlikely]] return false;
+  // As many ones as the quotient, a zero, and the rest above them.
+  const std::uint64_t rest = v - (quotient << k);
+  out.bits((((2 * rest + 1) << quotient) - 1) | low << coded, coded + n);
+  return true;
 }
 
 inline std::uint64_t read_rice(BitReader& in, unsigned k) noexcept {

@@ -9,6 +9,7 @@ namespace fallow::trace {
 namespace {
 
 constexpr std::uint32_t kSiteSlots = 4096;            // half of them are used at most
+constexpr double kRateOne = 4294967296.0;             // 2^32, see rate_
 constexpr double kSlewNs = 1e9;                       // time in which a corrected clock catches up
 constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15;
 
@@ -21,21 +22,20 @@ Recorder::Recorder(FileWriter& writer, std::uint32_t rank, std::uint16_t thread,
       rank_(rank),
       max_age_ns_(options.max_age_ns),
       encoder_(rank, thread, options.encoder),
-      clock_(clock),
       last_ticks_(clock.ticks),
       sites_(std::make_unique<Site[]>(kSiteSlots)),
       ring_size_(std::bit_ceil(std::max(options.ring_records, 2u))),
       side_size_(std::bit_ceil(std::max(options.side_words, 2u))) {
+  set_clock(clock);
   ring_ = std::make_unique<RawRecord[]>(ring_size_);
   side_ = std::make_unique_for_overwrite<std::uint64_t[]>(side_size_);
   counts_ = std::make_unique_for_overwrite<std::uint64_t[]>(side_size_);
   requests_ = std::make_unique_for_overwrite<std::uint32_t[]>(side_size_ + 2);
 }
 
-std::uint64_t Recorder::to_ns(std::uint64_t ticks) const noexcept {
-  const auto since = static_cast<double>(static_cast<std::int64_t>(ticks - clock_.ticks));
-  const double ns = since * clock_.ns_per_tick;
-  return ns > 0 ? clock_.ns + static_cast<std::uint64_t>(ns) : clock_.ns;
+void Recorder::set_clock(const ClockScale& clock) noexcept {
+  clock_ = clock;
+  rate_ = static_cast<std::uint64_t>(std::clamp(clock.ns_per_tick, 0.0, 1e6) * kRateOne + 0.5);
 }
 
 void Recorder::calibrate(std::uint64_t ticks, std::uint64_t ns, double ns_per_tick) noexcept {
@@ -44,16 +44,17 @@ void Recorder::calibrate(std::uint64_t ticks, std::uint64_t ns, double ns_per_ti
   const ClockScale from{last_ticks_, to_ns(last_ticks_), ns_per_tick};
   const double reached = static_cast<double>(from.ns) + static_cast<double>(static_cast<std::int64_t>(ticks - from.ticks)) * ns_per_tick;
   const double behind = std::clamp((static_cast<double>(ns) - reached) / kSlewNs, -0.5, 0.5);
-  clock_ = from;
-  clock_.ns_per_tick = ns_per_tick * (1.0 + behind);
+  set_clock({from.ticks, from.ns, ns_per_tick * (1.0 + behind)});
   unlock();
 }
 
-std::uint32_t Recorder::site_of(std::uint64_t caller) noexcept {
-  if (caller == 0) return 0;
+std::uint32_t Recorder::find_site(std::uint64_t caller) noexcept {
   for (std::uint64_t h = (caller * kMix) >> 40;; ++h) {
     Site& s = sites_[h % kSiteSlots];
-    if (s.caller == caller) return s.number;
+    if (s.caller == caller) {
+      last_site_ = s;
+      return s.number;
+    }
     if (s.caller != 0) continue;
     if (sites_used_ >= kSiteSlots / 2) return 0;
     std::uint64_t offset = caller;
@@ -64,7 +65,7 @@ std::uint32_t Recorder::site_of(std::uint64_t caller) noexcept {
   }
 }
 
-void Recorder::pack(const RawRecord& r) noexcept {
+void Recorder::take_lists(const RawRecord& r, CallEvent& e) noexcept {
   std::uint64_t at = side_tail_.load(std::memory_order_relaxed);
   const auto side = [&] { return side_[at++ & (side_size_ - 1)]; };
   const std::uint32_t counts = r.counts + r.recv_counts;
@@ -75,16 +76,6 @@ void Recorder::pack(const RawRecord& r) noexcept {
   if (r.completed != 0) requests_[n++] = r.first_completed;
   for (std::uint32_t i = 1; i < r.completed; ++i) requests_[n++] = static_cast<std::uint32_t>(side());
   side_tail_.store(at, std::memory_order_release);
-
-  CallEvent e;
-  e.op = r.op, e.flags = r.flags, e.comm = r.comm;
-  e.site = site_of(r.caller);
-  e.peer = r.peer, e.tag = r.tag, e.recv_peer = r.recv_peer, e.recv_tag = r.recv_tag, e.root = r.root;
-  e.bytes = r.bytes, e.recv_bytes = r.recv_bytes;
-  e.enter_ns = to_ns(r.enter);
-  e.exit_ns = to_ns(r.exit);
-  e.compute_ns = r.cpu_ns;
-  e.wait_ns = static_cast<std::uint64_t>(static_cast<double>(r.wait) * clock_.ns_per_tick);
   // A list that was cut short says less than none.
   if ((r.flags & kEventCountsLost) == 0) {
     e.counts = {counts_.get(), r.counts};
@@ -92,6 +83,29 @@ void Recorder::pack(const RawRecord& r) noexcept {
   }
   e.requests = {requests_.get(), r.requests};
   e.completed = {requests_.get() + r.requests, r.completed};
+}
+
+inline void Recorder::pack(const RawRecord& r) noexcept {
+  CallEvent e{.op = r.op,
+              .flags = r.flags,
+              .comm = r.comm,
+              .site = site_of(r.caller),
+              .peer = r.peer,
+              .tag = r.tag,
+              .recv_peer = r.recv_peer,
+              .recv_tag = r.recv_tag,
+              .root = r.root,
+              .bytes = r.bytes,
+              .recv_bytes = r.recv_bytes,
+              .enter_ns = to_ns(r.enter),
+              .exit_ns = to_ns(r.exit),
+              .compute_ns = r.cpu_ns,
+              .wait_ns = r.wait != 0 ? scaled(r.wait) : 0,
+              .counts = {},
+              .recv_counts = {},
+              .requests = {},
+              .completed = {}};
+  if ((r.counts | r.recv_counts | r.requests | r.completed) != 0) take_lists(r, e);
   if (const std::uint64_t lost = lost_.load(std::memory_order_relaxed); lost != lost_noted_) [[unlikely]] {
     write_out();
     encoder_.note_dropped(static_cast<std::uint32_t>(lost - lost_noted_));

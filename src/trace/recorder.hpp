@@ -123,8 +123,20 @@ class Recorder {
   std::uint32_t pump_locked(std::uint32_t most) noexcept;
   void pack(const RawRecord& r) noexcept;
   void write_out() noexcept;
-  std::uint64_t to_ns(std::uint64_t ticks) const noexcept;
-  std::uint32_t site_of(std::uint64_t caller) noexcept;
+  void take_lists(const RawRecord& r, CallEvent& e) noexcept;
+  void set_clock(const ClockScale& clock) noexcept;
+  /// `ticks` in nanoseconds, rounded down.
+  std::uint64_t scaled(std::uint64_t ticks) const noexcept {
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<std::uint64_t>((Wide{ticks} * rate_) >> 32);
+  }
+  std::uint64_t to_ns(std::uint64_t ticks) const noexcept {
+    return static_cast<std::int64_t>(ticks - clock_.ticks) > 0 ? clock_.ns + scaled(ticks - clock_.ticks) : clock_.ns;
+  }
+  std::uint32_t site_of(std::uint64_t caller) noexcept {
+    return caller == last_site_.caller ? last_site_.number : find_site(caller);
+  }
+  std::uint32_t find_site(std::uint64_t caller) noexcept;
 
   struct Site {
     std::uint64_t caller = 0;
@@ -136,8 +148,10 @@ class Recorder {
   std::uint64_t max_age_ns_;
   BlockEncoder encoder_;
   ClockScale clock_;
+  std::uint64_t rate_ = 0;         ///< nanoseconds per 2^32 ticks: 2^-33 at most of a time is lost by rounding it
   std::uint64_t last_ticks_ = 0;   ///< of the last exit packed
   std::uint32_t sites_used_ = 0;
+  Site last_site_;                 ///< number 0 for no caller
   std::uint64_t lost_noted_ = 0;
   std::unique_ptr<Site[]> sites_;
   std::unique_ptr<RawRecord[]> ring_;
