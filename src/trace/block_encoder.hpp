@@ -2,6 +2,7 @@
 // throws, so that it may run inside other people's programs.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -51,7 +52,11 @@ class BlockEncoder {
   std::uint32_t find_template(const Template& t) noexcept;
   template <class T>
   std::uint32_t find_numbers(std::span<const T> list) noexcept {
-    return list.empty() ? 0 : find_list(list);
+    if (list.empty()) return 0;
+    if (list.size() != 1 || list[0] >= kSingles) return find_list(list);
+    Slot& slot = singles_[list[0]];
+    if (slot.epoch != epoch_) slot = {epoch_, find_list(list)};
+    return slot.value;
   }
   template <class T>
   std::uint32_t find_list(std::span<const T> list) noexcept;
@@ -70,6 +75,7 @@ class BlockEncoder {
   struct Slot {
     std::uint32_t epoch = 0, value = 0;
   };
+  static constexpr std::size_t kSingles = 64;
   EncoderOptions options_;
   BlockModel model_{true};
   BlockHead head_{}, finished_{};
@@ -88,6 +94,7 @@ class BlockEncoder {
   BitWriter bits_;
   std::span<std::byte> structure_, block_;
   std::unique_ptr<Slot[]> template_slots_, list_slots_;
+  std::array<Slot, kSingles> singles_{};  ///< lists of one small number, as most requests are
   std::unique_ptr<List[]> list_table_;
   std::unique_ptr<std::uint64_t[]> list_words_;
   std::unique_ptr<LzTable> lz_;
