@@ -130,6 +130,7 @@ void Engine::prefetch() const noexcept {
     const Rank* rank = &ranks_[e->kind == EventKind::resume ? e->index : pool_[e->index].rank];
     __builtin_prefetch(rank, 1);
     __builtin_prefetch(reinterpret_cast<const char*>(rank) + 64, 1);
+    if (e->kind == EventKind::resume) source_.prefetch(e->index, false);
   }
   if (const Event* e = queue_.peek(kQueueAhead); e != nullptr && e->kind == EventKind::arrive) {
     const Rank& rank = ranks_[pool_[e->index].rank];
@@ -138,6 +139,7 @@ void Engine::prefetch() const noexcept {
     network_.prefetch_card(e->index);
     __builtin_prefetch(&calls_[e->index], 1);
     __builtin_prefetch(reinterpret_cast<const char*>(&calls_[e->index]) + 64, 1);
+    source_.prefetch(e->index, true);
   }
 }
 

@@ -50,11 +50,13 @@ void BlockDecoder::begin(std::vector<std::byte> block) {
   model_.begin(head_.context_bits);
   decoded_ = 0;
   clock_ = head_.base_ns;
+  largest_code_ = time_code_max(head_.time_bits);
   run_ = 0;
   run_read_ = false;
   last_defined_ = {};
-  lists_.assign(1, {0, 0});
+  lists_.assign(1, {});
   words_.clear();
+  requests_.clear();
 }
 
 void BlockDecoder::refuse(const std::string& reason) const {
@@ -62,12 +64,12 @@ void BlockDecoder::refuse(const std::string& reason) const {
 }
 
 std::uint32_t BlockDecoder::read_miss() {
-  if (!run_read_) {
+  if (!run_read_) [[unlikely]] {
     run_ = control_.varint();
     run_read_ = true;
     if (!control_.ok() || run_ > head_.events - decoded_) refuse("the control column is damaged");
   }
-  if (run_ > 0) {
+  if (run_ > 0) [[likely]] {
     --run_;
     return 0;
   }
@@ -104,17 +106,22 @@ void BlockDecoder::read_template() {
   if (!model_.add_template(t)) refuse("too many templates");
 }
 
-std::uint32_t BlockDecoder::read_list() {
+std::uint16_t BlockDecoder::read_list() {
   const std::uint64_t n = literals_.varint();
   if (!literals_.ok() || n > lists_.size() || n >= kLists) refuse("a list is unknown");
-  if (n < lists_.size()) return static_cast<std::uint32_t>(n);
+  if (n < lists_.size()) return static_cast<std::uint16_t>(n);
   const std::uint64_t count = definitions_.varint();
   if (!definitions_.ok() || count == 0 || count > definitions_.left()) refuse("a list is damaged");
-  lists_.push_back({words_.size(), count});
+  List list{static_cast<std::uint32_t>(words_.size()), static_cast<std::uint32_t>(count), true};
   std::uint64_t v = 0;
-  for (std::uint64_t i = 0; i < count; ++i) words_.push_back(v += static_cast<std::uint64_t>(definitions_.zigzag_varint()));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    words_.push_back(v += static_cast<std::uint64_t>(definitions_.zigzag_varint()));
+    requests_.push_back(static_cast<std::uint32_t>(v));
+    list.are_requests = list.are_requests && v < kNoRequest;
+  }
   if (!definitions_.ok()) refuse("a list is damaged");
-  return static_cast<std::uint32_t>(n);
+  lists_.push_back(list);
+  return static_cast<std::uint16_t>(n);
 }
 
 void BlockDecoder::read_values(Values& v, std::uint32_t miss) {
@@ -140,7 +147,7 @@ std::uint64_t BlockDecoder::read_time(TimeState& state) {
   const unsigned n = head_.time_bits;
   const std::uint64_t residual = read_rice(bits_, state.rice_parameter());
   const std::uint64_t code = state.mean + static_cast<std::uint64_t>(unzigzag(residual));
-  if (!bits_.ok() || code > time_code_max(n)) refuse("a duration is damaged");
+  if (code > largest_code_) [[unlikely]] refuse("a duration is damaged");
   std::uint64_t d = time_code_value(code, n);
   if ((head_.flags & kBlockExactTimes) != 0) {
     if (const unsigned dropped = time_code_dropped(code, n); dropped != 0) d |= bits_.long_bits(dropped);
@@ -167,12 +174,9 @@ std::span<const std::uint64_t> BlockDecoder::list(std::uint32_t n) const noexcep
   return {words_.data() + lists_[n].begin, lists_[n].count};
 }
 
-std::size_t BlockDecoder::append_requests(std::uint32_t n) {
-  for (const std::uint64_t v : list(n)) {
-    if (v >= kNoRequest) refuse("a request's number is out of range");
-    requests_.push_back(static_cast<std::uint32_t>(v));
-  }
-  return lists_[n].count;
+std::span<const std::uint32_t> BlockDecoder::requests(std::uint32_t n) const {
+  if (!lists_[n].are_requests) refuse("a request's number is out of range");
+  return {requests_.data() + lists_[n].begin, lists_[n].count};
 }
 
 bool BlockDecoder::next(CallEvent& e) {
@@ -191,17 +195,13 @@ bool BlockDecoder::next(CallEvent& e) {
   if ((miss & ~std::uint32_t{kMissTemplate}) != 0) read_values(x.values, miss);
   const Template& f = model_.event_template(t);
   const Values& v = x.values;
-  e = CallEvent{};
   e.op = static_cast<Op>(f.op);
   e.flags = f.flags;
   e.thread = head_.thread;
   e.comm = f.comm, e.site = f.site, e.peer = f.peer, e.recv_peer = f.recv_peer, e.root = f.root;
   e.tag = v.tag, e.recv_tag = v.recv_tag, e.bytes = v.bytes, e.recv_bytes = v.recv_bytes;
   e.counts = list(v.counts), e.recv_counts = list(v.recv_counts);
-  requests_.clear();
-  const std::size_t created = append_requests(v.requests), completed = append_requests(v.completed);
-  e.requests = {requests_.data(), created};
-  e.completed = {requests_.data() + created, completed};
+  e.requests = requests(v.requests), e.completed = requests(v.completed);
   read_times(e, x);
   model_.learned(t, v.bytes);
   ++decoded_;

@@ -38,6 +38,15 @@ class BlockDecoder {
   /// Spans stay valid until the next call.
   bool next(CallEvent& event);
 
+  /// Brings nearer what next() will touch beyond the decoder itself.
+  void prefetch() const noexcept {
+    if (decoded_ == head_.events) return;
+    model_.prefetch();
+    bits_.prefetch();
+    __builtin_prefetch(lists_.data());
+    __builtin_prefetch(requests_.data());
+  }
+
   const BlockHead& head() const noexcept { return head_; }
   /// The bytes given to begin(), to be used again.
   std::vector<std::byte> take_buffer() noexcept { return std::move(block_); }
@@ -47,15 +56,17 @@ class BlockDecoder {
   std::uint32_t read_miss();
   void read_template();
   void read_values(Values& v, std::uint32_t miss);
-  std::uint32_t read_list();
+  std::uint16_t read_list();
   std::uint64_t read_time(TimeState& state);
   void read_times(CallEvent& event, Expectation& x);
   std::span<const std::uint64_t> list(std::uint32_t number) const noexcept;
-  std::size_t append_requests(std::uint32_t number);
+  std::span<const std::uint32_t> requests(std::uint32_t number) const;
 
   struct List {
-    std::size_t begin, count;
+    std::uint32_t begin = 0, count = 0;
+    bool are_requests = true;  ///< all are small enough
   };
+  static_assert(kMaxListWords < 1u << 31);
   BlockModel model_;
   BlockHead head_{};
   std::vector<std::byte> block_, structure_;
@@ -63,12 +74,13 @@ class BlockDecoder {
   BitReader bits_;
   std::uint32_t decoded_ = 0;
   std::uint64_t clock_ = 0;
+  std::uint64_t largest_code_ = 0;
   std::uint64_t run_ = 0;
   bool run_read_ = false;
   Template last_defined_;
   std::vector<List> lists_;
   std::vector<std::uint64_t> words_;
-  std::vector<std::uint32_t> requests_;
+  std::vector<std::uint32_t> requests_;  ///< words_ once more, where they may be requests' numbers
 };
 
 }  // namespace fallow::trace

@@ -162,7 +162,7 @@ void BlockEncoder::define(const Template& t) noexcept {
 }
 
 template <class T>
-std::uint32_t BlockEncoder::find_list(std::span<const T> list) noexcept {
+std::uint16_t BlockEncoder::find_list(std::span<const T> list) noexcept {
   std::uint64_t h = list.size() * kMix;
   for (const T v : list) h = (std::rotl(h, 23) ^ v) * kMix;
   const auto same = [&](const List& known) {
@@ -171,7 +171,7 @@ std::uint32_t BlockEncoder::find_list(std::span<const T> list) noexcept {
   for (h >>= 40;; ++h) {
     Slot& slot = list_slots_[h % kListSlots];
     if (slot.epoch == epoch_) {
-      if (same(list_table_[slot.value])) return slot.value;
+      if (same(list_table_[slot.value])) return static_cast<std::uint16_t>(slot.value);
       continue;
     }
     slot = {epoch_, lists_};
@@ -183,7 +183,7 @@ std::uint32_t BlockEncoder::find_list(std::span<const T> list) noexcept {
       list_words_[words_++] = v;
       last = static_cast<std::int64_t>(v);
     }
-    return lists_++;
+    return static_cast<std::uint16_t>(lists_++);
   }
 }
 

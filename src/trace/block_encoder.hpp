@@ -51,15 +51,15 @@ class BlockEncoder {
   std::uint32_t surely() const noexcept;
   std::uint32_t find_template(const Template& t) noexcept;
   template <class T>
-  std::uint32_t find_numbers(std::span<const T> list) noexcept {
+  std::uint16_t find_numbers(std::span<const T> list) noexcept {
     if (list.empty()) return 0;
     if (list.size() != 1 || list[0] >= kSingles) return find_list(list);
     Slot& slot = singles_[list[0]];
     if (slot.epoch != epoch_) slot = {epoch_, find_list(list)};
-    return slot.value;
+    return static_cast<std::uint16_t>(slot.value);
   }
   template <class T>
-  std::uint32_t find_list(std::span<const T> list) noexcept;
+  std::uint16_t find_list(std::span<const T> list) noexcept;
   void define(const Template& t) noexcept;
   void write_values(const Values& expected, const Values& actual, std::uint32_t miss) noexcept;
   void write_miss(std::uint32_t miss) noexcept;

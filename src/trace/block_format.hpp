@@ -60,14 +60,15 @@ struct Template {
 struct Values {
   std::uint64_t bytes = 0, recv_bytes = 0;
   std::int32_t tag = -1, recv_tag = -1;
-  std::uint32_t requests = 0, completed = 0, counts = 0, recv_counts = 0;  ///< numbers of lists
+  std::uint16_t requests = 0, completed = 0, counts = 0, recv_counts = 0;  ///< numbers of lists
   bool operator==(const Values& o) const noexcept {
     const std::uint64_t wide = (bytes ^ o.bytes) | (recv_bytes ^ o.recv_bytes);
-    const std::uint32_t narrow = static_cast<std::uint32_t>((tag ^ o.tag) | (recv_tag ^ o.recv_tag)) | (requests ^ o.requests) |
-                                 (completed ^ o.completed) | (counts ^ o.counts) | (recv_counts ^ o.recv_counts);
-    return (wide | narrow) == 0;
+    const std::int32_t narrow = (tag ^ o.tag) | (recv_tag ^ o.recv_tag) | (requests ^ o.requests) | (completed ^ o.completed) |
+                                (counts ^ o.counts) | (recv_counts ^ o.recv_counts);
+    return (wide | static_cast<std::uint32_t>(narrow)) == 0;
   }
 };
+static_assert(kLists <= 1u << 16);
 
 /// Which predictions failed; one control word per event that has any, after the number of events that had none.
 enum Miss : std::uint32_t {

@@ -1,5 +1,7 @@
 #include "trace/block_model.hpp"
 
+#include <algorithm>
+
 namespace fallow::trace {
 
 BlockModel::BlockModel(bool fixed) {
@@ -7,6 +9,7 @@ BlockModel::BlockModel(bool fixed) {
   known_.resize(kTemplates);
   slots_.resize(std::size_t{1} << kMaxContextBits);
   contexts_.resize(slots_.size());
+  saved_.resize(kTemplates);
 }
 
 void BlockModel::begin(unsigned context_bits) {
@@ -17,36 +20,45 @@ void BlockModel::begin(unsigned context_bits) {
   templates_ = 0;
   recent_ = {};
   previous_ = kNone;
+  previous_place_ = kNowhere;
   used_ = replaced_ = 0;
 }
 
-Expectation& BlockModel::take_context(std::uint32_t t) {
-  std::uint16_t& place = slots_[slot_];
-  if (place == 0) {
+Expectation BlockModel::last_of(std::uint32_t event_template) const noexcept {
+  const std::uint16_t place = known_[event_template].place;
+  if (place == kNowhere) return {};
+  return place == kSaved ? saved_[event_template] : contexts_[place];
+}
+
+/// Gives the present context to an event of this template.
+std::uint16_t BlockModel::place_for(std::uint32_t event_template) {
+  Expectation entry = last_of(event_template);
+  std::uint16_t place = place_;
+  if (place == kNowhere) {
     if (used_ == contexts_.size()) contexts_.resize(std::max<std::size_t>(16, 2 * contexts_.size()));
-    place = static_cast<std::uint16_t>(++used_);
+    place = static_cast<std::uint16_t>(used_++);
+    slots_[slot_] = static_cast<std::uint16_t>(used_);
   } else {
     if (!context_valid_) ++replaced_;
-    const Expectation& pushed_out = contexts_[place - 1u];
-    Known& owner = known_[pushed_out.event_template];
-    if (owner.place == place) {
-      owner.last = pushed_out;
-      owner.place = 0;
+    const std::uint32_t old = contexts_[place].event_template;
+    if (known_[old].place == place && old != event_template) {
+      if (saved_.size() <= old) saved_.resize(known_.size());
+      saved_[old] = contexts_[place];
+      known_[old].place = kSaved;
     }
   }
-  Known& known = known_[t];
-  Expectation& x = contexts_[place - 1u];
-  x = known.place != 0 ? contexts_[known.place - 1u] : known.last;
-  x.event_template = t;
-  x.check = check_;
-  known.place = place;
-  return x;
+  entry.event_template = static_cast<std::uint16_t>(event_template);
+  entry.check = check_;
+  entry.slot = static_cast<std::uint16_t>(slot_);
+  entry.next = kNowhere;
+  contexts_[place] = entry;
+  return place;
 }
 
 bool BlockModel::add_template(const Template& t) {
   if (templates_ == kTemplates) return false;
   if (templates_ == known_.size()) known_.resize(std::max<std::size_t>(16, 2 * known_.size()));
-  known_[templates_] = Known{t, kNone, 0, {}};
+  known_[templates_] = Known{t, kNone, kNowhere};
   ++templates_;
   return true;
 }

@@ -150,6 +150,17 @@ class BitReader {
     const std::uint64_t low = bits(32);
     return low | bits(n - 32) << 32;
   }
+  void prefetch() const noexcept { __builtin_prefetch(bytes_.data() + at_); }
+  /// The next bits, at least 56 of them (zeros beyond the end), left where they are.
+  std::uint64_t peek() noexcept {
+    if (count_ < 56) refill();
+    return held_;
+  }
+  /// Takes up to 56 bits that peek() has just shown.
+  void drop(unsigned n) noexcept {
+    held_ >>= n;
+    count_ -= n;
+  }
 
  private:
   /// Leaves at least 56 bits, zeros beyond the end.
@@ -210,6 +221,13 @@ inline bool write_short_rice(BitWriter& out, std::uint64_t v, unsigned k, std::u
 }
 
 inline std::uint64_t read_rice(BitReader& in, unsigned k) noexcept {
+  if (const std::uint64_t held = in.peek(); k <= 56 - kRiceEscape) [[likely]] {
+    const auto n = static_cast<unsigned>(std::countr_one(held));
+    if (n < kRiceEscape) [[likely]] {
+      in.drop(n + 1 + k);
+      return (std::uint64_t{n} << k) | ((held >> (n + 1)) & ((std::uint64_t{1} << k) - 1));
+    }
+  }
   const std::uint64_t quotient = in.ones(kRiceEscape);
   if (quotient < kRiceEscape) return (quotient << k) | in.long_bits(k);
   return in.long_bits(static_cast<unsigned>(in.bits(6)) + 1);

@@ -139,17 +139,4 @@ Definitions::End Definitions::end(std::span<const std::byte> payload) const {
   return e;
 }
 
-std::uint32_t Definitions::comm_of(std::uint32_t rank, std::uint32_t local) const noexcept {
-  if (local < kFirstComm) return local;
-  const std::uint32_t i = local - kFirstComm;
-  if (i < ranks_[rank].comms.size()) return ranks_[rank].comms[i];
-  return i < all_.comms.size() ? all_.comms[i] : kCommNone;
-}
-
-std::uint32_t Definitions::site_of(std::uint32_t rank, std::uint32_t local) const noexcept {
-  if (local == 0) return 0;
-  if (local - 1 < ranks_[rank].sites.size()) return ranks_[rank].sites[local - 1];
-  return local - 1 < all_.sites.size() ? all_.sites[local - 1] : 0;
-}
-
 }  // namespace fallow::trace

@@ -40,6 +40,8 @@ class Definitions {
   /// Number in TraceInfo of what `rank` calls `local`. kCommNone and 0 if it was never defined.
   std::uint32_t comm_of(std::uint32_t rank, std::uint32_t local) const noexcept;
   std::uint32_t site_of(std::uint32_t rank, std::uint32_t local) const noexcept;
+  /// Numbers in TraceInfo of the sites that `rank` defined for itself, from its number 1 on.
+  std::span<const std::uint32_t> sites_of(std::uint32_t rank) const noexcept { return ranks_[rank].sites; }
 
  private:
   using Map = std::map<std::uint32_t, std::uint32_t>;
@@ -55,5 +57,18 @@ class Definitions {
   Local all_;
   std::map<std::string, std::uint32_t> comms_, sites_, modules_;
 };
+
+inline std::uint32_t Definitions::comm_of(std::uint32_t rank, std::uint32_t local) const noexcept {
+  if (local < kFirstComm) return local;
+  const std::uint32_t i = local - kFirstComm;
+  if (i < ranks_[rank].comms.size()) return ranks_[rank].comms[i];
+  return i < all_.comms.size() ? all_.comms[i] : kCommNone;
+}
+
+inline std::uint32_t Definitions::site_of(std::uint32_t rank, std::uint32_t local) const noexcept {
+  if (local == 0) return 0;
+  if (local - 1 < ranks_[rank].sites.size()) return ranks_[rank].sites[local - 1];
+  return local - 1 < all_.sites.size() ? all_.sites[local - 1] : 0;
+}
 
 }  // namespace fallow::trace

@@ -120,6 +120,8 @@ class EventSource {
   virtual bool next(std::uint32_t rank, CallEvent& event) = 0;
   /// Back to the first event of `rank`.
   virtual void rewind(std::uint32_t rank) = 0;
+  /// A hint that events of `rank` will be wanted before long: in two steps, first with `soon` false.
+  virtual void prefetch(std::uint32_t /*rank*/, bool /*soon*/) const noexcept {}
 
  protected:
   EventSource() = default;

@@ -28,6 +28,7 @@ void TraceReader::open_all() {
   info_.comms = CommGroups(first.world_size);
   blocks_.resize(first.world_size);
   cursors_.resize(first.world_size);
+  only_.resize(first.world_size);
   last_.resize(first.world_size);
   shift_.resize(first.world_size);
   owner_.assign(first.world_size, -1);
@@ -162,6 +163,8 @@ void TraceReader::open_cursors(std::uint32_t rank, std::uint64_t ns) {
       if (i == 0 || blocks[i].thread != blocks[i - 1].thread) cursors.push_back(std::make_unique<Cursor>());
       cursors.back()->blocks.push_back(i);
     }
+    only_[rank] = cursors.size() == 1 ? cursors[0].get() : nullptr;
+    for (const auto& c : cursors) c->shift_ns = shift_[rank], c->sites = definitions_->sites_of(rank);
   }
   for (const auto& c : cursors) {
     const auto first = std::partition_point(c->blocks.begin(), c->blocks.end(), [&](std::uint32_t b) { return blocks[b].last_ns < ns; });
@@ -171,28 +174,28 @@ void TraceReader::open_cursors(std::uint32_t rank, std::uint64_t ns) {
 }
 
 bool TraceReader::advance(std::uint32_t rank, Cursor& c, CallEvent& event) {
-  const BlockPlace* place = c.open ? &blocks_[rank][c.blocks[c.next_block - 1]] : nullptr;
+  const auto place = [&]() -> const BlockPlace& { return blocks_[rank][c.blocks[c.next_block - 1]]; };
   try {
     while (!c.open || !c.decoder.next(event)) {
       c.open = false;
       if (c.next_block == c.blocks.size()) return false;
-      place = &blocks_[rank][c.blocks[c.next_block++]];
-      c.decoder.begin(files_[place->file]->read(place->chunk, c.decoder.take_buffer()));
+      ++c.next_block;
+      c.decoder.begin(files_[place().file]->read(place().chunk, c.decoder.take_buffer()));
       c.open = true;
     }
   } catch (const BlockError& e) {
-    files_[place->file]->refuse(place->chunk.offset + sizeof(ChunkHead) + e.offset(), e.what());
+    files_[place().file]->refuse(place().chunk.offset + sizeof(ChunkHead) + e.offset(), e.what());
   }
-  event.enter_ns += shift_[rank];
-  event.exit_ns += shift_[rank];
+  event.enter_ns += c.shift_ns;
+  event.exit_ns += c.shift_ns;
   event.comm = definitions_->comm_of(rank, event.comm);
-  event.site = definitions_->site_of(rank, event.site);
+  event.site = event.site - 1 < c.sites.size() ? c.sites[event.site - 1] : definitions_->site_of(rank, event.site);
   return true;
 }
 
 bool TraceReader::next(std::uint32_t rank, CallEvent& event) {
+  if (only_[rank] != nullptr) [[likely]] return advance(rank, *only_[rank], event);
   auto& cursors = cursors_[rank];
-  if (cursors.size() == 1) return advance(rank, *cursors[0], event);
   // Several threads: look one event ahead in each and give out the earliest.
   for (const auto& c : cursors) {
     const bool spent = !c->loaded && (c.get() == last_[rank] || last_[rank] == nullptr);
@@ -207,6 +210,14 @@ bool TraceReader::next(std::uint32_t rank, CallEvent& event) {
   first->loaded = false;
   last_[rank] = first;
   return true;
+}
+
+void TraceReader::prefetch(std::uint32_t rank, bool soon) const noexcept {
+  constexpr std::size_t kLine = 64;
+  const Cursor* c = only_[rank];
+  if (c == nullptr) return;
+  if (soon) return c->decoder.prefetch();
+  for (std::size_t i = 0; i < sizeof(Cursor); i += kLine) __builtin_prefetch(reinterpret_cast<const char*>(c) + i, 1);
 }
 
 std::uint64_t TraceReader::stored_bytes() const noexcept {

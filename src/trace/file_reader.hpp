@@ -33,6 +33,7 @@ class TraceReader final : public EventSource {
   const TraceInfo& info() const noexcept override { return info_; }
   bool next(std::uint32_t rank, CallEvent& event) override;
   void rewind(std::uint32_t rank) override { seek(rank, 0); }
+  void prefetch(std::uint32_t rank, bool soon) const noexcept override;
 
   /// Moves `rank` to its first block that has events at or after `ns`: what next() gives may begin before.
   void seek(std::uint32_t rank, std::uint64_t ns);
@@ -54,6 +55,8 @@ class TraceReader final : public EventSource {
   struct Cursor {
     std::vector<std::uint32_t> blocks;  ///< numbers in blocks_[rank], in order
     std::size_t next_block = 0;
+    std::uint64_t shift_ns = 0;
+    std::span<const std::uint32_t> sites;  ///< the rank's own, by local number - 1
     BlockDecoder decoder;
     CallEvent event;                    ///< looked at but not yet given out, where a rank has several threads
     bool open = false, loaded = false;
@@ -78,6 +81,7 @@ class TraceReader final : public EventSource {
   std::vector<std::uint64_t> shift_;
   std::vector<std::int64_t> owner_;        ///< file that defined the rank; -1: none
   std::vector<std::vector<std::unique_ptr<Cursor>>> cursors_;
+  std::vector<Cursor*> only_;              ///< the cursor of a rank with one thread; else null
   std::vector<Cursor*> last_;              ///< cursor whose event was given out last
   std::vector<std::string> problems_;
 };
