@@ -13,7 +13,9 @@ from fallow.text import Style
 def _value(value: float, unit: str) -> str:
     if unit == "J":
         return text.joules(value)
-    return f"{value:,.1f} J s" if unit == "J s" else text.seconds(value)
+    if unit == "J s":
+        return f"{value / 1000:.1f} kJ s" if abs(value) >= 1e4 else f"{value:.1f} J s"
+    return text.seconds(value)
 
 
 def _range(low: str, high: str) -> str:
