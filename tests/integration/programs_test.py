@@ -26,7 +26,7 @@ ENDS = {
     "crash": None,
     "fatal": None,
 }
-KILLED = ("abort", "crash", "fatal")  # the launcher ends the other rank, and what it had not read of the output is lost
+KILLED = ("abort", "crash", "fatal")  # all that the launcher had not read of the output is lost
 ALL_MODES = [pytest.param(SHORT_MODES, id="short"), pytest.param(MODES, id="all", marks=pytest.mark.long)]
 
 
@@ -79,8 +79,11 @@ def test_end(lab: Lab, way: str) -> None:
     else:
         assert trial.outcome.rc == bare.outcome.rc, f"bare gave {bare.outcome.rc}\n" + trial.outcome.describe()
     assert not trial.outcome.timed_out and not trial.outcome.left_over, trial.outcome.describe()
-    if way not in KILLED:
+    if bare.outcome.rc == 0:
         assert_same_output(bare.outcome, trial.outcome)
+    elif way not in KILLED:
+        # The launcher ends the other rank as soon as one fails: how many of the same lines it has read then differs.
+        assert set(trial.outcome.out.splitlines()) == set(bare.outcome.out.splitlines()), trial.outcome.describe()
     if way == "abort":
         assert trial.ranks()[0].finalized == 2
 
