@@ -86,6 +86,15 @@ std::uint64_t link_rests_until(const NodePage& page, std::uint32_t ranks, std::u
   return first;
 }
 
+bool others_waited_since(const NodePage& page, std::uint32_t ranks, const NodeSlot& own, std::uint64_t since) noexcept {
+  if (page.tests.load(std::memory_order_relaxed) != 0) return true;
+  for (std::uint32_t i = 0; i < ranks && i < kNodeSlots; ++i) {
+    const NodeSlot& slot = page.slots[i];
+    if (&slot != &own && slot.waited_until.load(std::memory_order_relaxed) > since) return true;
+  }
+  return false;
+}
+
 Node::~Node() { detach(); }
 
 void Node::fall_back() noexcept {

@@ -25,6 +25,8 @@ struct alignas(128) NodeSlot {
   alignas(64) std::atomic<std::uint64_t> activity{0};  ///< tick since when << 3 | trace::RankState
   /// Tick until which the rank is predicted not to need the network, while it computes or waits; 0: not predicted.
   std::atomic<std::uint64_t> rest_until{0};
+  /// Tick at which its last wait of more than some polls ended; all ones while it waits.
+  std::atomic<std::uint64_t> waited_until{0};
 
   /// Says what the rank does from `tick` on. The three highest bits of a tick are not needed for 20 years at 3 GHz.
   void doing(trace::RankState state, std::uint64_t tick) noexcept {
@@ -36,6 +38,7 @@ struct NodePage {
   std::atomic<std::uint32_t> ready{0};         ///< set by the creator when the rest is initialized
   std::atomic<std::uint32_t> attached{0};      ///< slots in use
   std::atomic<std::uint32_t> said{0};          ///< bits of the messages that some rank has printed
+  std::atomic<std::uint32_t> tests{0};         ///< set once some rank has polled by itself: it waits unseen
   alignas(128) std::atomic<std::uint32_t> sleepers{0};  ///< ranks asleep or about to be
   NodeSlot slots[kNodeSlots];
 };
@@ -44,6 +47,10 @@ struct NodePage {
 /// computing or waiting and predicted to go on with it. 0: it may not rest. A slot without an owner counts as busy, one
 /// whose rank has ended as at rest for good (all ones if that is so of all).
 std::uint64_t link_rests_until(const NodePage& page, std::uint32_t ranks, std::uint64_t now) noexcept;
+
+/// Whether a rank other than that of `own` has waited at any time since tick `since`, or may have, as it tests for
+/// messages by itself.
+bool others_waited_since(const NodePage& page, std::uint32_t ranks, const NodeSlot& own, std::uint64_t since) noexcept;
 
 /// This rank's view of the page. When it cannot be had, a private page stands in for it and nobody is woken.
 class Node {

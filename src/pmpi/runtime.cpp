@@ -209,7 +209,11 @@ Thread* attach_thread() noexcept {
   auto thread = std::unique_ptr<Thread>(new (std::nothrow) Thread);
   if (thread == nullptr || !rt.writer.attach(*thread)) return nullptr;
   if (rt.tracer.active()) thread->trace = rt.tracer.attach(thread->index);
-  if (rt.threads.fetch_add(1, std::memory_order_relaxed) == 0) open_forecast(rt, *thread);
+  if (rt.threads.fetch_add(1, std::memory_order_relaxed) == 0) {
+    open_forecast(rt, *thread);
+  } else {
+    rt.node.page().tests.store(1, std::memory_order_relaxed);  // one of its threads may wait while another does not
+  }
   rt.thread_of_block[thread->index].store(thread.get());
   fallow_tls.thread = thread.get();
   pthread_setspecific(g_thread_key, thread.get());

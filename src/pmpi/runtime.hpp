@@ -34,6 +34,12 @@ struct MeasuredCosts {
   double idle_poll_ns = 0;      ///< one poll of the library that finds nothing
 };
 
+/// A late end of a wait that may still turn out to cost nobody anything: the rank would only have waited longer after.
+struct Lateness {
+  std::uint64_t due = 0;    ///< tick at which the wait would have ended
+  std::uint64_t ticks = 0;  ///< by which it ended later; 0: nothing is open
+};
+
 /// Idle polls of a blocking call before the time is looked at: a few microseconds.
 inline constexpr std::uint32_t kFirstPolls = 64;
 /// The same where ranks outnumber processors and a polling rank keeps another from working.
@@ -75,6 +81,7 @@ struct Runtime {
   std::atomic<std::uint32_t> type_generation{1};
   std::atomic<Thread*> sleeper{nullptr};  ///< the one thread of the process that may sleep now; owns costs, model, slot
   std::uint64_t contended_until = 0;///< tick until which somebody else is taken to want this core
+  Lateness late;                    ///< of the sleeper's last wait
   std::uint64_t last_touch = 0;     ///< tick at which the header's CPU times were written
   int timer_slack_before = -1;      ///< of the starting thread, ns
 };

@@ -118,9 +118,13 @@ std::uint64_t to_ns(std::uint64_t ticks, std::uint64_t ns_per_tick_q32) noexcept
 }
 
 void add(trace::Histogram& h, std::uint64_t ticks, std::uint64_t ns_per_tick_q32) noexcept {
-  const unsigned bin = 63u - static_cast<unsigned>(std::countl_zero(to_ns(ticks, ns_per_tick_q32) | 1u));
+  const std::uint64_t ns = to_ns(ticks, ns_per_tick_q32);
+  const unsigned bin = 63u - static_cast<unsigned>(std::countl_zero(ns | 1u));
   ++h.count[bin];
   h.ticks[bin] += ticks;
+  const unsigned coarse = (ns >= trace::kCoarseEdgesNs[0] ? 1u : 0u) + (ns >= trace::kCoarseEdgesNs[1] ? 1u : 0u);
+  ++h.coarse_count[coarse];
+  h.coarse_ticks[coarse] += ticks;
 }
 
 /// Slot of a call site; the overflow slot 0 when the table is crowded.
@@ -153,6 +157,7 @@ void add_wait(Thread& t, const PendingWait& w, trace::OpStats& op, trace::SiteSt
   c.wait_asleep += w.asleep;
   c.wait_awake += w.wait - w.asleep;
   c.wake_delay += w.delay;
+  c.wake_absorbed += w.absorbed;
   c.sleeps += w.sleeps;
   op.wait_awake += w.wait - w.asleep;
   op.wait_asleep += w.asleep;
@@ -162,6 +167,12 @@ void add_wait(Thread& t, const PendingWait& w, trace::OpStats& op, trace::SiteSt
   site.wake_delay += w.delay;
   site.sleeps += w.sleeps;
   if (w.wait > site.wait_max) site.wait_max = w.wait;
+}
+
+/// A rank that tests may be waiting at any time without our seeing it.
+void announce_tests(Thread& t) noexcept {
+  t.tells_tests = true;
+  runtime().node.page().tests.store(1, std::memory_order_relaxed);
 }
 
 void add_event(Thread& t, std::uint64_t number) noexcept {
@@ -182,12 +193,13 @@ void add_event(Thread& t, std::uint64_t number) noexcept {
     add_wait(t, pending, op, site);
   } else if (info.blocks != 0 && runtime().oversubscribed && to_ns(duration, scale) > kDescheduledNs) {
     wait = duration;  // too few polls to look at the time, but between them others had the core
-    add_wait(t, {wait, 0, 0, 0}, op, site);
+    add_wait(t, {wait, 0, 0, 0, 0}, op, site);
   }
   c.computing += gap;
   (kind == OpKind::io ? c.io : c.transfer) += duration - wait;
   add(c.gaps, gap, scale);
   if (info.blocks != 0) add(c.waits, wait, scale);
+  if (kind == OpKind::test && !t.tells_tests) announce_tests(t);
   if (c.first_tick == 0) c.first_tick = e.enter;
   ++op.calls;
   op.ticks += duration;

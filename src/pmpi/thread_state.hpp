@@ -20,6 +20,7 @@ struct WaitState {
   WaitPhase phase = WaitPhase::none;
   std::uint64_t asleep = 0;      ///< ticks asleep in this call
   std::uint64_t delay = 0;       ///< ticks by which sleeps outlasted the wait, upper estimate
+  std::uint64_t absorbed = 0;    ///< ticks of earlier delays that this wait made good
   std::uint64_t busy = 0;        ///< ticks of polls that moved data
   std::uint64_t last_poll = 0;
   std::uint64_t spin_until = 0;
@@ -51,7 +52,7 @@ struct TypeSlot {
 
 /// The wait of an event that is not yet in the totals, in ticks.
 struct PendingWait {
-  std::uint64_t wait = 0, asleep = 0, delay = 0;
+  std::uint64_t wait = 0, asleep = 0, delay = 0, absorbed = 0;
   std::uint32_t sleeps = 0;
 };
 
@@ -74,6 +75,7 @@ struct alignas(64) Thread {
   std::int32_t peer = -1;
   std::uint32_t wanted_calls = 0;  ///< peers that the call names
   std::uint16_t op = 0;
+  bool tells_tests = false;        ///< this rank's tests have been told to the node
   bool polled = false;             ///< the idle hook looked at the time during this call
   WaitState wait;
   NestedCall nested;

@@ -28,7 +28,7 @@ constexpr double kGraceNs = 50e3;                   // polling after a wake by a
 constexpr double kLongestSleepNs = 10e6;            // a wake may get lost with a killed peer: look at least this often
 constexpr double kFirstSliceNs = 50e3;              // first sleep of a wait in mode sleep
 constexpr double kSeenNs = 3e3;                     // an end this soon after a sleep came while we slept
-constexpr double kInterruptedNs = 1e6;              // eight polls never take a millisecond by themselves
+constexpr double kInterruptedNs = 1e6;              // eight polls or a wake-up never take a millisecond by themselves
 constexpr double kContendedNs = 500e6;              // how long that is remembered
 constexpr double kSmoothing = 1.0 / 8;              // of the measured costs
 constexpr std::uint32_t kKnownKind = 8;             // waits of a predicted kind before a plan goes by it
@@ -90,6 +90,15 @@ void sleep_until(NodeSlot& own, std::uint64_t now, std::uint64_t end) noexcept {
 
 void smooth(double& value, double sample) noexcept { value += (sample - value) * kSmoothing; }
 
+/// Something that took this long was interrupted: somebody else ran on our core. For a while spinning would only
+/// keep that somebody from getting out of our way.
+bool interrupted(std::uint64_t ticks, std::uint64_t now) noexcept {
+  Runtime& rt = runtime();
+  if (rt.clock.to_ns(ticks) <= kInterruptedNs) return false;
+  rt.contended_until = now + rt.clock.to_ticks(kContendedNs);
+  return true;
+}
+
 void do_sleep(Thread& t) noexcept {
   Runtime& rt = runtime();
   WaitState& w = t.wait;
@@ -112,8 +121,8 @@ void do_sleep(Thread& t) noexcept {
     const std::uint64_t woken = own.wake_tick.load(std::memory_order_relaxed);
     w.woken_tick = woken >= before && woken < after ? woken : after;
     ++t.counters->wakes_by_peer;
-    smooth(rt.costs.peer_wake_ns, rt.clock.to_ns(after - w.woken_tick));
-  } else if (after > w.planned_end) {
+    if (!interrupted(after - w.woken_tick, after)) smooth(rt.costs.peer_wake_ns, rt.clock.to_ns(after - w.woken_tick));
+  } else if (after > w.planned_end && !interrupted(after - w.planned_end, after)) {
     smooth(rt.costs.overshoot_ns, rt.clock.to_ns(after - w.planned_end));
   }
   touch_header(false);
@@ -148,13 +157,6 @@ void follow_plan(Thread& t, std::uint64_t now) noexcept {
   }
 }
 
-/// Polls that took this long were interrupted: somebody else ran on our core. For a while spinning would only
-/// keep that somebody from getting out of our way.
-void note_contention(const WaitState& w, std::uint64_t now) noexcept {
-  Runtime& rt = runtime();
-  if (rt.clock.to_ns(now - w.last_poll) > kInterruptedNs) rt.contended_until = now + rt.clock.to_ticks(kContendedNs);
-}
-
 /// True if the polls since the last look took so long that they must have moved data.
 bool moved_data(WaitState& w, std::uint64_t now) noexcept {
   Runtime& rt = runtime();
@@ -165,11 +167,20 @@ bool moved_data(WaitState& w, std::uint64_t now) noexcept {
   return per_poll > kBusyPolls * idle + kBusyNs;
 }
 
+/// At the start of a wait: a late end of the one before is made good by this one unless somebody waited meanwhile.
+void settle_lateness() noexcept {
+  Runtime& rt = runtime();
+  Node& node = rt.node;
+  if (rt.late.ticks != 0 && others_waited_since(node.page(), node.attached(), node.own(), rt.late.due)) rt.late = {};
+  node.own().waited_until.store(~std::uint64_t{0}, std::memory_order_relaxed);
+}
+
 void first_look(Thread& t, std::uint64_t now) noexcept {
   t.polled = true;
   show(trace::RankState::waiting, now);
   add_to_totals(t);
   t.wait.last_poll = now;
+  settle_lateness();
   if (Forecast& forecast = runtime().forecast; forecast.belongs_to(&t)) t.wait.kind = forecast.enter({t.enter, t.caller, t.op});
   if (runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0) wake_for_progress(t);
 }
@@ -178,7 +189,7 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
   Runtime& rt = runtime();
   WaitState& w = t.wait;
   const double grace = static_cast<double>(rt.clock.to_ticks(kGraceNs));
-  if (w.phase == WaitPhase::spinning) note_contention(w, now);
+  if (w.phase == WaitPhase::spinning) interrupted(now - w.last_poll, now);
   if (w.phase == WaitPhase::armed) {
     do_sleep(t);
     now = rt.clock.now();
@@ -248,6 +259,21 @@ void slow_poll(Thread& t) noexcept {
 
 namespace {
 
+/// Pays for the delay of a wait that lasted `wait` ticks, and takes back what the wait before paid if this one made it
+/// good. Only where every rank is seen: another node's may have waited.
+void account_delay(WaitState& w, std::uint64_t exit, std::uint64_t wait) noexcept {
+  Runtime& rt = runtime();
+  if (rt.clock.to_ns(w.delay) > kInterruptedNs) {  // others had the core; without sleep they would have had it as well
+    w.delay = std::min(w.delay, rt.clock.to_ticks(std::max(rt.costs.peer_wake_ns, rt.costs.overshoot_ns)));
+  }
+  w.absorbed = std::min(rt.late.ticks, wait);
+  rt.late = {};
+  if (rt.whole_job_here && rt.threads.load(std::memory_order_relaxed) == 1) rt.late = {exit - w.delay, w.delay};
+  if (rt.options.mode != WaitMode::automatic) return;
+  rt.budget.refund(w.absorbed);
+  rt.budget.pay(w.delay);
+}
+
 /// How late the rank noticed the end of its wait, and what the model learns from it.
 void learn(Thread& t, std::uint64_t exit) noexcept {
   Runtime& rt = runtime();
@@ -266,8 +292,8 @@ void learn(Thread& t, std::uint64_t exit) noexcept {
     rt.waits.observe(key_of(t), wait, unsure);
     if (w.kind != 0) rt.waits.observe(w.kind, wait, unsure);
     if (rt.forecast.belongs_to(&t)) rt.forecast.waited(ended > uncertain / 2 ? ended - uncertain / 2 : 0);
-    rt.budget.pay(w.delay);
   }
+  account_delay(w, exit, ended);
 }
 
 std::uint32_t microseconds(std::uint64_t ticks) noexcept {
@@ -285,7 +311,7 @@ void settle_wait(Thread& t, std::uint64_t exit, trace::Event& event) noexcept {
   const std::uint64_t duration = exit - t.enter;
   const std::uint64_t wait = duration > w.busy ? duration - w.busy : 0;
   const std::uint64_t asleep = std::min(w.asleep, wait);
-  t.waits[t.recorded % kPendingEvents] = {wait, asleep, w.delay, w.sleeps};
+  t.waits[t.recorded % kPendingEvents] = {wait, asleep, w.delay, w.absorbed, w.sleeps};
   event.awake_us = std::max(microseconds(wait - asleep), 1u);
   event.asleep_us = microseconds(asleep);
   abandon_wait(t);
@@ -293,8 +319,10 @@ void settle_wait(Thread& t, std::uint64_t exit, trace::Event& event) noexcept {
 
 void abandon_wait(Thread& t) noexcept {
   if (t.wait.phase == WaitPhase::armed) disarm(t);
-  if (Runtime& rt = runtime(); rt.sleeper.load(std::memory_order_relaxed) == &t) rt.sleeper.store(nullptr, std::memory_order_release);
-  runtime().writer.header().state = static_cast<std::uint32_t>(trace::RankState::computing);
+  Runtime& rt = runtime();
+  if (rt.sleeper.load(std::memory_order_relaxed) == &t) rt.sleeper.store(nullptr, std::memory_order_release);
+  rt.writer.header().state = static_cast<std::uint32_t>(trace::RankState::computing);
+  rt.node.own().waited_until.store(rt.clock.now(), std::memory_order_relaxed);
   t.polled = false;
   t.wait = WaitState{};
 }

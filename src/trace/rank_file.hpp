@@ -17,7 +17,7 @@
 namespace fallow::trace {
 
 inline constexpr char kRankMagic[8] = {'F', 'A', 'L', 'L', 'O', 'W', 'R', 'K'};
-inline constexpr std::uint32_t kRankVersion = 1;
+inline constexpr std::uint32_t kRankVersion = 2;
 inline constexpr std::uint32_t kHeaderBytes = 65536;
 inline constexpr std::uint32_t kMaxBlocks = 64;      ///< threads with counters of their own
 inline constexpr std::uint32_t kMaxOps = 512;        ///< distinct MPI functions, names in the header
@@ -25,6 +25,8 @@ inline constexpr std::uint32_t kOpNameBytes = 48;
 inline constexpr std::uint32_t kMaxModules = 64;     ///< loaded objects that call sites lie in
 inline constexpr std::uint32_t kModulePathBytes = 240;
 inline constexpr std::uint32_t kHistogramBins = 64;  ///< bin i holds durations in [2^i, 2^(i+1)) ns; bin 0 also 0
+inline constexpr std::uint32_t kCoarseBins = 3;      ///< below 20 us, below 200 us, and the rest (Dickov 2015, table 5.1)
+inline constexpr std::uint64_t kCoarseEdgesNs[kCoarseBins - 1] = {20'000, 200'000};
 
 /// Which MPI application binary interface the program uses.
 enum class Family : std::uint32_t { unknown = 0, openmpi = 1, mpich = 2, mpiabi = 3 };
@@ -101,6 +103,8 @@ static_assert(sizeof(RankHeader) <= kHeaderBytes);
 struct Histogram {
   std::uint64_t count[kHistogramBins];
   std::uint64_t ticks[kHistogramBins];
+  std::uint64_t coarse_count[kCoarseBins];  ///< the same durations in exact bins; see kCoarseEdgesNs
+  std::uint64_t coarse_ticks[kCoarseBins];
 };
 
 /// Totals of one thread. `computing` + `transfer` + `wait_awake` + `wait_asleep` + `io` is its time since
@@ -111,6 +115,7 @@ struct ThreadCounters {
   std::uint64_t events;           ///< calls recorded; the ring holds the last ring_events of them
   std::uint64_t computing, transfer, wait_awake, wait_asleep, io;
   std::uint64_t wake_delay;       ///< time by which sleeps outlasted the waits (an upper estimate)
+  std::uint64_t wake_absorbed;    ///< of it, what later waits made good: nobody had waited for this rank meanwhile
   std::uint64_t sleeps;           ///< times that the thread was put to sleep
   std::uint64_t wakes_by_peer;    ///< sleeps that a peer on the node ended
   std::uint64_t wakes_sent;       ///< peers woken
