@@ -10,8 +10,12 @@ class RankFileError(ValueError):
     """A rank file that cannot be read: names file, offset and reason."""
 
 class HistogramDict(TypedDict):
+    """By powers of two of nanoseconds, and below 20 us, below 200 us, the rest."""
+
     count: list[int]
     time_s: list[float]
+    coarse_count: list[int]
+    coarse_time_s: list[float]
 
 class OpDict(TypedDict):
     op: int
@@ -53,6 +57,7 @@ class ThreadDict(TypedDict):
     wait_asleep_s: float
     io_s: float
     wake_delay_s: float
+    wake_absorbed_s: float
     sleeps: int
     wakes_by_peer: int
     wakes_sent: int

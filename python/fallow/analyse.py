@@ -52,6 +52,7 @@ def _rank(rank: _native.RankDict, over: bool) -> RankReport:
     threads = rank["threads"]
     residency = _sum_residency(threads)
     delay = sum(t["wake_delay_s"] for t in threads)
+    absorbed = sum(t["wake_absorbed_s"] for t in threads)
     return RankReport(
         rank=rank["rank"],
         host=rank["host"],
@@ -68,6 +69,8 @@ def _rank(rank: _native.RankDict, over: bool) -> RankReport:
         mpi_share=_share(residency.mpi_s, residency.total_s),
         wake_delay_s=delay,
         wake_delay_share=_share(delay, residency.total_s),
+        wake_absorbed_s=absorbed,
+        wake_lasting_share=_share(max(0.0, delay - absorbed), residency.total_s),
         sleeps=sum(t["sleeps"] for t in threads),
         cpu_user_s=rank["cpu_user_s"],
         cpu_system_s=rank["cpu_system_s"],
@@ -82,6 +85,7 @@ def _totals(read: list[_native.RankDict], rows: list[RankReport], run_time_s: fl
     threads = [t for rank in read for t in rank["threads"]]
     residency = _sum_residency(threads)
     delay = sum(row.wake_delay_s for row in rows)
+    absorbed = sum(row.wake_absorbed_s for row in rows)
     return Totals(
         run_time_s=run_time_s,
         ranks=len(rows),
@@ -94,6 +98,9 @@ def _totals(read: list[_native.RankDict], rows: list[RankReport], run_time_s: fl
         wake_delay_s=delay,
         wake_delay_share=_share(delay, residency.total_s),
         wake_delay_share_worst=max((row.wake_delay_share for row in rows), default=0.0),
+        wake_absorbed_s=absorbed,
+        wake_absorbed_share=_share(absorbed, residency.total_s),
+        wake_lasting_share_worst=max((row.wake_lasting_share for row in rows), default=0.0),
         slowdown_budget=max((rank["slowdown_budget"] for rank in read), default=0.0),
         sleeps=sum(row.sleeps for row in rows),
         wakes_by_peer=sum(t["wakes_by_peer"] for t in threads),
@@ -169,14 +176,8 @@ def _run(directory: Path, info: rundir.RunInfo | None, read: list[_native.RankDi
 
 
 def _histogram(read: list[_native.RankDict], which: str) -> HistogramReport:
-    total: list[list[float]] = []
-    for rank in read:
-        for thread in rank["threads"]:
-            one = thread["gaps"] if which == "gaps" else thread["waits"]
-            if not total:
-                total = [[0.0, 0.0] for _ in one["count"]]
-            histogram.add(total, one["count"], one["time_s"])
-    return histogram.report(total)
+    threads = [thread for rank in read for thread in rank["threads"]]
+    return histogram.report([thread["gaps"] if which == "gaps" else thread["waits"] for thread in threads])
 
 
 def _several_programs(read: list[_native.RankDict]) -> bool:

@@ -96,6 +96,9 @@ class Totals:
     wake_delay_s: float
     wake_delay_share: float
     wake_delay_share_worst: float
+    wake_absorbed_s: float
+    wake_absorbed_share: float
+    wake_lasting_share_worst: float
     slowdown_budget: float
     sleeps: int
     wakes_by_peer: int
@@ -171,6 +174,8 @@ class RankReport:
     mpi_share: float
     wake_delay_s: float
     wake_delay_share: float
+    wake_absorbed_s: float
+    wake_lasting_share: float
     sleeps: int
     cpu_user_s: float
     cpu_system_s: float
@@ -223,7 +228,7 @@ class Bin:
 
     low_s: float
     high_s: float | None
-    count: float
+    count: int
     time_s: float
     count_share: float
     time_share: float
@@ -235,6 +240,7 @@ class HistogramReport:
 
     papers: list[Bin]
     log2: list[Bin]
+    none_count: int
 
 
 @dataclass(frozen=True)

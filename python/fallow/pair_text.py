@@ -52,6 +52,7 @@ ROWS = (
     Row("waits awake", lambda r: r.totals.residency.wait_awake_s, text.seconds),
     Row("waits asleep", lambda r: r.totals.residency.wait_asleep_s, text.seconds),
     Row("wake-up delay", lambda r: r.totals.wake_delay_share, lambda v: text.percent(v, 2)),
+    Row("of it made good", lambda r: r.totals.wake_absorbed_share, lambda v: text.percent(v, 2)),
     Row("energy, metered", _metered, text.joules),
     Row("energy-delay, metered", _delay_metered, _joule_seconds),
     Row("energy, modelled", _modelled, text.joules),

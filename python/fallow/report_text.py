@@ -50,9 +50,12 @@ def headline(report: Report, style: Style) -> Iterator[str]:
     saved = f"{text.percent(t.wait_asleep_share)} of {text.seconds(r.wait_s)} of core time spent waiting"
     yield line("waits asleep", text.seconds(r.wait_asleep_s), saved)
     yield line("waits awake", text.seconds(r.wait_awake_s), "core time burnt in waits")
-    over = t.wake_delay_share_worst > t.slowdown_budget > 0
-    budget = f"worst rank {text.percent(t.wake_delay_share_worst, 2)}, budget {text.percent(t.slowdown_budget, 2)}"
-    yield line("wake-up delay", text.percent(t.wake_delay_share, 2), style.paint(budget, *(["red"] if over else [])))
+    over = t.wake_lasting_share_worst > t.slowdown_budget > 0
+    absorbed = f"of which {text.percent(t.wake_absorbed_share, 2)} made good by later waits"
+    worst = f"worst rank's rest {text.percent(t.wake_lasting_share_worst, 2)}"
+    budget = f"{worst}, budget {text.percent(t.slowdown_budget, 2)}"
+    more = f"{absorbed}; {style.paint(budget, *(['red'] if over else []))}"
+    yield line("wake-up delay", text.percent(t.wake_delay_share, 2), more)
     yield from _energy_lines(report, line)
 
 
@@ -170,7 +173,7 @@ def _ranks(report: Report, style: Style) -> Iterator[str]:
             f" {text.percent(part / total):>8}"
             for part in (r.computing_s, r.transfer_s, r.wait_awake_s, r.wait_asleep_s, r.io_s)
         )
-        delay = text.percent(row.wake_delay_share, 2)
+        delay = text.percent(row.wake_lasting_share, 2)
         yield f"  {row.rank:>6}  {_stack(r, width, style)} {shares} {delay:>8}  {row.end}"
     if len(report.ranks) > MAX_ROWS:
         yield style.paint(f"  the {MAX_ROWS} that waited longest of {len(report.ranks)}", "dim")
@@ -227,7 +230,7 @@ def bin_label(b: Bin) -> str:
     return f"< {text.seconds(b.high_s)}" if b.low_s == 0 else f"{text.seconds(b.low_s)} - {text.seconds(b.high_s)}"
 
 
-def _histogram(title: str, h: HistogramReport, style: Style) -> Iterator[str]:
+def _histogram(title: str, h: HistogramReport, style: Style, none: str = "") -> Iterator[str]:
     yield _heading(title, style)
     yield style.paint(f"  {'':<18} {'count':>12} {'share':>8}  {'':<20} {'time':>10} {'share':>8}", "dim")
     for b in h.papers:
@@ -236,6 +239,8 @@ def _histogram(title: str, h: HistogramReport, style: Style) -> Iterator[str]:
             f"  {style.bar(b.count_share, 20)} {text.seconds(b.time_s):>10} {text.percent(b.time_share):>8}"
             f"  {style.bar(b.time_share, 20)}"
         ).rstrip()
+    if none:
+        yield style.paint(f"  {text.count(h.none_count)} {none}", "dim")
 
 
 def lines(report: Report, style: Style) -> Iterator[str]:
@@ -252,7 +257,7 @@ def lines(report: Report, style: Style) -> Iterator[str]:
         _functions(report, style),
         _sites(report, style),
         _histogram("Gaps between calls", report.gaps, style),
-        _histogram("Waits", report.waits, style),
+        _histogram("Waits", report.waits, style, "of the first are blocking calls that did not wait at all"),
         timeline_text.lines(report.timeline, style),
         _energy(report, style),
     ):

@@ -68,6 +68,30 @@ TEST(NodePage, TheLinkRestsWhileAllItsRanksArePredictedIdle) {
   EXPECT_EQ(link_rests_until(*page, 2, 160), ~std::uint64_t{0});
 }
 
+TEST(NodePage, OthersHaveWaitedOnceTheirLastWaitEndedLater) {
+  const auto page = std::make_unique<NodePage>();
+  NodeSlot& own = page->slots[0];
+  NodeSlot& other = page->slots[1];
+  EXPECT_FALSE(others_waited_since(*page, 2, own, 0));  // nobody has waited yet
+  own.waited_until = 900;
+  EXPECT_FALSE(others_waited_since(*page, 2, own, 100));  // only the rank itself
+  other.waited_until = 100;
+  EXPECT_FALSE(others_waited_since(*page, 2, own, 100));
+  EXPECT_TRUE(others_waited_since(*page, 2, own, 99));
+  EXPECT_FALSE(others_waited_since(*page, 1, own, 99));  // a slot that no rank has
+  other.waited_until = ~std::uint64_t{0};               // it waits now
+  EXPECT_TRUE(others_waited_since(*page, 2, own, 1'000'000));
+  EXPECT_TRUE(others_waited_since(*page, 3, page->slots[2], 800));
+}
+
+TEST(NodePage, ARankThatTestsMayHaveWaited) {
+  const auto page = std::make_unique<NodePage>();
+  EXPECT_FALSE(others_waited_since(*page, 2, page->slots[0], 50));
+  page->tests = 1;
+  EXPECT_TRUE(others_waited_since(*page, 2, page->slots[0], 50));
+  EXPECT_TRUE(others_waited_since(*page, 0, page->slots[0], 50));
+}
+
 /// A rank that sleeps until it is woken. Exit status 0: by the waker's stamp.
 int sleep_as_rank_1(const std::string& run) {
   Node node;

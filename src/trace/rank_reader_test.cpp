@@ -85,7 +85,7 @@ TEST(RankReader, NamesTheOffsetOfWhatIsWrong) {
   put<char>(bad, 0, 'X');
   EXPECT_EQ(refused_at(bad), 0U);
   bad = good;
-  put<std::uint32_t>(bad, offsetof(RankHeader, version), 2);
+  put<std::uint32_t>(bad, offsetof(RankHeader, version), kRankVersion - 1);
   EXPECT_EQ(refused_at(bad), offsetof(RankHeader, version));
   bad = good;
   put<std::uint32_t>(bad, offsetof(RankHeader, ring_events), 0xffffffffU);

@@ -13,6 +13,8 @@ HEADER_BYTES = 65536
 BINS = 64
 KINDS = ["other", "send", "recv", "start", "wait", "test", "probe", "collective", "rma", "rma_sync", "io", "setup"]
 
+BLOCKING = {"send", "recv", "wait", "probe", "collective", "rma_sync"}
+
 
 class OpInfo(c.Structure):
     _fields_ = [("name", c.c_char * 46), ("kind", c.c_uint8), ("blocks", c.c_uint8)]
@@ -49,13 +51,26 @@ class Header(c.Structure):
 
 
 class Histogram(c.Structure):
-    _fields_ = [("count", c.c_uint64 * BINS), ("ticks", c.c_uint64 * BINS)]
+    _fields_ = [
+        ("count", c.c_uint64 * BINS),
+        ("ticks", c.c_uint64 * BINS),
+        ("coarse_count", c.c_uint64 * 3),
+        ("coarse_ticks", c.c_uint64 * 3),
+    ]
+
+    def add(self, value: int) -> None:
+        """A duration in ns."""
+        power, coarse = max(value, 1).bit_length() - 1, (value >= 20_000) + (value >= 200_000)
+        self.count[power] += 1
+        self.ticks[power] += value
+        self.coarse_count[coarse] += 1
+        self.coarse_ticks[coarse] += value
 
 
 class Counters(c.Structure):
     _fields_ = [
         *_fields(c.c_uint64, "thread_id first_tick last_exit_tick events computing transfer wait_awake wait_asleep io"),
-        *_fields(c.c_uint64, "wake_delay sleeps wakes_by_peer wakes_sent wake_send_ticks bytes_sent bytes_received"),
+        *_fields(c.c_uint64, "wake_delay wake_absorbed sleeps wakes_by_peer wakes_sent wake_send_ticks bytes_sent bytes_received"),
         ("gaps", Histogram),
         ("waits", Histogram),
     ]
@@ -111,6 +126,7 @@ class RankFile:
     state: int = 6
     host: bytes = b"node1"
     wake_delay: int = 0
+    wake_absorbed: int = 0
     budget: float = 0.01
     wall_start_ns: int = 1_700_000_000_000_000_000
 
@@ -119,7 +135,7 @@ class RankFile:
     def header(self) -> Header:
         h = Header()
         h.magic = b"FALLOWRK"
-        h.version, h.header_bytes = 1, HEADER_BYTES
+        h.version, h.header_bytes = 2, HEADER_BYTES
         h.op_slots, h.site_slots, h.ring_events, h.bins = len(self.ops), 8, self.ring_events, BINS
         h.op_info_bytes, h.counters_bytes = c.sizeof(OpInfo), c.sizeof(Counters)
         h.op_stats_bytes, h.site_stats_bytes, h.event_bytes = c.sizeof(OpStats), c.sizeof(SiteStats), c.sizeof(Event)
@@ -138,7 +154,7 @@ class RankFile:
         h.cpu_user_ns, h.cpu_system_ns = 2_000_000_000, 100_000_000
         h.host, h.program, h.mpi_version = self.host, b"/bin/program", b"Open MPI v4.1.4, package: Debian"
         for i, (name, kind) in enumerate(self.ops):
-            h.ops[i].name, h.ops[i].kind = name.encode(), KINDS.index(kind)
+            h.ops[i].name, h.ops[i].kind, h.ops[i].blocks = name.encode(), KINDS.index(kind), kind in BLOCKING
         h.modules_used = len(self.modules)
         for i, (base, path) in enumerate(self.modules):
             h.modules[i].base, h.modules[i].path = base, path.encode()
@@ -148,7 +164,8 @@ class RankFile:
         counters, ops = Counters(), (OpStats * len(self.ops))()
         sites, ring = (SiteStats * 8)(), (Event * self.ring_events)()
         counters.thread_id, counters.events = 77, len(self.calls)
-        counters.wake_delay, counters.sleeps = self.wake_delay, sum(call.asleep > 0 for call in self.calls)
+        counters.wake_delay, counters.wake_absorbed = self.wake_delay, self.wake_absorbed
+        counters.sleeps = sum(call.asleep > 0 for call in self.calls)
         for slot, (address, module) in self.sites.items():
             sites[slot].address, sites[slot].module, sites[slot].comm_size = address, module, self.size
         last = self.calls[0].enter if self.calls else 0
@@ -175,11 +192,9 @@ class RankFile:
         counters.wait_awake += call.awake
         counters.wait_asleep += call.asleep
         counters.bytes_received += call.size
-        for histogram, value in ((counters.gaps, gap), (counters.waits, wait)):
-            if value > 0:
-                power = value.bit_length() - 1
-                histogram.count[power] += 1
-                histogram.ticks[power] += value
+        counters.gaps.add(gap)
+        if self.ops[call.op][1] in BLOCKING:
+            counters.waits.add(wait)
         site.op, site.module = call.op, site.module
         site.gap_ticks += gap
         site.sleeps += call.asleep > 0
@@ -220,7 +235,7 @@ def lively_rank(rank: int, size: int, calls: int, seed: int = 1, **kwargs) -> Ra
         out.append(Call(at, at + time, op, awake, asleep, rng.choice([8, 4096, 65536]), op, (rank + 1) % size))
         at += time
     sites = {op: (0x401000 + op * 64, 0) for op in range(1, 6)}
-    return RankFile(rank=rank, size=size, calls=out, ops=OPS, sites=sites, wake_delay=at // 400, **kwargs)
+    return RankFile(rank=rank, size=size, calls=out, ops=OPS, sites=sites, wake_delay=at // 400, wake_absorbed=at // 1000, **kwargs)
 
 
 def write_run(directory: Path, ranks: list[RankFile], **info) -> Path:

@@ -7,8 +7,9 @@ import struct
 
 import pytest
 
-from fallow import analyse
+from fallow import analyse, report_text
 from fallow.errors import UserError
+from fallow.text import Style
 from rank_writer import OPS, Call, RankFile, lively_rank, write_run
 
 
@@ -19,7 +20,7 @@ def two_calls() -> RankFile:
         Call(11_000, 111_000, 1, awake=30_000, asleep=60_000, size=100),
         Call(411_000, 421_000, 2, size=1000, site=2),
     ]
-    return RankFile(calls=calls, ops=OPS, sites={1: (0x401234, 0), 2: (0x401300, 0)}, wake_delay=2_000)
+    return RankFile(calls=calls, ops=OPS, sites={1: (0x401234, 0), 2: (0x401300, 0)}, wake_delay=2_000, wake_absorbed=500)
 
 
 def test_sums_are_exact(tmp_path):
@@ -32,7 +33,9 @@ def test_sums_are_exact(tmp_path):
     assert t.core_time_s == pytest.approx(421e-6)
     assert t.mpi_share == pytest.approx(111 / 421)
     assert t.wait_asleep_share == pytest.approx(2 / 3)
-    assert t.wake_delay_share == pytest.approx(2 / 421)
+    assert t.wake_delay_share == t.wake_delay_share_worst == pytest.approx(2 / 421)
+    assert t.wake_absorbed_share == pytest.approx(0.5 / 421)
+    assert t.wake_lasting_share_worst == pytest.approx(1.5 / 421)
     assert t.calls == 3
     assert t.received_bytes == 8 + 100 + 1000
     assert [(f.function, f.calls) for f in report.functions] == [("MPI_Recv", 2), ("MPI_Allreduce", 1)]
@@ -44,9 +47,27 @@ def test_sums_are_exact(tmp_path):
 
 def test_papers_bins_of_gaps_and_waits(tmp_path):
     report = analyse.load(write_run(tmp_path / "r", [two_calls()]))
-    assert [b.count for b in report.gaps.papers] == [1, 0, 1]
+    assert [b.count for b in report.gaps.papers] == [2, 0, 1]  # the first call has no gap before it
     assert [b.time_s for b in report.gaps.papers] == pytest.approx([10e-6, 0, 300e-6])
-    assert [b.count for b in report.waits.papers] == [0, 1, 0]
+    assert [b.count for b in report.waits.papers] == [2, 1, 0]
+    assert (report.gaps.none_count, report.waits.none_count) == (1, 2)
+
+
+def test_only_the_delay_that_was_not_made_good_is_held_against_the_budget(tmp_path):
+    """Of 421 us, 20 us are late; the budget is 1 %."""
+    rank = two_calls()
+    for absorbed, over in ((17_000, False), (3_000, True)):
+        rank.wake_delay, rank.wake_absorbed = 20_000, absorbed
+        directory = write_run(tmp_path / str(absorbed), [rank])
+        lines = report_text.headline(analyse.load(directory), Style(colour=True, unicode=True, width=112))
+        line = next(x for x in lines if "wake-up delay" in x)
+        assert "4.75 %" in line and f"of which {absorbed / 4210:.2f} % made good by later waits" in line
+        assert ("\x1b[31m" in line) == over, line
+
+
+def test_calls_that_did_not_wait_are_told(run_dir, fallow):
+    waits = analyse.load(run_dir).waits
+    assert f"{waits.none_count} of the first are blocking calls that did not wait at all" in fallow("report", run_dir).stdout
 
 
 def test_timeline_counts_from_the_first_call_kept(tmp_path):

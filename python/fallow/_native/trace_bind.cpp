@@ -32,15 +32,22 @@ nb::object text(std::string_view s) {
   return nb::steal(PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace"));
 }
 
-nb::dict histogram(const RankReader& r, const Histogram& h) {
-  nb::list count, time;
-  for (std::uint32_t i = 0; i < kHistogramBins; ++i) {
-    count.append(h.count[i]);
-    time.append(r.seconds(h.ticks[i]).value);
+template <std::size_t N>
+void add_bins(nb::dict& d, const char* count_key, const char* time_key, const RankReader& r,
+              const std::uint64_t (&count)[N], const std::uint64_t (&ticks)[N]) {
+  nb::list counts, times;
+  for (std::size_t i = 0; i < N; ++i) {
+    counts.append(count[i]);
+    times.append(r.seconds(ticks[i]).value);
   }
+  d[count_key] = counts;
+  d[time_key] = times;
+}
+
+nb::dict histogram(const RankReader& r, const Histogram& h) {
   nb::dict d;
-  d["count"] = count;
-  d["time_s"] = time;
+  add_bins(d, "count", "time_s", r, h.count, h.ticks);
+  add_bins(d, "coarse_count", "coarse_time_s", r, h.coarse_count, h.coarse_ticks);
   return d;
 }
 
@@ -110,6 +117,7 @@ nb::dict thread_dict(const RankReader& r, std::uint32_t index, std::size_t max_e
   d["wait_asleep_s"] = r.seconds(c.wait_asleep).value;
   d["io_s"] = r.seconds(c.io).value;
   d["wake_delay_s"] = r.seconds(c.wake_delay).value;
+  d["wake_absorbed_s"] = r.seconds(c.wake_absorbed).value;
   d["sleeps"] = c.sleeps;
   d["wakes_by_peer"] = c.wakes_by_peer;
   d["wakes_sent"] = c.wakes_sent;

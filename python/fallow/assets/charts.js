@@ -58,8 +58,9 @@ function logPlot(histogram, colour) {
     ...panel(bins, "time_share", colour, { left, right, top: 130, height: 84, title: "share of time" }, x), ...axis));
 }
 
-function histogramCard(title, histogram, colour) {
-  return card(el("h3", {}, title), papersTable(histogram, colour), logPlot(histogram, colour));
+function histogramCard(title, histogram, colour, none) {
+  const nothing = none ? el("p", { class: "empty" }, `${count(histogram.none_count)} ${none}`) : null;
+  return card(el("h3", {}, title), papersTable(histogram, colour), nothing, logPlot(histogram, colour));
 }
 
 /** Every rank as one thin column, for programs with many. */

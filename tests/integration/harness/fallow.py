@@ -53,6 +53,8 @@ class RankRecord:
     bytes_received: int
     wait_awake_s: float
     wait_asleep_s: float
+    wake_delay_s: float
+    wake_absorbed_s: float
     calls: Counter[str]
 
 

@@ -1,0 +1,25 @@
+"""What sleeping costs a program: delays of a rank with slack cost nothing, those of a rank that others wait for do."""
+
+from __future__ import annotations
+
+import pytest
+from harness.lab import Lab
+
+_ENOUGH = 50  # sleeps that tell
+
+
+@pytest.mark.parametrize("mode", ["auto", "sleep"])
+def test_only_a_rank_with_slack_makes_its_delays_good(lab: Lab, mode: str) -> None:
+    """Rank 1 sleeps until rank 0 sends. Its late wake-ups are gone in its next wait, unless rank 0 waited for it."""
+    program = lab.program("slack.c")
+    made_good = []
+    for args in ([], ["answered"]):
+        trial = lab.run(mode, 2, program, *args)
+        assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
+        waiting = trial.ranks()[1]
+        if lab.family.name == "mpiabi" and waiting.sleeps < _ENOUGH:  # it yields the core at each poll
+            pytest.skip("others use the machine's cores: the rank did not come to sleep")
+        assert waiting.wake_delay_s > 0, waiting
+        assert waiting.wake_absorbed_s <= waiting.wake_delay_s
+        made_good.append(waiting.wake_absorbed_s / waiting.wake_delay_s)
+    assert made_good[0] > 0.5 > made_good[1], made_good
