@@ -56,9 +56,8 @@ struct PendingWait {
   std::uint32_t sleeps = 0;
 };
 
-/// Events that may lie in the ring before they are added to the totals. The totals are brought up to date while
-/// the rank waits, so that the latency of a call does not carry their cost.
-inline constexpr std::uint32_t kPendingEvents = 128;
+/// The totals are brought up to date while the rank waits, so that the latency of a call does not carry their cost.
+using trace::kPendingEvents;
 
 /// The last call that the program made in a callback of the MPI library.
 struct NestedCall {

@@ -27,6 +27,7 @@ inline constexpr std::uint32_t kModulePathBytes = 240;
 inline constexpr std::uint32_t kHistogramBins = 64;  ///< bin i holds durations in [2^i, 2^(i+1)) ns; bin 0 also 0
 inline constexpr std::uint32_t kCoarseBins = 3;      ///< below 20 us, below 200 us, and the rest (Dickov 2015, table 5.1)
 inline constexpr std::uint64_t kCoarseEdgesNs[kCoarseBins - 1] = {20'000, 200'000};
+inline constexpr std::uint32_t kPendingEvents = 128; ///< that may lie in the ring and not be in the totals yet
 
 /// Which MPI application binary interface the program uses.
 enum class Family : std::uint32_t { unknown = 0, openmpi = 1, mpich = 2, mpiabi = 3 };
@@ -112,7 +113,7 @@ struct Histogram {
 struct ThreadCounters {
   std::uint64_t thread_id;        ///< kernel thread id
   std::uint64_t first_tick, last_exit_tick;
-  std::uint64_t events;           ///< calls recorded; the ring holds the last ring_events of them
+  std::uint64_t events;           ///< calls in the totals; the ring holds them and up to kPendingEvents more
   std::uint64_t computing, transfer, wait_awake, wait_asleep, io;
   std::uint64_t wake_delay;       ///< time by which sleeps outlasted the waits (an upper estimate)
   std::uint64_t wake_absorbed;    ///< of it, what later waits made good: nobody had waited for this rank meanwhile
@@ -148,7 +149,7 @@ struct Event {
   std::int32_t tag;
   std::uint16_t op;
   std::uint16_t comm;
-  std::uint32_t site;        ///< index into SiteStats
+  std::uint32_t site;        ///< index into SiteStats; 0 until it is in the totals
   std::uint32_t awake_us, asleep_us;  ///< the wait inside, by how it was spent, microseconds
 };
 static_assert(sizeof(Event) == 48);

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "trace/ring_tail.hpp"
+
 namespace fallow::trace {
 namespace {
 
@@ -56,6 +58,15 @@ ThreadBlock::ThreadBlock(const RankHeader& header, std::vector<std::byte> bytes)
     sites_.push_back({i, site});
   }
   ring_offset_ = at;
+  if (header.finalized != 1) add_ring_tail(header);
+}
+
+void ThreadBlock::add_ring_tail(const RankHeader& header) {
+  std::vector<Event> ring(ring_events_);
+  if (!ring.empty()) std::memcpy(ring.data(), bytes_.data() + ring_offset_, ring.size() * sizeof(Event));
+  const std::vector<Event> tail = ring_tail(header, counters_, ring);
+  for (const SiteStats& site : sites_of_tail(header, tail, counters_.last_exit_tick)) sites_.push_back({0, site});
+  add_tail(header, tail, counters_, ops_);
 }
 
 std::vector<Event> ThreadBlock::events(std::size_t limit) const {

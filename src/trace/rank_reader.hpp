@@ -29,7 +29,8 @@ class RankFileError : public std::runtime_error {
   std::string reason_;
 };
 
-/// A private copy of one thread's block, so that a writer that is still running cannot change it.
+/// A private copy of one thread's block, so that a writer that is still running cannot change it. Of a rank that did
+/// not reach MPI_Finalize the totals hold the calls that lay in the ring only, see ring_tail.hpp.
 class ThreadBlock {
  public:
   ThreadBlock(const RankHeader& header, std::vector<std::byte> bytes);
@@ -37,7 +38,8 @@ class ThreadBlock {
   const ThreadCounters& counters() const noexcept { return counters_; }
   std::span<const OpStats> ops() const noexcept { return ops_; }
 
-  /// Call sites in use whose function and module indices are valid; `slot` is what Event::site refers to.
+  /// Call sites in use whose function and module indices are valid; `slot` is what Event::site refers to. Slot 0 holds
+  /// calls whose address is not known, possibly several times, by function and communicator.
   struct Site {
     std::uint32_t slot;
     SiteStats stats;
@@ -50,6 +52,8 @@ class ThreadBlock {
   std::uint64_t events_skipped() const noexcept { return skipped_; }
 
  private:
+  void add_ring_tail(const RankHeader& header);
+
   std::vector<std::byte> bytes_;
   ThreadCounters counters_{};
   std::vector<OpStats> ops_;

@@ -16,7 +16,7 @@ from harness.running import Running
 
 RANKS = 3
 _BARE_S = 1.0  # into a run that nobody watches
-_CALLS = 300  # of each kind that a rank has made and its file shows; its last 128 calls may be lacking
+_CALLS = 300  # of each kind that a rank has made and the totals in its file show
 _START_S = 90.0
 _END_S = 60.0
 SHARED_MEMORY = Path("/dev/shm")
@@ -33,7 +33,11 @@ def _one_rank(running: Running) -> None:
 
 
 def _all_ranks(running: Running) -> None:
-    for pid in _ranks(running):
+    _kill(_ranks(running))
+
+
+def _kill(pids: list[int]) -> None:
+    for pid in pids:
         with contextlib.suppress(ProcessLookupError):  # the launcher may have been faster
             os.kill(pid, signal.SIGKILL)
 
@@ -106,6 +110,27 @@ def test_killed(lab: Lab, fallow: Fallow, what: str) -> None:
     assert all(r["end"] != "finalized" for r in report["ranks"])
     assert not _own_shared_memory(trial, fallow)
     assert "Traceback" not in trial.outcome.err
+
+
+@pytest.mark.parametrize("last", [1, 61, 128])
+def test_every_call_before_the_kill_is_counted(lab: Lab, fallow: Fallow, last: int) -> None:
+    """Also those that were not in the totals yet: `last` and a few more were made without a wait among them."""
+    program = lab.program("exact.c")
+    running, record = lab.start("auto", lab.family.launch(RANKS, program, lab.scratch, str(last)))
+    assert running.wait_for(lambda: len(list(lab.scratch.glob("done-*"))) == RANKS, _START_S), "the ranks do not get on"
+    _kill(running.processes("exact"))
+    outcome = running.finish(_END_S)
+    assert not outcome.timed_out, outcome.describe()
+    report = fallow.report(record)
+    calls = {f["function"]: f["calls"] for f in report["functions"]}
+    more = sum(range(RANKS))
+    expected = {"MPI_Init": RANKS, "MPI_Allreduce": 3 * RANKS}
+    expected |= {"MPI_Iprobe": 1000 * RANKS + more, "MPI_Sendrecv": last * RANKS + more}
+    assert calls == expected
+    assert report["totals"]["calls"] == sum(expected.values()) == sum(s["calls"] for s in report["sites"])
+    assert report["waits"]["papers"] and all(r["end"] == "unfinished" for r in report["ranks"])
+    by_rank = [sum(row["calls"] for row in report["timeline"]["rows"] if row["rank"] == r) for r in range(RANKS)]
+    assert by_rank == [4 + 1000 + last + 2 * r for r in range(RANKS)]
 
 
 def test_killed_command(lab: Lab, fallow: Fallow) -> None:

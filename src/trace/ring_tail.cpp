@@ -1,0 +1,136 @@
+#include "trace/ring_tail.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace fallow::trace {
+namespace {
+
+/// A blocking call that took this long where ranks outnumber processors waited, even if it polled only a few times.
+constexpr double kDescheduledNs = 20'000;
+
+/// What a tail event says of one call, in ticks.
+struct Call {
+  std::uint64_t duration, gap, awake, asleep;
+};
+
+double to_ns(const RankHeader& h, std::uint64_t ticks) noexcept { return static_cast<double>(ticks) * (1e9 / h.tick_hz); }
+
+Call look_at(const RankHeader& h, const Event& e, std::uint64_t last_exit) noexcept {
+  Call c{e.exit - e.enter, last_exit != 0 && e.enter > last_exit ? e.enter - last_exit : 0, 0, 0};
+  const auto ticks = [&](std::uint32_t us) { return static_cast<std::uint64_t>(us * (h.tick_hz * 1e-6)); };
+  if (e.awake_us != 0) {  // the mark of an event that waited
+    c.asleep = std::min(ticks(e.asleep_us), c.duration);
+    c.awake = std::min(ticks(e.awake_us), c.duration - c.asleep);
+  } else if (h.ops[e.op].blocks != 0 && h.oversubscribed != 0 && to_ns(h, c.duration) > kDescheduledNs) {
+    c.awake = c.duration;
+  }
+  return c;
+}
+
+void add(Histogram& histogram, const RankHeader& h, std::uint64_t ticks) noexcept {
+  const double ns = std::min(to_ns(h, ticks), 9e18);
+  const auto whole = static_cast<std::uint64_t>(ns);
+  const unsigned bin = 63U - static_cast<unsigned>(std::countl_zero(whole | 1U));
+  const unsigned coarse = (whole >= kCoarseEdgesNs[0] ? 1U : 0U) + (whole >= kCoarseEdgesNs[1] ? 1U : 0U);
+  ++histogram.count[bin];
+  histogram.ticks[bin] += ticks;
+  ++histogram.coarse_count[coarse];
+  histogram.coarse_ticks[coarse] += ticks;
+}
+
+/// Adds a call to statistics that OpStats and SiteStats share.
+template <class Stats>
+void add(Stats& s, const Event& e, const Call& c) noexcept {
+  ++s.calls;
+  s.ticks += c.duration;
+  s.bytes += e.bytes;
+  s.wait_awake += c.awake;
+  s.wait_asleep += c.asleep;
+}
+
+void add(ThreadCounters& t, const RankHeader& h, const Event& e, const Call& c) noexcept {
+  const auto kind = static_cast<OpKind>(h.ops[e.op].kind);
+  t.wait_awake += c.awake;
+  t.wait_asleep += c.asleep;
+  t.sleeps += c.asleep != 0 ? 1 : 0;
+  t.computing += c.gap;
+  (kind == OpKind::io ? t.io : t.transfer) += c.duration - c.awake - c.asleep;
+  add(t.gaps, h, c.gap);
+  if (h.ops[e.op].blocks != 0) add(t.waits, h, c.awake + c.asleep);
+  if (kind == OpKind::recv || kind == OpKind::send || kind == OpKind::start || kind == OpKind::collective) {
+    (kind == OpKind::recv ? t.bytes_received : t.bytes_sent) += e.bytes;
+  }
+  if (t.first_tick == 0) t.first_tick = e.enter;
+  t.last_exit_tick = e.exit;
+  ++t.events;
+}
+
+/// Exit of the last of the totalled events that is not one of a call made in a callback, which takes no time: the next
+/// call may be the one around it, which has begun earlier.
+std::uint64_t last_outer_exit(const ThreadCounters& counters, std::span<const Event> ring) noexcept {
+  const std::uint64_t kept = std::min<std::uint64_t>(counters.events, std::min<std::size_t>(ring.size(), kPendingEvents));
+  for (std::uint64_t n = 1; n <= kept; ++n) {
+    const Event& e = ring[(counters.events - n) % ring.size()];
+    if (e.enter != e.exit) return e.exit;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<Event> ring_tail(const RankHeader& header, const ThreadCounters& counters, std::span<const Event> ring) {
+  std::vector<Event> out;
+  if (ring.empty()) return out;
+  std::uint64_t outer_exit = std::max(last_outer_exit(counters, ring), header.tick_start);
+  std::uint64_t exit = counters.last_exit_tick;
+  const std::size_t most = std::min<std::size_t>(ring.size(), kPendingEvents);
+  for (std::size_t n = 0; n < most; ++n) {
+    const Event& e = ring[(counters.events + n) % ring.size()];
+    if (e.op >= header.op_slots || header.ops[e.op].name[0] == '\0') break;
+    if (e.exit < e.enter || e.exit < exit || e.enter < outer_exit) break;
+    exit = e.exit;
+    if (e.enter != e.exit) outer_exit = e.exit;
+    out.push_back(e);
+  }
+  return out;
+}
+
+void add_tail(const RankHeader& header, std::span<const Event> tail, ThreadCounters& counters, std::span<OpStats> ops) {
+  // A kill, or a copy while the rank runs, may come between the totals of a function and those of the thread.
+  std::uint64_t ahead = 0;
+  for (const OpStats& op : ops) ahead += op.calls;
+  ahead = ahead > counters.events ? ahead - counters.events : 0;
+  for (const Event& e : tail) {
+    const Call call = look_at(header, e, counters.last_exit_tick);
+    add(counters, header, e, call);
+    if (ahead != 0) {
+      --ahead;
+    } else {
+      add(ops[e.op], e, call);
+    }
+  }
+}
+
+std::vector<SiteStats> sites_of_tail(const RankHeader& header, std::span<const Event> tail, std::uint64_t last_exit) {
+  std::vector<SiteStats> out;
+  for (const Event& e : tail) {
+    const Call call = look_at(header, e, last_exit);
+    last_exit = e.exit;
+    auto site = std::find_if(out.begin(), out.end(), [&](const SiteStats& s) { return s.op == e.op && s.comm == e.comm; });
+    if (site == out.end()) {
+      SiteStats fresh{};
+      fresh.op = e.op;
+      fresh.comm = e.comm;
+      fresh.module = 0xffffffffU;
+      site = out.insert(out.end(), fresh);
+    }
+    add(*site, e, call);
+    site->gap_ticks += call.gap;
+    site->sleeps += call.asleep != 0 ? 1 : 0;
+    site->wait_max = std::max(site->wait_max, call.awake + call.asleep);
+  }
+  return out;
+}
+
+}  // namespace fallow::trace

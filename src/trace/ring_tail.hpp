@@ -1,0 +1,24 @@
+// The last calls of a rank that was killed: they lie in the ring of its file, but are not in the totals yet, which the
+// runtime brings up to date now and then.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "trace/rank_file.hpp"
+
+namespace fallow::trace {
+
+/// The events in `ring` that follow the first `counters.events`, oldest first, at most kPendingEvents of them. What was
+/// left of an earlier turn of the ring, or is torn by the kill, ends them.
+std::vector<Event> ring_tail(const RankHeader& header, const ThreadCounters& counters, std::span<const Event> ring);
+
+/// Adds `tail` to the totals of a thread and of its functions, as the runtime would have. An event tells its wait in
+/// microseconds, its sleeps as one and nothing of delays, so that these are lower bounds.
+/// @param ops  one for each of header.op_slots
+void add_tail(const RankHeader& header, std::span<const Event> tail, ThreadCounters& counters, std::span<OpStats> ops);
+
+/// Statistics of `tail` by function and communicator. The addresses, which the ring does not tell, are 0.
+std::vector<SiteStats> sites_of_tail(const RankHeader& header, std::span<const Event> tail, std::uint64_t last_exit);
+
+}  // namespace fallow::trace

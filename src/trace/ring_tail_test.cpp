@@ -1,0 +1,154 @@
+#include "trace/ring_tail.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+
+#include "trace/rank_test_writer.hpp"
+
+namespace fallow::trace {
+namespace {
+
+constexpr std::uint16_t kRecv = 1, kWrite = 2;
+
+/// A rank with a clock of 1 GHz, a receive and a file access.
+std::unique_ptr<RankHeader> header() {
+  auto h = std::make_unique<RankHeader>();
+  h->op_slots = 4;
+  h->tick_hz = 1e9;
+  h->tick_start = 1'000;
+  std::strcpy(h->ops[kRecv].name, "MPI_Recv");
+  h->ops[kRecv].kind = static_cast<std::uint8_t>(OpKind::recv);
+  h->ops[kRecv].blocks = 1;
+  std::strcpy(h->ops[kWrite].name, "MPI_File_write");
+  h->ops[kWrite].kind = static_cast<std::uint8_t>(OpKind::io);
+  return h;
+}
+
+Event event(std::uint64_t enter, std::uint64_t exit, std::uint16_t op = kRecv, std::uint32_t awake_us = 0,
+            std::uint32_t asleep_us = 0) {
+  return {enter, exit, 8, 0, 0, op, 0, 0, awake_us, asleep_us};
+}
+
+ThreadCounters totalled(std::uint64_t events, std::uint64_t last_exit) {
+  ThreadCounters c{};
+  c.events = events;
+  c.last_exit_tick = last_exit;
+  return c;
+}
+
+TEST(RingTail, IsWhatFollowsTheTotalsUpToAnOlderTurn) {
+  // The fourth and fifth slot hold events 3 and 4 of the turn before; event 8, the last, is in slot 2.
+  const std::vector<Event> ring{event(6'000, 6'100), event(7'000, 7'100), event(8'000, 8'100),
+                                event(3'000, 3'100), event(4'000, 4'100), event(5'000, 5'100)};
+  const auto tail = ring_tail(*header(), totalled(7, 6'100), ring);
+  ASSERT_EQ(tail.size(), 2u);
+  EXPECT_EQ(tail[0].enter, 7'000u);
+  EXPECT_EQ(tail[1].enter, 8'000u);
+  EXPECT_TRUE(ring_tail(*header(), totalled(9, 8'100), ring).empty());
+  EXPECT_TRUE(ring_tail(*header(), totalled(9, 8'100), {}).empty());
+}
+
+TEST(RingTail, EndsAtATornEvent) {
+  const auto ends_after = [](Event torn) {
+    const std::vector<Event> ring{event(2'000, 2'100), event(3'000, 3'100), torn, event(5'000, 5'100)};
+    return ring_tail(*header(), totalled(1, 2'100), ring).size();
+  };
+  EXPECT_EQ(ends_after(event(4'000, 4'100)), 3u);
+  EXPECT_EQ(ends_after(event(4'000, 3'999)), 1u);         // its end is not written yet
+  EXPECT_EQ(ends_after(event(2'050, 4'100)), 1u);         // its start
+  EXPECT_EQ(ends_after(event(0, 0)), 1u);                 // nothing of it
+  EXPECT_EQ(ends_after(event(4'000, 4'100, 3)), 1u);      // no such function
+  EXPECT_EQ(ends_after(event(4'000, 4'100, 500)), 1u);
+}
+
+TEST(RingTail, ACallAroundACallbacksCallsBeganBeforeThem) {
+  const std::vector<Event> ring{event(2'000, 2'100), event(3'000, 3'000), event(3'050, 3'050), event(2'900, 3'100)};
+  EXPECT_EQ(ring_tail(*header(), totalled(1, 2'100), ring).size(), 3u);
+  EXPECT_EQ(ring_tail(*header(), totalled(2, 3'000), ring).size(), 2u);
+  EXPECT_EQ(ring_tail(*header(), totalled(3, 3'050), ring).size(), 1u);
+}
+
+TEST(RingTail, IsAddedAsTheRuntimeAdds) {
+  const auto h = header();
+  const std::vector<Event> tail{event(10'000, 10'500), event(40'000, 140'000, kRecv, 30, 60), event(140'000, 150'000, kWrite)};
+  auto c = totalled(5, 9'000);
+  c.transfer = 7;
+  std::vector<OpStats> ops(h->op_slots);
+  ops[kRecv].calls = 5;
+  add_tail(*h, tail, c, ops);
+  EXPECT_EQ(c.events, 8u);
+  EXPECT_EQ(c.last_exit_tick, 150'000u);
+  EXPECT_EQ(c.computing, 1'000u + 29'500u);
+  EXPECT_EQ(c.transfer, 7u + 500u + 10'000u);
+  EXPECT_EQ(c.wait_awake, 30'000u);
+  EXPECT_EQ(c.wait_asleep, 60'000u);
+  EXPECT_EQ(c.io, 10'000u);
+  EXPECT_EQ(c.sleeps, 1u);
+  EXPECT_EQ(c.bytes_received, 16u);
+  EXPECT_EQ(c.gaps.coarse_count[0], 2u);
+  EXPECT_EQ(c.gaps.coarse_count[1], 1u);
+  EXPECT_EQ(c.waits.coarse_count[0], 1u);  // the file access does not block
+  EXPECT_EQ(c.waits.count[0], 1u);
+  EXPECT_EQ(c.waits.coarse_ticks[1], 90'000u);
+  EXPECT_EQ(ops[kRecv].calls, 7u);
+  EXPECT_EQ(ops[kRecv].ticks, 100'500u);
+  EXPECT_EQ(ops[kWrite].calls, 1u);
+}
+
+TEST(RingTail, WaitsOfCrowdedRanksThatHardlyPolledCount) {
+  const auto h = header();
+  h->oversubscribed = 1;
+  ThreadCounters c = totalled(0, 0);
+  std::vector<OpStats> ops(h->op_slots);
+  add_tail(*h, std::vector<Event>{event(2'000, 32'000), event(32'000, 33'000)}, c, ops);
+  EXPECT_EQ(c.wait_awake, 30'000u);
+  EXPECT_EQ(c.first_tick, 2'000u);
+  EXPECT_EQ(c.computing, 0u);
+}
+
+TEST(RingTail, AFunctionThatIsAheadOfItsThreadIsNotCountedTwice) {
+  const auto h = header();
+  ThreadCounters c = totalled(4, 1'500);
+  std::vector<OpStats> ops(h->op_slots);
+  ops[kRecv].calls = 5;
+  add_tail(*h, std::vector<Event>{event(2'000, 2'100), event(3'000, 3'100)}, c, ops);
+  EXPECT_EQ(c.events, 6u);
+  EXPECT_EQ(ops[kRecv].calls, 6u);
+}
+
+TEST(RingTail, HasSitesByFunctionAndCommunicator) {
+  auto other = event(4'000, 4'200);
+  other.comm = 3;
+  const std::vector<Event> tail{event(2'000, 2'100), event(3'000, 3'100, kRecv, 1, 0), other};
+  const auto sites = sites_of_tail(*header(), tail, 1'500);
+  ASSERT_EQ(sites.size(), 2u);
+  EXPECT_EQ(sites[0].calls, 2u);
+  EXPECT_EQ(sites[0].ticks, 200u);
+  EXPECT_EQ(sites[0].gap_ticks, 500u + 900u);
+  EXPECT_EQ(sites[0].wait_max, 100u);  // never more than the call
+  EXPECT_EQ(sites[1].comm, 3u);
+  EXPECT_EQ(sites[1].address, 0u);
+}
+
+TEST(RingTail, AReaderAddsItUnlessTheRankReachedFinalize) {
+  for (const std::uint32_t finalized : {0u, 1u, 2u}) {
+    auto bytes = testing::TestFile{}.build();
+    std::memcpy(bytes.data() + offsetof(RankHeader, finalized), &finalized, sizeof(finalized));
+    auto* const counters = reinterpret_cast<ThreadCounters*>(bytes.data() + kHeaderBytes);
+    counters->events -= 3;
+    counters->last_exit_tick -= 3 * (testing::TestFile::kGap + testing::TestFile::kCall);
+    reinterpret_cast<OpStats*>(counters + 1)[1].calls -= 3;
+    const auto block = testing::read_rank(bytes).block(0);
+    EXPECT_EQ(block.counters().events, finalized == 1 ? 17u : 20u);
+    EXPECT_EQ(block.ops()[1].calls, finalized == 1 ? 17u : 20u);
+    EXPECT_EQ(block.sites().size(), finalized == 1 ? 1u : 2u);
+    const auto events = block.events(1000);
+    ASSERT_FALSE(events.empty());
+    EXPECT_EQ(events.back().bytes, finalized == 1 ? 16u : 19u);
+  }
+}
+
+}  // namespace
+}  // namespace fallow::trace
