@@ -102,11 +102,9 @@ def _controls(root: Path) -> Iterator[Finding]:
     msr = _count(root, "dev/cpu/[0-9]*/msr") + _count(root, "dev/cpu/[0-9]*/msr_safe")
     yield Finding(group, "MSR", OK if msr else NOTE, f"{msr} devices; {unused}" if msr else f"no device; {unused}")
     flags = set((_text(root / "proc/cpuinfo") or "").split())
-    for flag, name, use in (
-        ("waitpkg", "umwait, tpause", "used while a wait spins"),
-        ("mwaitx", "mwaitx", unused),
-    ):
-        yield Finding(group, name, OK if flag in flags else NOTE, use if flag in flags else "this CPU lacks it")
+    for flag, name in (("waitpkg", "umwait, tpause"), ("mwaitx", "mwaitx")):
+        use = "used while a wait spins" if flag in flags else "this CPU lacks it"
+        yield Finding(group, name, OK if flag in flags else NOTE, use)
 
 
 def _limits(root: Path) -> Iterator[Finding]:
