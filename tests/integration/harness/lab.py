@@ -63,14 +63,15 @@ class Lab:
         stdin: bytes | None = None,
         options: Sequence[str] = (),
         record: Path | None = None,
+        cwd: Path | None = None,
     ) -> tuple[Running, Path]:
-        """Starts a command line, for example from `family.launch`, in one mode."""
+        """Starts a command line, for example from `family.launch`, in one mode; in a folder of its own if no other is named."""
         self._runs += 1
         work = self.scratch / f"{self._runs:02d}-{mode}"
         work.mkdir()
         out = record or work / "record"
         command = self.fallow.wrap(mode, out, [str(a) for a in argv], *options)
-        return Running(command, self.environment(env), work, stdin), out
+        return Running(command, self.environment(env), cwd or work, stdin), out
 
     def run(
         self,
@@ -83,10 +84,11 @@ class Lab:
         stdin: bytes | None = None,
         options: Sequence[str] = (),
         record: Path | None = None,
+        cwd: Path | None = None,
     ) -> Trial:
         """Runs `program` on `ranks` ranks to its end."""
         launch = self.family.launch(ranks, program, *args)
-        running, out = self.start(mode, launch, env=env, stdin=stdin, options=options, record=record)
+        running, out = self.start(mode, launch, env=env, stdin=stdin, options=options, record=record, cwd=cwd)
         return Trial(mode, running.finish(timeout), out)
 
     @staticmethod
