@@ -53,7 +53,7 @@ Engine::Engine(const Machine& machine, const Policy& policy, trace::EventSource&
   const std::uint32_t first = share.count == 1 ? 0 : first_rank(share.index);
   const std::uint32_t last = share.count == 1 ? size_ : first_rank(share.index + 1);
   ranks_ = Slice<Rank>(first, last - first);
-  calls_ = Slice<CallEvent>(first, last - first);
+  calls_ = Slice<KeptCall>(first, last - first);
   if (policy.predictor) {
     worked_ = Slice<Worked>(first, last - first);
     predictors_ = Slice<std::unique_ptr<predict::Predictor>>(first, last - first);
@@ -138,7 +138,7 @@ void Engine::prefetch() const noexcept {
   } else if (e != nullptr && e->kind == EventKind::resume) {
     network_.prefetch_card(e->index);
     __builtin_prefetch(&calls_[e->index], 1);
-    __builtin_prefetch(reinterpret_cast<const char*>(&calls_[e->index]) + 64, 1);
+    __builtin_prefetch(reinterpret_cast<const char*>(&calls_[e->index]) + sizeof(KeptCall) - 1, 1);
     source_.prefetch(e->index, true);
   }
 }
@@ -146,25 +146,28 @@ void Engine::prefetch() const noexcept {
 void Engine::run_rank(std::uint32_t r) {
   Rank& rank = ranks_[r];
   rank.state = State::ready;
-  while (next_call(r)) {
+  CallEvent call;
+  while (next_call(r, call)) {
     rank.entered = rank.now;
     ++rank.calls;
+    rank.op = call.op;
     rank.now += machine_.message.call_overhead + policy_.cost.call;
-    if (rest_.active()) enter_rest(r);
-    if (!issue(r, calls_[r])) {
+    if (rest_.active()) enter_rest(r, call);
+    if (!issue(r, call)) {
       rank.blocked = rank.now;
+      calls_[r].keep(call);
       return;
     }
-    leave_call(r);
+    leave_call(r, call);
   }
 }
 
 /// Reads the rank's next call and computes up to it; false if it is not its time yet, or if there is none.
-bool Engine::next_call(std::uint32_t r) {
+bool Engine::next_call(std::uint32_t r, CallEvent& call) {
   Rank& rank = ranks_[r];
-  CallEvent& call = calls_[r];
   if (rank.loaded) {
     rank.loaded = false;
+    calls_[r].restore(call);
     return true;
   }
   if (!source_.next(r, call)) {
@@ -179,6 +182,7 @@ bool Engine::next_call(std::uint32_t r) {
   rank.now += compute;
   if (path_ != nullptr) [[unlikely]] path_->computed(r, compute);
   if (rank.now - clock_ <= machine_.lookahead) return true;
+  calls_[r].keep(call);
   rank.loaded = true;
   rank.state = State::computing;
   queue_.push({rank.now, tie_of(r, r, rank.messages), r, EventKind::resume});
@@ -234,14 +238,13 @@ bool Engine::issue(std::uint32_t r, const CallEvent& call) {
 }
 
 /// The present call is over: the predictor hears of it.
-void Engine::leave_call(std::uint32_t r) {
+void Engine::leave_call(std::uint32_t r, const CallEvent& call) {
   Rank& rank = ranks_[r];
   if (recorder_ != nullptr) [[unlikely]] {
-    recorder_->call(r, calls_[r].op, rank.entered, rank.now, waited_, slept_);
+    recorder_->call(r, call.op, rank.entered, rank.now, waited_, slept_);
     waited_ = slept_ = 0;
   }
   if (predictors_.empty()) return;
-  const CallEvent& call = calls_[r];
   predict::Event event;
   event.enter = nanoseconds(rank.entered);
   event.exit = nanoseconds(rank.now);
@@ -263,8 +266,7 @@ void Engine::leave_call(std::uint32_t r) {
 }
 
 /// The present call begins: what serves the rank may have to wake.
-void Engine::enter_rest(std::uint32_t r) {
-  const CallEvent& call = calls_[r];
+void Engine::enter_rest(std::uint32_t r, const CallEvent& call) {
   const bool wide = policy_.marks != Marks::none && network_.narrows() && wants_all_lanes(call);
   rest_.enter(r, ranks_[r].now, wide, network_);
 }
@@ -290,11 +292,14 @@ void Engine::came(std::uint32_t r, Time at) {
 /// The rank goes on at `at`.
 void Engine::unblock(std::uint32_t r, Time at) {
   Rank& rank = ranks_[r];
+  const bool told = cores_.active() || recorder_ != nullptr || !predictors_.empty();
+  CallEvent call;
+  if (told) calls_[r].restore(call);
   const Time waited = at - rank.blocked;
   rank.now = at;
   rank.flushing = false;
   if (cores_.active()) {
-    const WaitOutcome o = cores_.end_wait(r, rank.blocked, waited, kind_of_wait(calls_[r]));
+    const WaitOutcome o = cores_.end_wait(r, rank.blocked, waited, kind_of_wait(call));
     rank.now += o.late;
     waited_ = o.polling;
     slept_ = o.resting;
@@ -303,7 +308,7 @@ void Engine::unblock(std::uint32_t r, Time at) {
     rank.waiting += waited;
     waited_ = waited;
   }
-  leave_call(r);
+  if (told) leave_call(r, call);
   if (rank.now - clock_ > machine_.lookahead) {
     rank.state = State::computing;
     queue_.push({rank.now, tie_of(r, r, rank.messages), r, EventKind::resume});

@@ -13,6 +13,7 @@
 #include "sim/cores.hpp"
 #include "sim/details.hpp"
 #include "sim/event_queue.hpp"
+#include "sim/kept_call.hpp"
 #include "sim/machine.hpp"
 #include "sim/match.hpp"
 #include "sim/network.hpp"
@@ -72,6 +73,7 @@ class Engine {
     std::uint32_t one_sided = 0;   // operations under way
     std::uint32_t spare = kNone;   // its own free requests
     RequestTables::Table requests;
+    trace::Op op = trace::Op::other;  // of its present call
     State state = State::ready;
     bool loaded = false;           // its next call has been read
     bool flushing = false;         // `pending` counts one-sided operations as well
@@ -100,9 +102,9 @@ class Engine {
   void replay(Time end);
   static std::uint32_t shares(const Machine& machine, const Policy& policy, const trace::EventSource& source, unsigned threads);
   void run_rank(std::uint32_t r);
-  bool next_call(std::uint32_t r);
+  bool next_call(std::uint32_t r, trace::CallEvent& call);
   bool issue(std::uint32_t r, const trace::CallEvent& call);
-  void leave_call(std::uint32_t r);
+  void leave_call(std::uint32_t r, const trace::CallEvent& call);
   void unblock(std::uint32_t r, Time at);
   void came(std::uint32_t r, Time at);
   /// The rank would have gone on at `since`; what has come holds it until `at`.
@@ -133,7 +135,7 @@ class Engine {
     const PathMessage* before_ = nullptr;
     std::optional<PathMessage> message_;
   };
-  void enter_rest(std::uint32_t r);
+  void enter_rest(std::uint32_t r, const trace::CallEvent& call);
   bool wants_all_lanes(const trace::CallEvent& call) const noexcept;
   std::uint64_t kind_of_wait(const trace::CallEvent& call) const noexcept;
   void prefetch() const noexcept;
@@ -230,7 +232,7 @@ class Engine {
   RequestTables tables_;
   Pool<Collective> collectives_;
   Slice<Rank> ranks_;
-  Slice<trace::CallEvent> calls_;  // each rank's present or next call
+  Slice<KeptCall> calls_;  // of a rank that is blocked, its present call; that computes, its next one
   Slice<std::unique_ptr<predict::Predictor>> predictors_;
   struct Worked {
     std::uint64_t searches = 0, restarts = 0;

@@ -155,7 +155,8 @@ void Engine::arrive(const Event& event) {
     m.time = event.time;
     matcher_.append(rank.unexpected, message);
     if (rank.state != State::probing) return;
-    const CallEvent& call = calls_[m.rank];
+    CallEvent call;
+    calls_[m.rank].restore(call);
     const std::uint32_t comm = context(call);
     const std::uint64_t key = key_of(comm, source_of(m.rank, comm, call.peer));
     if (matcher_.find_message(rank.unexpected, key, tag_of(call.tag)) == kNone) return;

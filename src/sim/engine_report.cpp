@@ -99,7 +99,8 @@ std::string tag_text(std::int32_t tag) { return tag < 0 ? "any tag" : "tag " + s
 /// "rank 3 in MPI_Recv (call 17) for a message from rank 2, tag 5, communicator 1".
 std::string Engine::describe(std::uint32_t r) const {
   const Rank& rank = ranks_[r];
-  const CallEvent& call = calls_[r];
+  CallEvent call;
+  calls_[r].restore(call);
   std::string text = "rank " + std::to_string(r) + " in " + std::string(trace::op_name(call.op)) + " (call " + std::to_string(rank.calls) + ")";
   const bool receives = trace::has(call.op, trace::kOpReceives) || rank.state == State::probing;
   if (trace::has(call.op, trace::kOpCollective)) {
@@ -123,8 +124,7 @@ std::string Engine::describe(std::uint32_t r) const {
 }
 
 void Engine::refuse(std::uint32_t r, const std::string& what) const {
-  const CallEvent& call = calls_[r];
-  throw SimError("rank " + std::to_string(r) + ", call " + std::to_string(ranks_[r].calls) + ", " + std::string(trace::op_name(call.op)) + ": " + what);
+  throw SimError("rank " + std::to_string(r) + ", call " + std::to_string(ranks_[r].calls) + ", " + std::string(trace::op_name(ranks_[r].op)) + ": " + what);
 }
 
 void Engine::deadlock() const {
