@@ -1,5 +1,6 @@
-// A calendar queue: buckets of equal width for what is near, a heap for the far future. A bucket is sorted when
-// its time comes; what is pushed into the bucket being emptied goes to a small heap beside it.
+// A calendar queue: buckets of equal width for what is near, a heap for the far future. A bucket is sorted before
+// its time comes, so early that the next dozen of events is known, which the engine prefetches by; what is pushed into
+// the buckets that are sorted already goes to a small heap beside them.
 //
 // The order is total: (time, target rank, origin rank, the origin's count), so that what comes out does not
 // depend on the order of pushes (docs/adr/0031). Memory: 24 bytes per pending event plus half-empty chunks;
@@ -83,6 +84,7 @@ class EventQueue {
       if (sorted_[next_].time >= end) return false;
       --size_;
       event = sorted_[next_++];
+      if (sorted_.size() - next_ < kAhead) look_ahead(event.time);
       return true;
     }
     if (near_.front().time >= end) return false;
@@ -108,6 +110,8 @@ class EventQueue {
   static constexpr int kWidthBits = 17;       ///< a bucket is 131 ns: a fraction of a message's latency
   static constexpr Time kBuckets = 16384;     ///< 2.1 ms in all: beyond a usual time step's computation
   static constexpr std::uint32_t kChunkEvents = 10;
+  static constexpr std::size_t kAhead = 12;   ///< events to be known in order, if they come within ...
+  static constexpr Time kAheadBuckets = 8;    ///< ... 1 us: what is pushed below that takes the heap
 
   struct Chunk {
     std::uint32_t next = kNone;
@@ -152,6 +156,15 @@ class EventQueue {
     return kBuckets;
   }
 
+  /// The same of the next 64 buckets only, with at least as much if they are all empty.
+  Time nearby() const noexcept {
+    const auto start = static_cast<std::size_t>((current_ + 1) & (kBuckets - 1));
+    const std::size_t at = start / 64, shift = start % 64;
+    std::uint64_t bits = occupied_[at] >> shift;
+    if (shift != 0) bits |= occupied_[(at + 1) % occupied_.size()] << (64 - shift);
+    return std::countr_zero(bits) + 1;
+  }
+
   /// Goes to the next bucket in use and sorts it, fetching from the far heap what has come into reach.
   void advance() {
     const Time distance = distance_to_next();
@@ -172,6 +185,19 @@ class EventQueue {
     }
     drain(static_cast<std::size_t>(current_ & (kBuckets - 1)));
     std::sort(sorted_.begin(), sorted_.end());
+  }
+
+  /// Sorts the next bucket in use as well, if it is near enough and nothing from the far heap belongs before its end.
+  void look_ahead(Time now) {
+    const Time distance = nearby();
+    if (current_ + distance > (now >> kWidthBits) + kAheadBuckets) return;
+    if (!far_.empty() && far_.front().time >> kWidthBits <= current_ + distance) return;
+    current_ += distance;
+    sorted_.erase(sorted_.begin(), sorted_.begin() + static_cast<std::ptrdiff_t>(next_));
+    next_ = 0;
+    const auto rest = static_cast<std::ptrdiff_t>(sorted_.size());
+    drain(static_cast<std::size_t>(current_ & (kBuckets - 1)));
+    std::sort(sorted_.begin() + rest, sorted_.end());
   }
 
   void drain(std::size_t slot) {
