@@ -21,6 +21,9 @@ struct LinkPolicy {
   LinkRule rule = LinkRule::always_on;
   Time timer = 0;
   Time deep_timer = kNever;  ///< kNever: the deep state is not used
+
+  /// Gaps up to this are too short for a rest whatever else is known of them.
+  Time quiet() const noexcept { return rule == LinkRule::always_on ? kNever : rule == LinkRule::timer ? timer : 0; }
 };
 
 /// A rest planned ahead.

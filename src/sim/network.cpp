@@ -10,7 +10,8 @@ Network::Network(const Machine& machine, const NetworkPolicy& policy, NodePool& 
       domains_(*topology_, machine, used), share_(share), pool_(pool), queue_(queue), links_(topology_->links()),
       train_bytes_(std::max<std::uint64_t>(1, machine.message.segment * machine.message.train_segments)),
       ranks_per_node_(machine.node.ranks), one_per_node_(machine.node.ranks == 1),
-      edge_rests_(edge_.rule != LinkRule::always_on), upper_rests_(upper_.rule != LinkRule::always_on), parts_rest_(false) {
+      edge_rests_(edge_.rule != LinkRule::always_on), upper_rests_(upper_.rule != LinkRule::always_on), parts_rest_(false),
+      edge_links_(2 * topology_->nodes()), edge_quiet_(edge_.quiet()), upper_quiet_(upper_.quiet()) {
   if (machine.link.ps_per_kib <= 0 || machine.link.ps_per_kib > 0xffffffff) throw std::invalid_argument("a link's bandwidth is out of range");
   if (machine.node.ranks == 0) throw std::invalid_argument("a node has at least one rank");
   for (std::uint32_t l = 0; l < links_.size(); ++l) {
@@ -25,6 +26,7 @@ void Network::send(std::uint32_t index, Time ready, Time now, std::uint32_t coun
   Node& node = pool_[index];
   node.hop = 0;
   node.squeezed = 0;
+  node.left = 0;
   if (lanes_on_ != 0 && compresses(wire_bytes(node), (node.key & kCollectiveKey) != 0)) {
     node.squeezed = 1;
     node.bytes = static_cast<std::uint64_t>(std::ceil(static_cast<double>(node.bytes) * compress_.ratio));
@@ -77,27 +79,35 @@ void Network::end_loggp(Walk w, const Node& node) {
   end_walk(w);
 }
 
+/// The links of a held message's way from where it is; of any other all.
+void Network::find_way(Node& node, std::uint32_t source, std::uint32_t target, Path& path) const noexcept {
+  if (node.left == 0) return topology_->route(source, target, path);
+  path.count = std::uint32_t{node.hop} + node.left;
+  path.links[node.hop] = node.chain;
+  node.kept_way(path.links + node.hop + 1);
+}
+
 void Network::walk(Walk w, Time now, bool by_event) {
   Path path;
   Node* node = &pool_[w.index];
   const std::uint32_t source = node_of(node->peer), target = node_of(node->rank);
-  topology_->route(source, target, path);
+  find_way(*node, source, target, path);
   const bool leaves = domains_.count() > 1 && domains_.of_node(source) != domains_.of_node(target);
-  const std::uint32_t border = leaves ? path.count / 2 : 0;
+  const std::uint32_t border = leaves ? path.count / 2 : Path::kMaxHops;
   for (std::uint32_t hop = node->hop; hop < path.count; ++hop) __builtin_prefetch(&links_[path.links[hop]], 1);
   std::uint64_t bytes = wire_bytes(*node);
   for (std::uint32_t hop = node->hop; hop < path.count; ++hop) {
     taking_ = (node->flags & kTrain) != 0 ? node->owner : w.index;
     if (parts_rest_) w.at = held(w.at, pass_origin(path.links[hop], w.at));
     if (!by_event) {
-      if (hop == border && leaves) {
-        hold(w, *node, path.links[hop], hop);
+      if (hop == border) {
+        hold(w, *node, path, hop);
         return push({w.at, w.tie, w.index, EventKind::hop}, target);
       }
       Link& link = links_[path.links[hop]];
       if (w.at - now > machine_.lookahead || now < link.events_until) {
         link.events_until = std::max(link.events_until, w.at);
-        hold(w, *node, path.links[hop], hop);
+        hold(w, *node, path, hop);
         queue_.push({w.at, w.tie, w.index, EventKind::hop});
         return;
       }
@@ -119,10 +129,11 @@ void Network::walk(Walk w, Time now, bool by_event) {
   end_walk(w);
 }
 
-void Network::hold(const Walk& w, Node& node, std::uint32_t link, std::uint32_t hop) noexcept {
+void Network::hold(const Walk& w, Node& node, const Path& path, std::uint32_t hop) noexcept {
   node.hop = static_cast<std::uint8_t>(hop);
   node.time = w.tail;
-  node.chain = link;
+  node.chain = path.links[hop];
+  node.keep_way(path.links + hop + 1, path.count - hop - 1);
 }
 
 /// The tail of a message is through its last link: it arrives, and its sender may be told.
@@ -187,7 +198,8 @@ Time Network::take(std::uint32_t number, Time at, Time& tail, std::uint64_t byte
     start = link.free;
   } else {
     link.bulk = 0;
-    if (number < 2 * nodes() ? edge_rests_ : upper_rests_) start = wake(number, at);
+    const bool edge = number < edge_links_;
+    if (at - link.free > (edge ? edge_quiet_ : upper_quiet_)) start = wake(number, at);
     else if (recorder_ != nullptr) [[unlikely]] recorded_gap(number, link.free, at, {at});
   }
   Time duration = serialize(bytes, link.ps_per_kib);

@@ -19,23 +19,19 @@
 
 namespace fallow::sim {
 
-/// One direction of one link: what every message touches.
-struct alignas(32) Link {
+/// One direction of one link: a cache line, as a message that takes it often ends a rest of it.
+struct alignas(64) Link {
   Time free = 0;         ///< when the last train has left it
   Time events_until = 0; ///< up to then trains reach it by events
   Time busy = 0;         ///< time spent sending
+  Time low = 0, deep = 0;  ///< time at rest
+  Time delay = 0;          ///< that messages had from finding it at rest
   std::uint32_t ps_per_kib = 0;
   std::uint32_t bulk = 0;  ///< the last part of its work until `free` that is trains of long messages, ps (at most 4 ms)
-};
-static_assert(sizeof(Link) == 32);
-
-/// What a link's rests came to.
-struct LinkRests {
-  Time low = 0, deep = 0;
-  Time delay = 0;          ///< that messages had from finding it at rest
   std::uint32_t rests = 0;
   std::uint32_t late = 0;  ///< messages that found it at rest
 };
+static_assert(sizeof(Link) == 64);
 
 /// Sums over the links of a class.
 struct LinkTotals {
@@ -115,9 +111,8 @@ class Network {
     return share_.count == 1 || Share::of(domains_.of_link(link), domains_.count(), share_.count) == share_.index;
   }
   const HugeVector<Link>& links() const noexcept { return links_; }
-  const HugeVector<LinkRests>& rests() const noexcept { return rests_; }  ///< empty if no link ever rests
   std::size_t memory_bytes() const noexcept {
-    return links_.capacity() * sizeof(Link) + rests_.capacity() * sizeof(LinkRests) + plans_.capacity() * sizeof(RestPlan) +
+    return links_.capacity() * sizeof(Link) + plans_.capacity() * sizeof(RestPlan) +
            widths_.capacity() * sizeof(Width) + (origin_.capacity() + served_.capacity() + served_from_.capacity()) * sizeof(std::uint32_t) +
            switches_.memory_bytes() + cards_.memory_bytes();
   }
@@ -132,7 +127,8 @@ class Network {
   void walk(Walk walk, Time now, bool by_event);
   void end_walk(const Walk& walk);
   void end_loggp(Walk walk, const Node& node);
-  static void hold(const Walk& walk, Node& node, std::uint32_t link, std::uint32_t hop) noexcept;
+  void find_way(Node& node, std::uint32_t source, std::uint32_t target, Path& path) const noexcept;
+  static void hold(const Walk& walk, Node& node, const Path& path, std::uint32_t hop) noexcept;
   void push(const Event& event, std::uint32_t node);
   void send_loggp(Node& node, std::uint32_t index, Time ready, std::uint64_t tie);
   void split(Walk& walk, Node& node, std::uint64_t& bytes);
@@ -152,7 +148,7 @@ class Network {
   Time at_width(std::uint32_t link, Time at, Time& start, Time duration, bool squeezed) noexcept;
   void narrow(std::uint32_t link, Time at) noexcept;
   void widen(std::uint32_t link, Time at) noexcept;
-  Time rested(std::uint32_t link) const noexcept { return rests_.empty() ? 0 : rests_[link].low + rests_[link].deep; }
+  Time rested(std::uint32_t link) const noexcept { return links_[link].low + links_[link].deep; }
   RestResult gap(std::uint32_t link, Time idle_from, Time arrival) const noexcept;
   void recorded_gap(std::uint32_t link, Time from, Time at, const RestResult& r) const;
   Time wake(std::uint32_t link, Time arrival) noexcept;
@@ -181,7 +177,6 @@ class Network {
   NodePool& pool_;
   EventQueue& queue_;
   HugeVector<Link> links_;
-  HugeVector<LinkRests> rests_;
   std::vector<RestPlan> plans_;  // of edge links, or all, if their rule is `planned`
   std::vector<Width> widths_;    // empty: all lanes are always on
   Parts switches_, cards_;
@@ -193,6 +188,8 @@ class Network {
   std::uint32_t ranks_per_node_;
   std::uint32_t lanes_on_ = 0;  // with compression; 0: all
   bool one_per_node_, edge_rests_, upper_rests_, parts_rest_;
+  std::uint32_t edge_links_;      // their number
+  Time edge_quiet_, upper_quiet_; // gaps up to these are no rests
   Recorder* recorder_ = nullptr;
   std::uint32_t taking_ = kNone;  // the message that takes a link, for the recorder
 };

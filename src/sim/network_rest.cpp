@@ -4,7 +4,6 @@
 namespace fallow::sim {
 
 void Network::prepare_rests(const NetworkPolicy& policy) {
-  if (edge_rests_ || upper_rests_) rests_.resize(links_.size());
   if (upper_.rule == LinkRule::planned) {
     plans_.resize(links_.size());
   } else if (edge_.rule == LinkRule::planned) {
@@ -110,13 +109,13 @@ Time Network::wake(std::uint32_t number, Time arrival) noexcept {
   if (recorder_ != nullptr) [[unlikely]] recorded_gap(number, links_[number].free, arrival, r);
   if (r.rests == 0) return r.ready;
   add_rest(number, r, arrival);
-  rests_[number].late += r.ready > arrival ? 1 : 0;
+  links_[number].late += r.ready > arrival ? 1 : 0;
   if (number < plans_.size()) plans_[number] = RestPlan{};
   return r.ready;
 }
 
 void Network::add_rest(std::uint32_t number, const RestResult& r, Time arrival) noexcept {
-  LinkRests& sums = rests_[number];
+  Link& sums = links_[number];
   sums.low += r.low;
   sums.deep += r.deep;
   sums.rests += r.rests;
@@ -215,14 +214,13 @@ LinkTotals Network::total(std::uint32_t l, Time end) const {
   LinkTotals t;
   t.links = 1;
   t.busy = link.busy;
-  if (!rests_.empty()) {
+  if (edge_rests_ || upper_rests_) {
     const RestResult open = end > link.free ? gap(l, link.free, end) : RestResult{};
-    const LinkRests& sums = rests_[l];
-    t.rests = sums.rests + open.rests;
-    t.late = sums.late;
-    t.low = sums.low + open.low;
-    t.deep = sums.deep + open.deep;
-    t.delay = sums.delay;
+    t.rests = link.rests + open.rests;
+    t.late = link.late;
+    t.low = link.low + open.low;
+    t.deep = link.deep + open.deep;
+    t.delay = link.delay;
   }
   if (widths_.empty()) return t;
   const Width& w = widths_[l];

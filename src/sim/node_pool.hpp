@@ -44,18 +44,34 @@ enum NodeFlags : std::uint16_t {
 struct alignas(64) Node {
   std::uint64_t key = 0;        ///< communicator and source (world rank, or any)
   std::int32_t tag = 0;
+  // While `left` is not 0, `chain` and the next five are the links that a message has before it.
   std::uint32_t order = 0;      ///< place in its queue's history
   std::uint32_t prev = kNone, next = kNone;  ///< neighbours in its queue
+  std::uint32_t owner = kNone;  ///< request: collective. Message: the sender's request. Answer, data: both requests
+  std::uint32_t other = kNone;  ///< answer, data: the receiver's request
   std::uint32_t chain = kNone;  ///< next of the same hash; message under way: the link it is held before
   std::uint32_t rank = 0;       ///< request: its rank. Message: destination, world rank
   std::uint64_t bytes = 0;
   Time time = 0;                ///< request: posted, then done. Message: when its tail left the last link
   std::uint32_t peer = kNone;   ///< message: sender, world rank. Request of a send: destination
-  std::uint32_t owner = kNone;  ///< request: collective. Message: the sender's request. Answer, data: both requests
-  std::uint32_t other = kNone;  ///< answer, data: the receiver's request
   std::uint16_t flags = 0;
   std::uint8_t hop = 0;         ///< links passed
-  std::uint8_t squeezed = 0;    ///< message under way: it is compressed
+  std::uint8_t squeezed : 1 = 0;  ///< message under way: it is compressed
+  std::uint8_t left : 7 = 0;      ///< message held before a link: so many links, that one included, are kept here
+
+  static constexpr std::uint32_t kKept = 5;
+  /// Keeps what follows `chain` of a plain message's way, if it fits, so that it need not be found again.
+  void keep_way(const std::uint32_t* links, std::uint32_t count) noexcept {
+    if (flags != 0 || count > kKept) return;
+    std::uint32_t* const places[kKept] = {&order, &prev, &next, &owner, &other};
+    for (std::uint32_t i = 0; i < count; ++i) *places[i] = links[i];
+    left = static_cast<std::uint8_t>((count + 1) & 0x7f);
+  }
+  void kept_way(std::uint32_t* links) noexcept {
+    const std::uint32_t places[kKept] = {order, prev, next, owner, other};
+    for (std::uint32_t i = 0; i < kKept; ++i) links[i] = places[i];
+    left = 0;
+  }
 };
 static_assert(sizeof(Node) == 64);
 

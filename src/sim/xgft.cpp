@@ -17,32 +17,34 @@ class Xgft final : public Topology {
     std::uint32_t ways = 1;              // w_i
     std::uint32_t nodes = 1;             // M_i
     std::uint32_t first_switch = 0;      // of level i
-    Divider subtree, tree, spread, way;  // by M_{i-1}, M_i, W_{i-1}, w_i
+    Divider tree, spread, way;           // by M_i, W_{i-1}, w_i
   };
 
   Xgft(const TopologySpec& spec, std::vector<Level> levels, std::uint32_t nodes, std::uint32_t links, std::uint32_t switches)
       : Topology(nodes, links, switches), levels_(std::move(levels)), children_(spec.children), random_(spec.routing == Routing::random), seed_(mix(spec.seed)) {}
 
   void route(std::uint32_t source, std::uint32_t destination, Path& path) const noexcept override {
-    path.count = 0;
     const std::uint64_t hash = random_ ? mix(seed_ ^ (std::uint64_t{source} << 32 | destination)) : 0;
-    std::uint32_t chosen[kMaxLevels];
-    std::uint32_t vertex = 0;  // B of where we are
-    std::uint32_t top = 0;
-    for (; top == 0 || levels_[top - 1].tree.divide(source) != levels_[top - 1].tree.divide(destination); ++top) {
+    std::uint32_t way[kMaxLevels], vertex[kMaxLevels], subtree[kMaxLevels];  // vertex: B of where we are; of the destination's
+    std::uint32_t from = source, to = destination;  // the subtrees that they stand in
+    std::uint32_t top = 0, count = 0, at = 0;
+    do {
       const Level& level = levels_[top];
-      const std::uint32_t way =
-          random_ ? level.way.modulo(static_cast<std::uint32_t>(hash >> (8 * (top & 3))) ^ static_cast<std::uint32_t>(hash >> 40))
-                  : level.way.modulo(level.spread.divide(destination));
-      path.add(level.up + (level.subtree.divide(source) * level.vertices_below + vertex) * level.ways + way);
-      chosen[top] = way;
-      vertex += way * level.vertices_below;
-    }
+      way[top] = random_ ? level.way.modulo(static_cast<std::uint32_t>(hash >> (8 * (top & 3))) ^ static_cast<std::uint32_t>(hash >> 40))
+                         : level.way.modulo(level.spread.divide(destination));
+      path.links[count++] = level.up + (from * level.vertices_below + at) * level.ways + way[top];
+      vertex[top] = at;
+      subtree[top] = to;
+      at += way[top] * level.vertices_below;
+      from = level.tree.divide(source);
+      to = level.tree.divide(destination);
+      ++top;
+    } while (from != to);
     while (top-- > 0) {
       const Level& level = levels_[top];
-      vertex -= chosen[top] * level.vertices_below;
-      path.add(level.down + (level.subtree.divide(destination) * level.vertices_below + vertex) * level.ways + chosen[top]);
+      path.links[count++] = level.down + (subtree[top] * level.vertices_below + vertex[top]) * level.ways + way[top];
     }
+    path.count = count;
   }
 
   std::uint32_t origin(std::uint32_t link) const noexcept override {
@@ -109,7 +111,6 @@ std::unique_ptr<Topology> detail::make_xgft(const TopologySpec& spec) {
     Xgft::Level& level = levels[i];
     level.vertices_below = static_cast<std::uint32_t>(over);
     level.ways = spec.parents[i];
-    level.subtree = Divider(static_cast<std::uint32_t>(subtree));
     level.spread = Divider(level.vertices_below);
     level.way = Divider(level.ways);
     const std::uint64_t here = nodes / subtree * over * level.ways;
