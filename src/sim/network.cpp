@@ -11,7 +11,8 @@ Network::Network(const Machine& machine, const NetworkPolicy& policy, NodePool& 
       train_bytes_(std::max<std::uint64_t>(1, machine.message.segment * machine.message.train_segments)),
       ranks_per_node_(machine.node.ranks), one_per_node_(machine.node.ranks == 1),
       edge_rests_(edge_.rule != LinkRule::always_on), upper_rests_(upper_.rule != LinkRule::always_on), parts_rest_(false),
-      edge_links_(2 * topology_->nodes()), edge_quiet_(edge_.quiet()), upper_quiet_(upper_.quiet()) {
+      edge_links_(2 * topology_->nodes()), edge_quiet_(edge_.quiet()), upper_quiet_(upper_.quiet()),
+      edge_timed_(edge_.rule == LinkRule::timer), upper_timed_(upper_.rule == LinkRule::timer) {
   if (machine.link.ps_per_kib <= 0 || machine.link.ps_per_kib > 0xffffffff) throw std::invalid_argument("a link's bandwidth is out of range");
   if (machine.node.ranks == 0) throw std::invalid_argument("a node has at least one rank");
   for (std::uint32_t l = 0; l < links_.size(); ++l) {
@@ -94,7 +95,8 @@ void Network::walk(Walk w, Time now, bool by_event) {
   find_way(*node, source, target, path);
   const bool leaves = domains_.count() > 1 && domains_.of_node(source) != domains_.of_node(target);
   const std::uint32_t border = leaves ? path.count / 2 : Path::kMaxHops;
-  for (std::uint32_t hop = node->hop; hop < path.count; ++hop) __builtin_prefetch(&links_[path.links[hop]], 1);
+  const std::uint32_t near = by_event ? std::min(path.count, node->hop + 3u) : path.count;  // what was held is often held again
+  for (std::uint32_t hop = node->hop; hop < near; ++hop) __builtin_prefetch(&links_[path.links[hop]], 1);
   std::uint64_t bytes = wire_bytes(*node);
   for (std::uint32_t hop = node->hop; hop < path.count; ++hop) {
     taking_ = (node->flags & kTrain) != 0 ? node->owner : w.index;
@@ -189,6 +191,17 @@ void Network::split(Walk& w, Node& message, std::uint64_t& bytes) {
   w.index = train;
 }
 
+/// wake() for the rule that simulations at scale have, when nobody wants to know.
+inline Time Network::wake_timed(Link& link, const LinkPolicy& policy, Time arrival) noexcept {
+  const RestResult r = detail::after_timer(policy, machine_.link, link.free, arrival);
+  link.low += r.low;
+  link.deep += r.deep;
+  link.rests += r.rests;
+  link.late += r.ready > arrival ? 1 : 0;
+  link.delay += r.ready - arrival;
+  return r.ready;
+}
+
 /// Takes a link at `at`, the earliest, and moves `tail` to its far end. Returns when the head gets there.
 Time Network::take(std::uint32_t number, Time at, Time& tail, std::uint64_t bytes, const Node& message) noexcept {
   Link& link = links_[number];
@@ -199,7 +212,7 @@ Time Network::take(std::uint32_t number, Time at, Time& tail, std::uint64_t byte
   } else {
     link.bulk = 0;
     const bool edge = number < edge_links_;
-    if (at - link.free > (edge ? edge_quiet_ : upper_quiet_)) start = wake(number, at);
+    if (at - link.free > (edge ? edge_quiet_ : upper_quiet_)) start = (edge ? edge_timed_ : upper_timed_) ? wake_timed(link, edge ? edge_ : upper_, at) : wake(number, at);
     else if (recorder_ != nullptr) [[unlikely]] recorded_gap(number, link.free, at, {at});
   }
   Time duration = serialize(bytes, link.ps_per_kib);

@@ -65,7 +65,10 @@ class Network {
   std::uint32_t nodes() const noexcept { return topology_->nodes(); }
   const Topology& topology() const noexcept { return *topology_; }
   /// Tells it what links do from now on.
-  void record(Recorder& recorder) noexcept { recorder_ = &recorder; }
+  void record(Recorder& recorder) noexcept {
+    recorder_ = &recorder;
+    edge_timed_ = upper_timed_ = false;
+  }
   /// Tells it of the gaps that are open at `end`.
   void finish_record(Time end) const;
 
@@ -152,6 +155,7 @@ class Network {
   RestResult gap(std::uint32_t link, Time idle_from, Time arrival) const noexcept;
   void recorded_gap(std::uint32_t link, Time from, Time at, const RestResult& r) const;
   Time wake(std::uint32_t link, Time arrival) noexcept;
+  Time wake_timed(Link& link, const LinkPolicy& policy, Time arrival) noexcept;
   void add_rest(std::uint32_t link, const RestResult& r, Time arrival) noexcept;
   void replan(std::uint32_t link, RestPlan plan) noexcept;
   Time serialize(std::uint64_t bytes, std::uint32_t ps_per_kib) const noexcept {
@@ -190,6 +194,7 @@ class Network {
   bool one_per_node_, edge_rests_, upper_rests_, parts_rest_;
   std::uint32_t edge_links_;      // their number
   Time edge_quiet_, upper_quiet_; // gaps up to these are no rests
+  bool edge_timed_, upper_timed_; // longer ones end as a timer has it, and nothing is recorded
   Recorder* recorder_ = nullptr;
   std::uint32_t taking_ = kNone;  // the message that takes a link, for the recorder
 };
