@@ -11,6 +11,9 @@
 #include <bit>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <new>
+#include <type_traits>
 #include <vector>
 
 #include "sim/huge.hpp"
@@ -102,7 +105,7 @@ class EventQueue {
 
   std::uint64_t size() const noexcept { return size_; }
   std::size_t memory_bytes() const noexcept {
-    return chunks_.capacity() * sizeof(Chunk) + (near_.capacity() + far_.capacity() + sorted_.capacity()) * sizeof(Event) +
+    return made_ * sizeof(Chunk) + (near_.capacity() + far_.capacity() + sorted_.capacity()) * sizeof(Event) +
            heads_.capacity() * sizeof(std::uint32_t);
   }
 
@@ -118,28 +121,37 @@ class EventQueue {
     std::uint32_t count = 0;
     Event events[kChunkEvents];
   };
+  static_assert(std::is_trivially_destructible_v<Chunk>);
+
+  // In blocks of a large page, which never move: growing does not double what is resident.
+  static constexpr std::uint32_t kBlockBits = 13;
+  struct Free {
+    void operator()(Chunk* block) const noexcept { HugeAllocator<Chunk>().deallocate(block, 0); }
+  };
+  Chunk& chunk(std::uint32_t i) noexcept { return blocks_[i >> kBlockBits][i & ((1u << kBlockBits) - 1)]; }
 
   void add(Time bucket, const Event& event) {
     const auto slot = static_cast<std::size_t>(bucket & (kBuckets - 1));
     std::uint32_t head = heads_[slot];
-    if (head == kNone || chunks_[head].count == kChunkEvents) {
+    if (head == kNone || chunk(head).count == kChunkEvents) {
       const std::uint32_t fresh = take_chunk();
-      chunks_[fresh].next = head;
+      chunk(fresh).next = head;
       heads_[slot] = head = fresh;
       occupied_[slot / 64] |= std::uint64_t{1} << (slot % 64);
     }
-    Chunk& chunk = chunks_[head];
-    chunk.events[chunk.count++] = event;
+    Chunk& c = chunk(head);
+    c.events[c.count++] = event;
   }
 
   std::uint32_t take_chunk() {
     if (free_ == kNone) {
-      chunks_.emplace_back();
-      return static_cast<std::uint32_t>(chunks_.size() - 1);
+      if (made_ >> kBlockBits == blocks_.size()) blocks_.emplace_back(HugeAllocator<Chunk>().allocate(std::size_t{1} << kBlockBits));
+      new (&chunk(made_)) Chunk;
+      return made_++;
     }
     const std::uint32_t taken = free_;
-    free_ = chunks_[taken].next;
-    chunks_[taken].count = 0;
+    free_ = chunk(taken).next;
+    chunk(taken).count = 0;
     return taken;
   }
 
@@ -201,13 +213,13 @@ class EventQueue {
   }
 
   void drain(std::size_t slot) {
-    for (std::uint32_t c = heads_[slot]; c != kNone;) {
-      Chunk& chunk = chunks_[c];
-      sorted_.insert(sorted_.end(), chunk.events, chunk.events + chunk.count);
-      const std::uint32_t next = chunk.next;
-      chunk.next = free_;
-      free_ = c;
-      c = next;
+    for (std::uint32_t i = heads_[slot]; i != kNone;) {
+      Chunk& c = chunk(i);
+      sorted_.insert(sorted_.end(), c.events, c.events + c.count);
+      const std::uint32_t next = c.next;
+      c.next = free_;
+      free_ = i;
+      i = next;
     }
     heads_[slot] = kNone;
     occupied_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
@@ -215,7 +227,8 @@ class EventQueue {
 
   std::vector<std::uint32_t> heads_;
   std::vector<std::uint64_t> occupied_;
-  HugeVector<Chunk> chunks_;
+  std::vector<std::unique_ptr<Chunk[], Free>> blocks_;
+  std::uint32_t made_ = 0;
   std::vector<Event> sorted_, near_, far_;
   std::size_t next_ = 0;
   Time current_ = -1;
