@@ -42,7 +42,32 @@ void Network::hop(const Event& event) {
     const Node& node = pool_[event.index];
     return end_loggp({event.index, event.time, node.time, event.tie}, node);
   }
-  walk({event.index, event.time, pool_[event.index].time, event.tie}, event.time, true);
+  Node& node = pool_[event.index];
+  if (node.left != 0 && !parts_rest_ && past_border(node)) return hop_on(event, node);
+  walk({event.index, event.time, node.time, event.tie}, event.time, true);
+}
+
+/// Whether a held message that knows its way stays in its domain from here on.
+bool Network::past_border(const Node& node) const noexcept {
+  return domains_.count() == 1 || node.hop >= (node.hop + node.left) / 2 || domains_.of_node(node_of(node.peer)) == domains_.of_node(node_of(node.rank));
+}
+
+/// walk() for what most events are about: a plain message that was held and knows the rest of its way.
+void Network::hop_on(const Event& event, Node& node) {
+  Walk w{event.index, event.time, node.time, event.tie};
+  if (node.left > 1) __builtin_prefetch(&links_[node.kept(node.left - 2u)], 1);
+  taking_ = event.index;
+  for (;;) {
+    w.at = take(node.chain, w.at, w.tail, node.bytes, node);
+    ++node.hop;
+    if (--node.left == 0) return end_walk(w);
+    node.chain = node.kept(node.left - 1u);
+    Link& link = links_[node.chain];
+    if (w.at - event.time <= machine_.lookahead && event.time >= link.events_until) continue;
+    link.events_until = std::max(link.events_until, w.at);
+    node.time = w.tail;
+    return queue_.push({w.at, w.tie, w.index, EventKind::hop});
+  }
 }
 
 // The card sends one message after the other; behind it all links are free (Alexandrov et al., LogGP, 1995).
@@ -85,7 +110,8 @@ void Network::find_way(Node& node, std::uint32_t source, std::uint32_t target, P
   if (node.left == 0) return topology_->route(source, target, path);
   path.count = std::uint32_t{node.hop} + node.left;
   path.links[node.hop] = node.chain;
-  node.kept_way(path.links + node.hop + 1);
+  for (std::uint32_t after = node.left - 1u; after-- > 0;) path.links[path.count - 1 - after] = node.kept(after);
+  node.left = 0;
 }
 
 void Network::walk(Walk w, Time now, bool by_event) {

@@ -128,6 +128,8 @@ class Network {
     std::uint64_t tie = 0;
   };
   void walk(Walk walk, Time now, bool by_event);
+  void hop_on(const Event& event, Node& node);
+  bool past_border(const Node& node) const noexcept;
   void end_walk(const Walk& walk);
   void end_loggp(Walk walk, const Node& node);
   void find_way(Node& node, std::uint32_t source, std::uint32_t target, Path& path) const noexcept;

@@ -2,7 +2,9 @@
 // queue of the matcher. Freed records are used again first: what is hot stays hot.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -63,16 +65,20 @@ struct alignas(64) Node {
   /// Keeps what follows `chain` of a plain message's way, if it fits, so that it need not be found again.
   void keep_way(const std::uint32_t* links, std::uint32_t count) noexcept {
     if (flags != 0 || count > kKept) return;
-    std::uint32_t* const places[kKept] = {&order, &prev, &next, &owner, &other};
-    for (std::uint32_t i = 0; i < count; ++i) *places[i] = links[i];
+    for (std::uint32_t i = 0; i < count; ++i) std::memcpy(place(i), &links[count - 1 - i], sizeof links[0]);
     left = static_cast<std::uint8_t>((count + 1) & 0x7f);
   }
-  void kept_way(std::uint32_t* links) noexcept {
-    const std::uint32_t places[kKept] = {order, prev, next, owner, other};
-    for (std::uint32_t i = 0; i < kKept; ++i) links[i] = places[i];
-    left = 0;
+  /// The link with `after` more behind it (< left - 1).
+  std::uint32_t kept(std::uint32_t after) const noexcept {
+    std::uint32_t link;
+    std::memcpy(&link, const_cast<Node*>(this)->place(after), sizeof link);
+    return link;
   }
+
+ private:
+  char* place(std::uint32_t i) noexcept { return reinterpret_cast<char*>(this) + offsetof(Node, order) + i * sizeof(std::uint32_t); }
 };
+static_assert(offsetof(Node, other) == offsetof(Node, order) + (Node::kKept - 1) * sizeof(std::uint32_t));
 static_assert(sizeof(Node) == 64);
 
 /// What a message has on the wire: an announcement nothing but itself.
