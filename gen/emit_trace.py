@@ -10,6 +10,7 @@ from prototypes import Prototype
 
 _BY_VALUE = re.compile(r"^(MPI_Comm|MPI_Win|MPI_File) \w+$")
 _NEW = re.compile(r"^(MPI_Comm|MPI_Win|MPI_File) ?\* ?\w+$")
+_TOPOLOGIES = ("Cart_create", "Cart_sub", "Graph_create", "Dist_graph_create", "Dist_graph_create_adjacent")
 _DONE = {"Wait": "one", "Waitall": "all", "Waitany": "any", "Waitsome": "some", "Test": "one", "Testall": "all", "Testany": "any", "Testsome": "some"}
 
 
@@ -60,6 +61,10 @@ def _place(t: Traced, call: Call, proto: Prototype) -> None:
         if handle := _handle(proto, _NEW, kind):
             made = f"fallow::pmpi::made_comm(*thread, *{handle});" if what == "comm" else f"t.made_{what}(*{handle});"
             t.success.append(made)
+            if call.base in _TOPOLOGIES:
+                t.success.append(f"t.topology(*{handle});")
+    if call.base in ("Win_start", "Win_post"):
+        t.success.append("t.members(group);")
 
 
 def _ends(t: Traced, proto: Prototype) -> None:

@@ -20,11 +20,15 @@ bool PmpiCalls::load(const fallow_preload_api& preload) noexcept {
   take(comm_group, "PMPI_Comm_group");
   take(comm_remote_group, "PMPI_Comm_remote_group");
   take(group_translate_ranks, "PMPI_Group_translate_ranks");
+  take(group_size, "PMPI_Group_size");
   take(group_free, "PMPI_Group_free");
   take(win_get_group, "PMPI_Win_get_group");
   take(type_size, "PMPI_Type_size_x");
   take(topo_test, "PMPI_Topo_test");
   take(dist_graph_neighbors_count, "PMPI_Dist_graph_neighbors_count");
+  take(dist_graph_neighbors, "PMPI_Dist_graph_neighbors");
+  take(graph_neighbors, "PMPI_Graph_neighbors");
+  take(cart_shift, "PMPI_Cart_shift");
   take(graph_neighbors_count, "PMPI_Graph_neighbors_count");
   take(cartdim_get, "PMPI_Cartdim_get");
   take(get_library_version, "PMPI_Get_library_version");

@@ -18,12 +18,16 @@ struct PmpiCalls {
   decltype(&MPI_Comm_group) comm_group = nullptr;
   decltype(&MPI_Comm_remote_group) comm_remote_group = nullptr;
   decltype(&MPI_Group_translate_ranks) group_translate_ranks = nullptr;
+  decltype(&MPI_Group_size) group_size = nullptr;
   decltype(&MPI_Group_free) group_free = nullptr;
   decltype(&MPI_Win_get_group) win_get_group = nullptr;
   decltype(&MPI_Type_size_x) type_size = nullptr;
   decltype(&MPI_Topo_test) topo_test = nullptr;
   decltype(&MPI_Dist_graph_neighbors_count) dist_graph_neighbors_count = nullptr;
+  decltype(&MPI_Dist_graph_neighbors) dist_graph_neighbors = nullptr;
   decltype(&MPI_Graph_neighbors_count) graph_neighbors_count = nullptr;
+  decltype(&MPI_Graph_neighbors) graph_neighbors = nullptr;
+  decltype(&MPI_Cart_shift) cart_shift = nullptr;
   decltype(&MPI_Cartdim_get) cartdim_get = nullptr;
   decltype(&MPI_Get_library_version) get_library_version = nullptr;
 

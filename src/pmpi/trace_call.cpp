@@ -1,6 +1,8 @@
 #include "pmpi/trace_call.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
 namespace fallow::pmpi {
 
@@ -49,6 +51,58 @@ void TraceCall::takes_message(std::uint64_t message) noexcept {
   r_.comm = found.comm;
   r_.peer = found.peer;
   r_.tag = found.tag;
+}
+
+namespace {
+
+/// Neighbours of the caller in the communicator's order, of MPI_PROC_NULL what MPI calls it.
+void find_neighbors(MPI_Comm comm, const CommInfo& info, std::vector<int>& to, std::vector<int>& from) {
+  const PmpiCalls& mpi = runtime().mpi;
+  int topology = MPI_UNDEFINED;
+  mpi.topo_test(comm, &topology);
+  to.assign(static_cast<std::size_t>(info.neighbors), MPI_PROC_NULL);
+  from.assign(static_cast<std::size_t>(info.in_neighbors), MPI_PROC_NULL);
+  if (topology == MPI_CART) {
+    for (int d = 0; 2 * d + 1 < info.neighbors; ++d) mpi.cart_shift(comm, d, 1, &to[static_cast<std::size_t>(2 * d)], &to[static_cast<std::size_t>(2 * d + 1)]);
+    from = to;
+  } else if (topology == MPI_GRAPH) {
+    mpi.graph_neighbors(comm, info.rank, info.neighbors, to.data());
+    from = to;
+  } else if (topology == MPI_DIST_GRAPH) {
+    std::vector<int> weights(std::max(to.size(), from.size()) + 1), other(weights);
+    mpi.dist_graph_neighbors(comm, info.in_neighbors, from.data(), weights.data(), info.neighbors, to.data(), other.data());
+  }
+}
+
+}  // namespace
+
+void TraceCall::topology(MPI_Comm made) noexcept try {
+  if (made == MPI_COMM_NULL) {
+    comm_number(trace::kCommNone);
+    return;
+  }
+  comm(made);
+  if (info_ == nullptr || info_->neighbors + info_->in_neighbors == 0) return;
+  std::vector<int> to, from;
+  find_neighbors(made, *info_, to, from);
+  const auto named = [](int rank) { return rank >= 0 ? static_cast<std::uint64_t>(rank) + 1 : 0; };
+  for (const int rank : to) t_.recorder.add_count(r_, named(rank));
+  for (const int rank : from) t_.recorder.add_recv_count(r_, named(rank));
+} catch (...) {
+  flag(trace::kEventCountsLost);
+}
+
+void TraceCall::members(MPI_Group group) noexcept try {
+  if (!runtime().world_group_known) return;
+  int size = 0;
+  runtime().mpi.group_size(group, &size);
+  std::vector<int> ranks(static_cast<std::size_t>(size)), world(ranks.size(), MPI_UNDEFINED);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  if (size > 0) runtime().mpi.group_translate_ranks(group, size, ranks.data(), runtime().world_group, world.data());
+  if (std::find(world.begin(), world.end(), MPI_UNDEFINED) != world.end()) return;
+  for (const int rank : world) t_.recorder.add_count(r_, static_cast<std::uint64_t>(rank));
+} catch (...) {
+  flag(trace::kEventCountsLost);
 }
 
 }  // namespace fallow::pmpi

@@ -80,6 +80,11 @@ class TraceCall {
     }
   }
 
+  /// A communicator with a topology was made: it is the call's, with the neighbours in it.
+  void topology(MPI_Comm made) noexcept;
+  /// The group of a win_start or win_post.
+  void members(MPI_Group group) noexcept;
+
   // --- requests
   void created(const MPI_Request* request, bool persistent) noexcept {
     if (request == nullptr || *request == MPI_REQUEST_NULL) return;

@@ -110,6 +110,7 @@ void Engine::replay(Time end) {
       case EventKind::hop: network_.hop(event); break;
       case EventKind::arrive: arrive(event); break;
       case EventKind::sent: sent(event); break;
+      case EventKind::access: complete(event.index, event.time); break;
     }
   }
 }
@@ -292,12 +293,12 @@ void Engine::came(std::uint32_t r, Time at) {
 /// The rank goes on at `at`.
 void Engine::unblock(std::uint32_t r, Time at) {
   Rank& rank = ranks_[r];
-  const bool told = cores_.active() || recorder_ != nullptr || !predictors_.empty();
+  const bool told = rank.flushing || cores_.active() || recorder_ != nullptr || !predictors_.empty();
   CallEvent call;
   if (told) calls_[r].restore(call);
+  if (rank.flushing) [[unlikely]] at = flushed(r, call, at);
   const Time waited = at - rank.blocked;
   rank.now = at;
-  rank.flushing = false;
   if (cores_.active()) {
     const WaitOutcome o = cores_.end_wait(r, rank.blocked, waited, kind_of_wait(call));
     rank.now += o.late;

@@ -23,6 +23,7 @@
 #include "sim/recorder.hpp"
 #include "sim/request_table.hpp"
 #include "sim/result.hpp"
+#include "sim/side_tables.hpp"
 #include "sim/slice.hpp"
 #include "trace/event.hpp"
 
@@ -91,6 +92,7 @@ class Engine {
     std::uint32_t pending = 0;
     std::uint32_t tag = 0;
     std::uint32_t request = kNone; // kNone: the rank is blocked in it
+    std::uint32_t plan = kNone;    // its steps, where they are not those of `algorithm`
     coll::Algorithm algorithm = coll::Algorithm::barrier_dissemination;
     bool issuing = false;
   };
@@ -184,6 +186,21 @@ class Engine {
   void finish(std::uint32_t index);
   std::uint32_t next_tag(std::uint32_t r, std::uint32_t comm);
 
+  // engine_plans.cpp: collectives along neighbours and between two groups
+  std::uint32_t planned(std::uint32_t r, const trace::CallEvent& call);
+  void learn_neighbors(std::uint32_t r, const trace::CallEvent& call);
+  bool neighbor_steps(std::uint32_t r, const trace::CallEvent& call, Plan& plan);
+
+  // engine_epochs.cpp: post, start, complete and wait
+  bool epoch(std::uint32_t r, const trace::CallEvent& call);
+  void notify(std::uint32_t r, std::uint32_t comm, std::uint32_t to, std::int32_t tag, Time& now);
+  bool await(std::uint32_t r, std::uint32_t comm, const std::vector<std::uint32_t>& from, std::int32_t tag);
+  Time flushed(std::uint32_t r, const trace::CallEvent& call, Time at);
+
+  // engine_files.cpp
+  bool file(std::uint32_t r, const trace::CallEvent& call);
+  std::uint32_t access(std::uint32_t r, std::uint64_t bytes);
+
   // engine_report.cpp
   Result result() const;
   [[noreturn]] void refuse(std::uint32_t r, const std::string& what) const;
@@ -238,6 +255,7 @@ class Engine {
     std::uint64_t searches = 0, restarts = 0;
   };
   Slice<Worked> worked_;  // by each predictor, as far as it has been charged
+  SideTables side_;
   std::unordered_map<std::uint64_t, std::uint32_t> tags_;  // (rank, communicator) -> collectives so far
   Recorder* recorder_ = nullptr;
   CriticalPath* path_ = nullptr;

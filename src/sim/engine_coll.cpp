@@ -68,16 +68,17 @@ bool by_counts(Op op) noexcept { return op == Op::alltoallv || op == Op::alltoal
 bool Engine::collective(std::uint32_t r, const CallEvent& call) {
   const trace::OpTraits& traits = trace::traits(call.op);
   if (traits.kind == trace::OpKind::rma) return one_sided(r, call), true;
-  const bool usable = info_.comms.valid(call.comm) && !info_.comms[call.comm].is_inter();
+  const bool known = info_.comms.valid(call.comm), usable = known && !info_.comms[call.comm].is_inter();
   if (traits.kind == trace::OpKind::rma_sync) {
+    if (call.op != Op::win_fence) return epoch(r, call);
     const bool flushed = flush(r);
-    if (call.op != Op::win_fence || !usable) return flushed;
-    return synchronize(r, call.comm) && flushed;
+    return (!usable || synchronize(r, call.comm)) && flushed;
   }
+  if (traits.kind == trace::OpKind::io) return file(r, call);
   Operation operation{};
-  if (usable && synchronizes(call.op)) return synchronize(r, call.comm);
-  if (!usable || !operation_of(traits.blocking, operation)) return pass(r, call), true;
-  const std::uint32_t index = prepare(r, operation, call);
+  if (known && synchronizes(call.op)) return learn_neighbors(r, call), synchronize(r, call.comm);
+  const std::uint32_t index = usable && operation_of(traits.blocking, operation) ? prepare(r, operation, call) : planned(r, call);
+  if (index == kNone) return pass(r, call), true;
   const bool persistent = (traits.bits & trace::kOpPersistent) != 0;
   if ((traits.bits & trace::kOpCreates) != 0) {
     const std::uint32_t handle = take_request(r);
@@ -90,7 +91,7 @@ bool Engine::collective(std::uint32_t r, const CallEvent& call) {
     begin(r, index);
     return true;
   }
-  if (by_counts(call.op) && !call.counts.empty()) return exchange_counts(index, call);
+  if (by_counts(call.op) && !call.counts.empty() && collectives_[index].plan == kNone) return exchange_counts(index, call);
   return begin(r, index);
 }
 
@@ -109,7 +110,7 @@ bool Engine::synchronize(std::uint32_t r, std::uint32_t comm) {
   CallEvent barrier;
   barrier.op = Op::barrier;
   barrier.comm = comm;
-  return begin(r, prepare(r, Operation::barrier, barrier));
+  return begin(r, info_.comms[comm].is_inter() ? planned(r, barrier) : prepare(r, Operation::barrier, barrier));
 }
 
 std::uint32_t Engine::next_tag(std::uint32_t r, std::uint32_t comm) {
@@ -171,6 +172,7 @@ bool Engine::begun(std::uint32_t r, std::uint32_t index, bool done) {
     return false;
   }
   rank.now = std::max(rank.now, c.now);
+  if (c.plan != kNone) [[unlikely]] side_.drop(c.plan);
   collectives_.give(index);
   return rank.pending == 0;
 }
@@ -180,7 +182,8 @@ bool Engine::advance(std::uint32_t index) {
   Collective& c = collectives_[index];
   c.issuing = true;
   while (c.step < c.steps) {
-    const coll::Step step = coll::step_at(c.algorithm, c.shape, c.step++);
+    const coll::Step step = c.plan == kNone ? coll::step_at(c.algorithm, c.shape, c.step) : side_.plan(c.plan)[c.step];
+    ++c.step;
     exchange(c, index, step);
     if (step.wait && c.pending != 0) {
       c.issuing = false;
@@ -197,10 +200,13 @@ bool Engine::advance(std::uint32_t index) {
 
 void Engine::exchange(Collective& c, std::uint32_t index, const coll::Step& step) {
   const std::uint32_t comm = c.comm | kCollectiveContext;
+  const auto partner = [&](std::uint32_t rank) {  // plans name world ranks
+    return c.plan == kNone ? world(c.rank, c.comm, static_cast<std::int32_t>(rank)) : rank;
+  };
   if (step.from != coll::kNobody) {
     const std::uint32_t request = take_request(c.rank);
     Node& n = pool_[request];
-    n.key = key_of(comm, world(c.rank, c.comm, static_cast<std::int32_t>(step.from)));
+    n.key = key_of(comm, partner(step.from));
     n.tag = static_cast<std::int32_t>(c.tag);
     n.owner = index;
     n.flags = kOfCollective;
@@ -210,7 +216,7 @@ void Engine::exchange(Collective& c, std::uint32_t index, const coll::Step& step
   }
   if (step.to != coll::kNobody) {
     const std::uint32_t request = start_send(c.rank, kNone, key_of(comm, c.rank), static_cast<std::int32_t>(c.tag),
-                                             world(c.rank, c.comm, static_cast<std::int32_t>(step.to)), step.send_bytes, 0, c.now);
+                                             partner(step.to), step.send_bytes, 0, c.now);
     if (request != kCompleted) {
       pool_[request].flags |= kOfCollective;
       pool_[request].owner = index;
@@ -256,6 +262,8 @@ void Engine::collective_part_done(std::uint32_t index, Time at) {
 void Engine::finish(std::uint32_t index) {
   const Collective c = collectives_[index];
   collectives_.give(index);
+  const bool once = c.request == kNone || (pool_[c.request].flags & kTemplate) == 0;
+  if (c.plan != kNone && once) [[unlikely]] side_.drop(c.plan);
   if (c.request != kNone) {
     complete(c.request, c.now);
   } else {

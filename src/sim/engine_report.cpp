@@ -107,6 +107,12 @@ std::string Engine::describe(std::uint32_t r) const {
     text += " on communicator " + std::to_string(call.comm);
   } else if (trace::has(call.op, trace::kOpSends) && trace::has(call.op, trace::kOpReceives)) {
     text += " to " + peer_text(call.peer) + " and from " + peer_text(call.recv_peer) + ", " + tag_text(call.recv_tag) + ", communicator " + std::to_string(call.comm);
+  } else if (call.op == trace::Op::win_start || call.op == trace::Op::win_wait || call.op == trace::Op::win_test) {
+    text += call.op == trace::Op::win_start ? " for MPI_Win_post of" : " for MPI_Win_complete of";
+    for (std::uint32_t i = rank.posted.head; i != kNone; i = pool_[i].next) {
+      if ((pool_[i].flags & kWaited) != 0) text += " world rank " + std::to_string(static_cast<std::uint32_t>(pool_[i].key));
+    }
+    text += ", windows of communicator " + std::to_string(call.comm);
   } else if (receives) {
     text += " for a message from " + peer_text(call.peer) + ", " + tag_text(call.tag) + ", communicator " + std::to_string(call.comm);
   } else if (trace::has(call.op, trace::kOpSends)) {

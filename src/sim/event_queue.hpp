@@ -26,6 +26,7 @@ enum class EventKind : std::uint32_t {
   hop,     ///< a message reaches a link that could not be taken ahead
   arrive,  ///< a message is there
   sent,    ///< the data of a sender's request is at the receiver
+  access,  ///< a request's file access is over
 };
 
 struct Event {

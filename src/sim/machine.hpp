@@ -103,6 +103,13 @@ struct MessageSpec {
   Time reduce_ps_per_kib = 0;         ///< combining data in reductions
 };
 
+/// The file system, as the nodes see it. Estimates: a parallel file system over the same kind of network.
+struct StorageSpec {
+  Time latency = 500 * kUs;         ///< of an access, whatever its size
+  Time node_ps_per_kib = 1024000;   ///< of one node's accesses: 1 GB/s
+  Time ps_per_kib = 20480;          ///< of all nodes' together: 50 GB/s
+};
+
 struct Machine {
   std::string name = "default";
   TopologySpec topology;
@@ -111,6 +118,7 @@ struct Machine {
   SwitchSpec switches;
   NodeSpec node;
   MessageSpec message;
+  StorageSpec storage;
   coll::Library collectives = coll::Library::openmpi;
   /// How far ahead of the clock links are reserved without an event (docs/adr/0032). 0: order of arrival on every
   /// link; messages may change places by at most this time otherwise.

@@ -295,6 +295,14 @@ void read_node(Section s, NodeSpec& node) {
   s.finish();
 }
 
+void read_storage(Section s, StorageSpec& storage) {
+  s.time("latency_us", kUs, storage.latency);
+  rate(s, "node_gb_s", 1, storage.node_ps_per_kib);
+  rate(s, "gb_s", 1, storage.ps_per_kib);
+  s.leave({"source"});
+  s.finish();
+}
+
 }  // namespace
 
 Machine parse_machine(std::string_view text, std::string_view name) {
@@ -324,6 +332,7 @@ Machine parse_machine(std::string_view text, std::string_view name) {
   read_card(top.section("nic"), m.node.card);
   read_node(top.section("node"), m.node);
   read_core(top.section("core"), m.node.core);
+  read_storage(top.section("storage"), m.storage);
   top.finish();
   return m;
 }

@@ -71,6 +71,8 @@ struct CallEvent {
   std::uint64_t wait_ns = 0;     ///< part of the call in which the rank only waited for others; 0: none or unknown
 
   /// Bytes per peer where they differ (alltoallv, gatherv at the root, ...), in order of rank; else empty.
+  /// Of win_start and win_post the group, as world ranks. Of calls that make a communicator with a topology (`comm` is
+  /// the new one) the neighbours that the rank sends to and receives from: rank in it plus one, 0 for MPI_PROC_NULL.
   std::span<const std::uint64_t> counts;
   std::span<const std::uint64_t> recv_counts;
   /// Requests that the call creates, starts, cancels or frees, as the operation says. Numbers are the rank's own

@@ -1,0 +1,80 @@
+// Access to files: each takes the latency of the file system and the time that its bytes need at the rate that the
+// rank's node has. A node's accesses take turns; what the file system carries in all is shared evenly by the nodes, so
+// that no access depends on those of another node (docs/reference/simulation.md).
+#include "sim/engine.hpp"
+
+namespace fallow::sim {
+
+using trace::CallEvent;
+using trace::Op;
+
+namespace {
+
+bool begins(Op op) noexcept {
+  switch (op) {
+    case Op::file_read_all_begin:
+    case Op::file_read_at_all_begin:
+    case Op::file_read_ordered_begin:
+    case Op::file_write_all_begin:
+    case Op::file_write_at_all_begin:
+    case Op::file_write_ordered_begin: return true;
+    default: return false;
+  }
+}
+
+bool ends(Op op) noexcept {
+  switch (op) {
+    case Op::file_read_all_end:
+    case Op::file_read_at_all_end:
+    case Op::file_read_ordered_end:
+    case Op::file_write_all_end:
+    case Op::file_write_at_all_end:
+    case Op::file_write_ordered_end: return true;
+    default: return false;
+  }
+}
+
+/// Calls that only say where later accesses go.
+bool is_local(Op op) noexcept {
+  switch (op) {
+    case Op::file_get_size:
+    case Op::file_set_view:
+    case Op::file_set_atomicity:
+    case Op::file_seek:
+    case Op::file_seek_shared: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+/// The request of an access that begins now; an event completes it.
+std::uint32_t Engine::access(std::uint32_t r, std::uint64_t bytes) {
+  const StorageSpec& s = machine_.storage;
+  Rank& rank = ranks_[r];
+  const Time per_kib = std::max(s.node_ps_per_kib, s.ps_per_kib * static_cast<Time>(nodes_in_use()));
+  Time& free = side_.files_free[r / machine_.node.ranks];
+  free = std::max(free, rank.now) + static_cast<Time>(bytes * static_cast<std::uint64_t>(per_kib) >> 10);
+  const std::uint32_t request = take_request(r);
+  queue_.push({free + s.latency, tie_of(r, r, ++rank.messages), request, EventKind::access});
+  return request;
+}
+
+bool Engine::file(std::uint32_t r, const CallEvent& call) {
+  const bool collective = trace::has(call.op, trace::kOpCollective) && info_.comms.valid(call.comm);
+  if (trace::has(call.op, trace::kOpCreates)) return keep(r, call, access(r, call.bytes)), true;
+  const std::uint64_t split = SideTables::key(r, call.comm);
+  if (begins(call.op)) return side_.split[split] = access(r, call.bytes), true;
+  bool done = true;
+  if (ends(call.op)) {
+    const auto found = side_.split.find(split);
+    if (found == side_.split.end()) return true;  // its begin was lost
+    done = block_on(r, found->second);
+    side_.split.erase(found);
+  } else if (!is_local(call.op)) {
+    done = block_on(r, access(r, call.bytes));
+  }
+  return (!collective || synchronize(r, call.comm)) && done;
+}
+
+}  // namespace fallow::sim

@@ -1,0 +1,53 @@
+// What few programs need: neighbours, epochs of one-sided communication, file accesses. Nothing of it is allocated for
+// a program that has none of them.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "coll/schedule.hpp"
+#include "sim/time.hpp"
+
+namespace fallow::sim {
+
+/// Steps of a collective whose partners are world ranks.
+using Plan = std::vector<coll::Step>;
+
+/// Of one rank in one communicator: world ranks in the topology's order, coll::kNobody where there is none.
+struct Neighbors {
+  std::vector<std::uint32_t> to, from;
+};
+
+/// Of one rank on one communicator's windows: world ranks.
+struct Epochs {
+  std::vector<std::uint32_t> targets;  ///< given to the present win_start
+  std::vector<std::uint32_t> origins;  ///< given to the present win_post
+};
+
+struct SideTables {
+  std::uint32_t keep(Plan made) {
+    std::uint32_t index = static_cast<std::uint32_t>(plans.size());
+    if (spare.empty()) {
+      plans.push_back(std::move(made));
+    } else {
+      index = spare.back();
+      spare.pop_back();
+      plans[index] = std::move(made);
+    }
+    return index;
+  }
+  const Plan& plan(std::uint32_t index) const noexcept { return plans[index]; }
+  void drop(std::uint32_t index) { spare.push_back(index); }
+  static constexpr std::uint64_t key(std::uint32_t r, std::uint32_t comm) noexcept { return std::uint64_t{comm} << 32 | r; }
+
+  std::vector<Plan> plans;
+  std::vector<std::uint32_t> spare;
+  std::unordered_map<std::uint64_t, Neighbors> neighbors;  ///< by key()
+  std::unordered_map<std::uint64_t, Epochs> epochs;        ///< by key()
+  std::unordered_map<std::uint64_t, std::uint32_t> split;  ///< by key(): the request of a file access that has begun
+  std::unordered_map<std::uint32_t, Time> files_free;      ///< by node: when its last access has been carried
+};
+
+}  // namespace fallow::sim
