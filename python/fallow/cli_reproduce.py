@@ -60,7 +60,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def _run(arguments: argparse.Namespace) -> int:
     notes = []
     if arguments.record:
-        for line in record.record(arguments.traces, arguments.programs, arguments.launcher, arguments.most_ranks):
+        chosen = [p.at_most(arguments.most_ranks) for p in record.programs()]
+        for line in record.record(chosen, arguments.traces, arguments.programs, arguments.launcher):
             print(line, flush=True)
             if "is left out" in line:
                 notes.append(line + ".")

@@ -67,10 +67,22 @@ def test_the_best_threshold_saves_most_at_little_more_slowdown():
     assert best_threshold({20.0: saving(0.5, 0.02), 50.0: saving(0.3, 0.011)}) == 20.0
 
 
-def test_recipes_are_whole():
-    for program in record.programs():
-        assert program.command and program.why and program.ranks and 0 < program.steps_share <= 1
+@pytest.mark.parametrize("of", ["dickov2015", "bench"])
+def test_recipes_are_whole(of):
+    found = record.programs(of)
+    assert len({p.name for p in found}) == len(found) >= 8
+    for program in found:
+        assert program.why and program.ranks and all(0 < program.steps_share(n) <= 1 for n in program.ranks)
         assert program.trace(Path("t"), 8) == Path(f"t/{program.name}-8.ftr")
+        for ranks in program.ranks:
+            line = program.command_line(ranks, Path("/bin"))
+            assert line and not any("{" in word for word in line)
+
+
+def test_a_program_with_fewer_ranks():
+    bt = next(p for p in record.programs() if p.name == "bt")
+    assert bt.at_most(36).ranks == (9, 16, 36) and bt.at_most(1).ranks == ()
+    assert bt.steps_share(16) == 0.3 and bt.steps_share(36) == 0.2
 
 
 def test_what_cannot_be_recorded_says_why(fallow, tmp_path):
@@ -80,28 +92,63 @@ def test_what_cannot_be_recorded_says_why(fallow, tmp_path):
     assert "LAMMPS is left out: lmp is not installed" in done.stdout
 
 
-def test_recording_runs_the_program_under_fallow(tmp_path, monkeypatch):
-    """The command that is run, without an MPI: it leaves what a run would leave."""
-    asked = []
+@pytest.fixture
+def started(monkeypatch, tmp_path):
+    """What recording starts, without an MPI: it leaves what a run would leave."""
+    found = []
 
-    def run(command, **kwargs):
-        asked.append(command)
+    def run(command, place, environment, look):
+        look()
+        found.append((list(command), environment))
         if "fallow" in command:
             Path(command[command.index("--trace") + 1]).write_bytes(b"trace")
-        return record.subprocess.CompletedProcess(command, 0, "", "")
+        return 0, ""
 
-    monkeypatch.setattr(record.subprocess, "run", run)
+    monkeypatch.setattr(record, "run_watched", run)
+    monkeypatch.setattr(record.shutil, "which", lambda name: f"/usr/bin/{name}")
     (tmp_path / "bin").mkdir()
-    for name in ("bt", "sp", "mg", "cg", "ft"):
+    for name in ("bt", "sp", "mg", "cg", "ft", "lu"):
         (tmp_path / "bin" / name).touch()
-    lines = list(record.record(tmp_path / "traces", tmp_path / "bin", "mpirun -n {ranks}", 16))
-    assert f"NAS BT with 9 ranks: {tmp_path}/traces/bt-9.ftr" in lines
-    command = next(c for c in asked if "fallow" in c and f"{tmp_path}/bin/mg" in c)
-    assert command[command.index("--") + 1 :][:3] == ["mpirun", "-n", "8"] and "--clock" in command and "cpu" in command
+    return found
+
+
+def test_recording_runs_the_program_under_fallow(tmp_path, started):
+    chosen = [p.at_most(16) for p in record.programs()]
+    lines = list(record.record(chosen, tmp_path / "traces", tmp_path / "bin", "mpirun -n {ranks}"))
+    assert any(line.startswith(f"NAS BT with 9 ranks: {tmp_path}/traces/bt-9.ftr") for line in lines)
+    command = next(c for c, _ in started if "fallow" in c and f"{tmp_path}/bin/mg" in c)
+    assert command[command.index("--") + 1 :] == ["mpirun", "-n", "8", f"{tmp_path}/bin/mg", "-n", "512", "-i", "20"]
+    assert command[command.index("--clock") + 1] == "cpu"
     assert not any("128" in line for line in lines)
-    before = len(asked)
-    list(record.record(tmp_path / "traces", tmp_path / "bin", "mpirun -n {ranks}", 16))
-    assert not any("bt" in str(c) for c in asked[before:])  # what is there is not recorded again
+    started.clear()
+    assert list(record.record(chosen, tmp_path / "traces", tmp_path / "bin", "mpirun -n {ranks}")) == []
+    assert not started  # what is there is not recorded again
+
+
+def test_runs_of_the_same_values_share_their_input(tmp_path, started):
+    gromacs = [p for p in record.programs("bench") if p.name == "gromacs"]
+    lines = list(record.record(gromacs, tmp_path / "traces", None, "mpirun -n {ranks}"))
+    assert len(lines) == 2 and all("left out" not in line for line in lines)
+    assert [env["box"] for command, env in started if command[0] == "bash"] == ["3.7", "5.0"]
+    started.clear()
+    melt = [p for p in record.programs() if p.name == "lammps"]
+    assert len(list(record.record(melt, tmp_path / "traces", None, "mpirun -n {ranks}"))) == 3
+    assert sum(command[0] == "bash" for command, _ in started) == 1
+
+
+def test_an_input_that_cannot_be_made(tmp_path, started, monkeypatch):
+    monkeypatch.setattr(record, "run_watched", lambda *_: (1, "one\nno such box\n"))
+    melt = [p.at_most(8) for p in record.programs() if p.name == "lammps"]
+    lines = list(record.record(melt, tmp_path / "traces", None, "mpirun -n {ranks}"))
+    assert lines == ["LAMMPS with 8 ranks is left out: its input cannot be made: no such box"]
+
+
+def test_a_run_that_takes_too_long_is_ended(tmp_path, monkeypatch):
+    looks = []
+    assert record.run_watched(["sh", "-c", "echo said; exit 3"], tmp_path, {"PATH": "/bin:/usr/bin"}, lambda: looks.append(1)) == (3, "said\n")
+    assert looks
+    monkeypatch.setattr(record, "_LIMIT_S", 0)
+    assert record.run_watched(["sleep", "60"], tmp_path, {"PATH": "/bin:/usr/bin"}, lambda: None) == (None, "")
 
 
 def test_markdown():

@@ -119,7 +119,8 @@ def _idle_difference(r: Results, t: TraceResults, row: Sequence[float]) -> str:
     numbers = sum(n for n, _ in t.gaps)
     published = row[1] + row[4] + row[7]
     whole = sum(time for _, time in t.gaps) or 1.0
-    steps = f", with {program.steps_share * 100:.0f} % of the published steps" if program.steps_share != 1 else ""
+    share = program.steps_share(t.ranks)
+    steps = f", with {share * 100:.0f} % of the published steps" if share != 1 else ""
     mean_us = t.gaps[2][1] / t.gaps[2][0] * 1e6 if t.gaps[2][0] else 0.0
     return (
         f"{label(r, t)}: {numbers / published * 100:.0f} % of the published number of intervals{steps}; "

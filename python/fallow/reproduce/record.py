@@ -1,4 +1,4 @@
-"""Records the traces of a reproduction: the programs that are there, at the published numbers of ranks."""
+"""Records the traces of a set of programs: those of a reproduction, at the published numbers of ranks, or of the benchmarks."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from fallow.errors import UserError
+from fallow.progress import Bar
+from fallow.text import seconds
 
 _LIMIT_S = 3600
+_LOOK_EVERY_S = 0.5
+_END_S = 10  # between being asked to end and being killed
 
 
 @dataclass(frozen=True)
@@ -27,15 +32,33 @@ class Program:
     title: str
     published: str  # key in the published tables; "": not among them
     kernel: str  # the published kernel of chapter 4 that it stands for; "": none
-    ranks: tuple[int, ...]
+    values: Mapping[int, Mapping[str, Any]]  # of its command and its input, by number of ranks
     command: str
     prepare: str
     why: str
-    steps_share: float  # steps recorded, of the published run's
+    published_steps: int  # 0: not known
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The numbers of ranks that it is recorded with."""
+        return tuple(self.values)
+
+    def steps_share(self, ranks: int) -> float:
+        """Steps recorded, of the published run's; 1 where they are not known."""
+        steps = self.values[ranks].get("steps", 0)
+        return float(steps / self.published_steps) if steps and self.published_steps else 1.0
+
+    def at_most(self, ranks: int) -> Program:
+        """Only what has no more ranks."""
+        return replace(self, values={n: v for n, v in self.values.items() if n <= ranks})
 
     def trace(self, directory: Path, ranks: int) -> Path:
         """Where its trace lies."""
         return directory / f"{self.name}-{ranks}.ftr"
+
+    def command_line(self, ranks: int, where: Path | None) -> list[str]:
+        """The program and its arguments."""
+        return self.command.format(programs=where.absolute() if where else "", **self.values[ranks]).split()
 
 
 def data(name: str) -> Mapping[str, Any]:
@@ -43,15 +66,20 @@ def data(name: str) -> Mapping[str, Any]:
     return tomllib.loads(resources.files("fallow").joinpath("reproduce", name).read_text(encoding="utf-8"))
 
 
-def programs() -> tuple[Program, ...]:
-    """All of them."""
-    return tuple(
-        Program(
-            p["name"], p["title"], p["published"], p.get("kernel", ""), tuple(p["ranks"]), p["command"],
-            p.get("prepare", ""), p["why"], p.get("steps", 1) / p.get("published_steps", 1),
-        )
-        for p in data("programs.toml")["program"]
-    )  # fmt: skip
+def programs(of: str = "dickov2015") -> tuple[Program, ...]:
+    """All programs of a set."""
+    found = []
+    for p in data("programs.toml")["program"]:
+        values = {n: r["with"] for r in p["record"] if r["for"] == of for n in r["ranks"]}
+        values = dict(sorted(values.items()))
+        if values:
+            found.append(
+                Program(
+                    p["name"], p["title"], p.get("published", ""), p.get("kernel", ""), values, p["command"],
+                    p.get("prepare", ""), p["why"], p.get("published_steps", 0),
+                )
+            )  # fmt: skip
+    return tuple(found)
 
 
 def _why_not(program: Program, where: Path | None) -> str | None:
@@ -67,67 +95,128 @@ def _why_not(program: Program, where: Path | None) -> str | None:
     return None
 
 
-def record(directory: Path, where: Path | None, launcher: str, most_ranks: int) -> Iterator[str]:
-    """Records what is missing; says of each what became of it."""
+def record(
+    chosen: Sequence[Program], directory: Path, where: Path | None, launcher: str, again: bool = False
+) -> Iterator[str]:
+    """Records what is missing in `directory`, or all of it `again`; says of each what became of it.
+
+    Computation is taken as CPU time, so more ranks than cores give the times of a core each. `where` holds the built
+    programs of examples/; {ranks} in `launcher` stands for their number.
+    """
     directory.mkdir(parents=True, exist_ok=True)
-    for program in programs():
-        missing = [n for n in program.ranks if n <= most_ranks and not program.trace(directory, n).exists()]
-        if not missing:
-            continue
-        if (reason := _why_not(program, where)) is not None:
+    wanted = [(p, [n for n in p.ranks if again or not p.trace(directory, n).exists()]) for p in chosen]
+    session = _Session(directory, where, launcher, sum(len(ranks) for _, ranks in wanted))
+    for program, missing in wanted:
+        if missing and (reason := _why_not(program, where)) is not None:
+            session.done += len(missing)
             yield f"{program.title} is left out: {reason}"
-            continue
-        for ranks in missing:
-            yield _record_one(program, ranks, directory, where, launcher)
+        elif missing:
+            yield from session.record(program, missing)
 
 
-def _last_line(done: subprocess.CompletedProcess[str]) -> str:
-    return ((done.stderr or done.stdout).strip().splitlines() or ["no reason was given"])[-1]
+def _last_line(said: str) -> str:
+    return (said.strip().splitlines() or ["no reason was given"])[-1]
 
 
-def _record_one(program: Program, ranks: int, directory: Path, where: Path | None, launcher: str) -> str:
-    target = program.trace(directory, ranks).absolute()
-    command = program.command.format(programs=where.absolute() if where else "")
-    environment = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
-    with tempfile.TemporaryDirectory(prefix="fallow-record-") as scratch:
-        if program.prepare:
-            prepared = subprocess.run(
-                ["bash", "-euc", program.prepare],
-                cwd=scratch,
-                env=environment,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if prepared.returncode != 0:
-                return f"{program.title} is left out: its input cannot be made: {_last_line(prepared)}"
-        part = Path(scratch) / "trace.ftr"
-        run = [
-            sys.executable,
-            "-m",
-            "fallow",
-            "run",
-            "--quiet",
-            "--mode",
-            "sleep",
-            "--clock",
-            "cpu",
-            "--trace",
-            str(part),
-        ]
-        run += ["--out", str(Path(scratch) / "run"), "--", *launcher.format(ranks=ranks).split(), *command.split()]
-        try:
-            done = subprocess.run(
-                run, cwd=scratch, env=environment, capture_output=True, text=True, timeout=_LIMIT_S, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return f"{program.title} with {ranks} ranks is left out: it took more than {_LIMIT_S // 60} minutes"
-        except OSError as error:
-            raise UserError(f"{run[0]}: {error.strerror}") from None
-        if done.returncode != 0 or not part.is_file():
-            return (
-                f"{program.title} with {ranks} ranks is left out: it ended with {done.returncode}: {_last_line(done)}"
-            )
+@dataclass
+class _Session:
+    """One after the other, with a progress bar."""
+
+    directory: Path
+    where: Path | None
+    launcher: str
+    whole: int
+    done: int = 0
+
+    def __post_init__(self) -> None:
+        self.bar = Bar("recording")
+
+    def record(self, program: Program, missing: Sequence[int]) -> Iterator[str]:
+        """One program; runs of the same values share their input."""
+        with tempfile.TemporaryDirectory(prefix="fallow-record-") as scratch:
+            inputs: list[tuple[Mapping[str, Any], Path, str | None]] = []
+            for ranks in missing:
+                values = program.values[ranks]
+                if not any(v == values for v, _, _ in inputs):
+                    place = Path(scratch) / str(len(inputs))
+                    place.mkdir()
+                    inputs.append((values, place, self._prepare(program, values, place)))
+                _, place, refused = next(i for i in inputs if i[0] == values)
+                if refused is None:
+                    line = self._record_one(program, ranks, place)
+                else:
+                    line = f"{program.title} with {ranks} ranks is left out: its input cannot be made: {refused}"
+                self.done += 1
+                self.bar.close()
+                yield line
+
+    def _run(self, command: Sequence[str], place: Path, note: str, more: Mapping[str, str]) -> tuple[int | None, str]:
+        """The exit status, None if it took too long, and what it said."""
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} | more
+        began = time.monotonic()
+
+        def look() -> None:
+            self.bar.show(self.done / self.whole, f", {note}: {seconds(time.monotonic() - began)}")
+
+        return run_watched(command, place, environment, look)
+
+    def _prepare(self, program: Program, values: Mapping[str, Any], place: Path) -> str | None:
+        """Makes the input; why it cannot be made, or None."""
+        if not program.prepare:
+            return None
+        settings = {k: str(v) for k, v in values.items()}
+        status, said = self._run(["bash", "-euc", program.prepare], place, f"input of {program.title}", settings)
+        return None if status == 0 else _last_line(said)
+
+    def _record_one(self, program: Program, ranks: int, place: Path) -> str:
+        name = f"{program.title} with {ranks} ranks"
+        target = program.trace(self.directory, ranks).absolute()
+        part = place / f"trace-{ranks}.ftr"
+        command = [sys.executable, "-m", "fallow", "run", "--quiet", "--mode", "sleep", "--clock", "cpu"]
+        command += ["--trace", str(part), "--out", str(place / f"run-{ranks}"), "--"]
+        command += [*self.launcher.format(ranks=ranks).split(), *program.command_line(ranks, self.where)]
+        began = time.monotonic()
+        status, said = self._run(command, place, name, {})
+        if status is None:
+            return f"{name} is left out: it took more than {_LIMIT_S // 60} minutes"
+        if status != 0 or not part.is_file():
+            return f"{name} is left out: it ended with {status}: {_last_line(said)}"
         shutil.move(part, target.with_suffix(".part"))
         target.with_suffix(".part").replace(target)
-    return f"{program.title} with {ranks} ranks: {target}"
+        return f"{name}: {target} ({seconds(time.monotonic() - began)})"
+
+
+def run_watched(
+    command: Sequence[str], place: Path, environment: Mapping[str, str], look: Callable[[], None]
+) -> tuple[int | None, str]:
+    """Runs a command in `place`, calling `look` now and then; its exit status, None if it took too long, and its words."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
+        try:
+            running = subprocess.Popen(
+                command, cwd=place, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said
+            )
+        except OSError as error:
+            raise UserError(f"{command[0]}: {error.strerror}") from None
+        with running:
+            status = _watch(running, look)
+        said.seek(0)
+        return status, said.read()
+
+
+def _watch(running: subprocess.Popen[bytes], look: Callable[[], None]) -> int | None:
+    began = time.monotonic()
+    try:
+        while time.monotonic() - began < _LIMIT_S:
+            look()
+            try:
+                return running.wait(_LOOK_EVERY_S)
+            except subprocess.TimeoutExpired:
+                continue
+        return None
+    finally:
+        if running.poll() is None:
+            running.terminate()
+            try:
+                running.wait(_END_S)
+            except subprocess.TimeoutExpired:
+                running.kill()
