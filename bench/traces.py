@@ -18,8 +18,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from fallow.reproduce import record
 from families import ROOT, found_families
+
+from fallow.reproduce import record
 
 TRACES = ROOT / "build" / "traces"
 

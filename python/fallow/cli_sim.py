@@ -29,6 +29,7 @@ Every study begins with everything always on; slowdown and savings are against t
 """
 
 _MOST_SPANS_PAGE, _MOST_SPANS_FILE = 40_000, 2_000_000
+_MAX_RANKS = 1 << 20
 
 
 def _names(part: str) -> list[str]:
@@ -167,15 +168,19 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     draw.add_argument(
         "--timeline-ranks",
-        type=whole(1, 4096),
+        type=_how_many,
         default=16,
-        metavar="N",
-        help="ranks that are drawn, and their links (default: 16)",
+        metavar="N|all",
+        help="ranks that are drawn, and the links of their nodes (default: 16)",
     )
     form = p.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
     form.add_argument("--html", type=Path, metavar="FILE", help="write one self-contained page")
     p.set_defaults(action=_run)
+
+
+def _how_many(text: str) -> int:
+    return _MAX_RANKS if text.strip() == "all" else whole(1, _MAX_RANKS)(text)
 
 
 def _window(text: str) -> tuple[float, float | None]:

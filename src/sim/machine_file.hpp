@@ -20,6 +20,7 @@
 //   [message]  latency_us overhead_ns call_overhead_ns match_ns eager_bytes segment_bytes train_segments reduce_gb_s
 //   [node]     memory_gb_s memory_latency_ns cpu_speed
 //   [core]     compute_w spin_w yield_w sleep_w sleep_down_us wake_us frequency_us throttle_us throttle_steps yield_us
+//   [storage]  latency_us node_gb_s gb_s           # the file system: of an access, of a node, of all nodes together
 //   [[core.sleep]]  name w down_us up_us         # states other than blocked
 //
 // The files under platforms/ are of this kind too: what they say of a node's power is read and checked by

@@ -10,7 +10,7 @@ import pytest
 
 import fallow.reproduce
 from fallow.reproduce import dickov2015, record
-from fallow.reproduce.document import Bars, Document, Section, markdown
+from fallow.reproduce.document import Bars, Document, Section, Strips, drawn, markdown
 from fallow.reproduce.measure import Saving, best_threshold
 from test_html import parse
 
@@ -23,7 +23,7 @@ def traces(fallow, tmp_path):
     directory = tmp_path / "traces"
     directory.mkdir()
     for name, program, ranks, size in (
-        ("bt", "stencil3d", 16, "2KB"), ("mg", "cg", 32, "2KB"), ("mg", "cg", 16, "2KB"), ("cg", "cg", 8, "16KB"), ("ft", "alltoall", 8, "16KB"),
+        ("bt", "stencil3d", 16, "2KB"), ("mg", "cg", 32, "2KB"), ("mg", "cg", 16, "2KB"), ("cg", "cg", 16, "16KB"), ("ft", "alltoall", 8, "16KB"),
     ):  # fmt: skip
         made = fallow("synth", program, "--ranks", ranks, "--iterations", 150 if name in ("bt", "mg") else 30, "--bytes", size,
                       "--compute", "500us", "--jitter", "1%", "-o", directory / f"{name}-{ranks}.ftr")  # fmt: skip
@@ -38,7 +38,7 @@ def test_the_report_has_all_tables_and_figures(fallow, traces, tmp_path):
     found = json.loads((tmp_path / "report.json").read_text())
     titles = [s["title"] for s in found["sections"]]
     for wanted in ("Table 5.1", "Table 5.3", "Table 5.4", "Figures 5.8 and 5.9", "Figures 5.10 and 5.11", "Figures 5.12 and 5.13",
-                   "Figure 5.14", "Figures 5.20 and 5.21", "Figures 4.27", "Figures 4.39", "Figures 4.47", "Table 4.5"):  # fmt: skip
+                   "Figure 5.14", "Figures 5.20 and 5.21", "Figures 4.27", "Figures 4.37", "Figures 4.39", "Figures 4.47", "Table 4.5"):  # fmt: skip
         assert any(t.startswith(wanted) for t in titles), wanted
     published = tomllib.loads((DATA / "dickov2015.toml").read_text())
     idle = found["sections"][0]["rows"]
@@ -55,6 +55,9 @@ def test_the_report_has_all_tables_and_figures(fallow, traces, tmp_path):
         assert all(len(row) == len(s["header"]) for row in s["rows"]), s["title"]
     spps = next(s for s in found["sections"] if "5.20" in s["title"])
     assert "21.0 %" in spps["differences"][0]
+    (drawn,) = next(s for s in found["sections"] if "4.37" in s["title"])["strips"]
+    assert [row[0] for row in drawn["rows"]] == [f"{kind} {i}" for i in range(8) for kind in ("process", "link")]
+    assert all(spans for _, _, spans in drawn["rows"]) and "process 0 " in text and "link 7 " in text
     page = parse((tmp_path / "report.html").read_text())
     assert page.references == ["data:,"] and json.loads(page.data) == found
 
@@ -137,10 +140,10 @@ def test_runs_of_the_same_values_share_their_input(tmp_path, started):
 
 
 def test_an_input_that_cannot_be_made(tmp_path, started, monkeypatch):
-    monkeypatch.setattr(record, "run_watched", lambda *_: (1, "one\nno such box\n"))
+    monkeypatch.setattr(record, "run_watched", lambda *_: (1, "one\nFatal error:\nno such box\n-----\n"))
     melt = [p.at_most(8) for p in record.programs() if p.name == "lammps"]
     lines = list(record.record(melt, tmp_path / "traces", None, "mpirun -n {ranks}"))
-    assert lines == ["LAMMPS with 8 ranks is left out: its input cannot be made: no such box"]
+    assert lines == ["LAMMPS with 8 ranks is left out: its input cannot be made: Fatal error: no such box"]
 
 
 def test_a_run_that_takes_too_long_is_ended(tmp_path, monkeypatch):
@@ -149,6 +152,17 @@ def test_a_run_that_takes_too_long_is_ended(tmp_path, monkeypatch):
     assert looks
     monkeypatch.setattr(record, "_LIMIT_S", 0)
     assert record.run_watched(["sleep", "60"], tmp_path, {"PATH": "/bin:/usr/bin"}, lambda: None) == (None, "")
+
+
+def test_states_over_time_as_text():
+    strips = Strips("c", ("off", "on"), 1000.0, 2000.0, (("a", 0, ((0.0, 1100.0, 1), (1495.0, 1500.0, 1), (1900.0, 9000.0, 1))), ("bb", 1, ())))
+    assert drawn(strips) == [
+        ". off  # on",
+        " a " + "#" * 10 + "." * 39 + "." + "." * 40 + "#" * 10,
+        "bb " + "#" * 100,
+        "   1.000 ms to 2.000 ms",
+    ]
+    assert "```\n. off" in markdown(Document("T", [], [Section("s", strips=[strips])], []))
 
 
 def test_markdown():

@@ -231,6 +231,8 @@ def test_an_interrupt_keeps_what_is_done(tmp_path):
         ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\nlead = '200%'\n", "s.toml:5: policy.lead is wrong"),
         ("[[synth]]\nprogram = 'cg'\n[machine]\nplatform = 'atlantis'\n", "no platform 'atlantis'"),
         ("[[synth]]\nprogram = 'cg'\n[machine]\nnetwork = 'maybe'\n", "s.toml:4: machine.network must be"),
+        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\nrest_cards = 'yes'\n", "s.toml:5: policy.rest_cards must be true, false"),
+        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\nlead = true\n", "s.toml:5: policy.lead must be a value"),
         ("[[synth\n", "s.toml: "),
         ("colour = 'red'\n", "s.toml:1: colour is not known"),
     ],
@@ -247,6 +249,24 @@ def test_bad_studies_end_with_one_line(fallow, tmp_path):
     for args in (["s.toml"], ["none.toml"], ["s.toml", "--on", "mars"]):
         done = fallow("sweep", *args)
         assert done.returncode == 2 and "Traceback" not in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_options_that_are_on_or_off(sweep, tmp_path):
+    (tmp_path / "s.toml").write_text(
+        "[[synth]]\nprogram = 'stencil3d'\nranks = 8\niterations = 20\ncompute = '2ms'\n"
+        "[policy]\npolicy = ['oracle', 'pps']\nrest_cards = [true, false]\nedge_only = true\npublished_cost = true\n"
+    )
+    points = study.read(tmp_path / "s.toml").points
+    assert [(p.policy, p.options.get("rest_cards", False)) for p in points] == [
+        ("always-on", False), ("oracle", True), ("oracle", False), ("pps", True), ("pps", False)
+    ]  # fmt: skip
+    assert all(p.options["upper_links"] is False for p in points[1:])
+    assert "search_cost_us" in points[3].options and "search_cost_us" not in points[1].options
+    sweep("s.toml")
+    found = {(r["policy"], bool(r["option_rest_cards"])): r for r in rows(tmp_path / "s.results")}
+    assert len(found) == 5 and all(r["status"] == "done" for r in found.values())
+    assert found["oracle", True]["energy_cards_j"] < found["oracle", False]["energy_cards_j"]
+    assert found["pps", True]["run_time_s"] > found["oracle", True]["run_time_s"]  # its cost
 
 
 def test_places_and_ids(tmp_path):

@@ -1,6 +1,7 @@
 // A report of sections: text, a table, bars, and where values differ.
 const data = JSON.parse(document.getElementById("data").textContent);
 const SERIES = ["--soft", "--computing", "--asleep", "--awake", "--io", "--transfer"];
+const STRIPS = ["--computing", "--transfer", "--awake", "--io", "--asleep"]; // program, MPI; a link's lanes
 
 function dataTable(s) {
   const head = el("thead", {}, el("tr", {}, s.header.map((h, i) => el("th", { class: i === 0 ? "text" : null, scope: "col" }, h))));
@@ -37,10 +38,32 @@ function barChart(b) {
       "aria-label": b.groups.map(([n, v]) => `${n}: ${v.map((x, i) => `${b.series[i]} ${x}`).join(", ")}`).join("; ") }, ...parts)));
 }
 
+/** Rows of states over time. */
+function stripChart(s) {
+  const left = 84, width = 1000, each = 14, top = 4, span = s.to_us - s.from_us;
+  const x = (t) => left + (Math.min(Math.max(t, s.from_us), s.to_us) - s.from_us) / span * (width - left);
+  const parts = [];
+  s.rows.forEach(([label, between, spans], i) => {
+    const y = top + i * each;
+    const put = (from, to, state) => {
+      const said = `${label}: ${s.states[state]}\n${seconds((to - from) * 1e-6)}`;
+      parts.push(svg("rect", { x: x(from), y, width: Math.max(0.3, x(to) - x(from)), height: each - 3, fill: `var(${STRIPS[state % STRIPS.length]})`,
+        onmousemove: (event) => tip.show(event, said), onmouseleave: tip.hide }));
+    };
+    parts.push(svg("text", { x: left - 6, y: y + each - 5, "text-anchor": "end" }, label));
+    put(s.from_us, s.to_us, between);
+    spans.filter(([a, b]) => b > s.from_us && a < s.to_us).forEach(([a, b, state]) => put(a, b, state));
+  });
+  const bottom = top + s.rows.length * each + 14;
+  parts.push(svg("text", { x: left, y: bottom }, `${(s.from_us / 1000).toFixed(3)} ms`), svg("text", { x: width, y: bottom, "text-anchor": "end" }, `${(s.to_us / 1000).toFixed(3)} ms`));
+  return el("div", {}, el("h3", {}, s.caption), legend(s.states.map((name, i) => ({ name, colour: STRIPS[i % STRIPS.length] }))),
+    el("div", { class: "scroll" }, svg("svg", { viewBox: `0 0 ${width} ${bottom + 8}`, role: "img", "aria-label": s.caption }, ...parts)));
+}
+
 document.getElementById("page").replaceChildren(
   el("header", {}, el("h1", {}, "Fallow"), el("div", { class: "command" }, data.title), data.intro.map((t) => el("p", { class: "meta" }, t))),
   ...data.sections.map((s) => section(s.title, null, card(...s.text.map((t) => el("p", { class: "note" }, t)),
-    s.bars ? barChart(s.bars) : null, s.rows.length ? dataTable(s) : null,
+    ...(s.strips || []).map(stripChart), s.bars ? barChart(s.bars) : null, s.rows.length ? dataTable(s) : null,
     s.differences.length ? el("div", { class: "plot" }, el("h3", {}, "Where they differ, and why"), el("ul", {}, s.differences.map((d) => el("li", {}, d)))) : null))),
   data.notes.length ? section("Notes", null, card(el("ul", {}, data.notes.map((n) => el("li", {}, n))))) : "",
   el("footer", {}, "Published values are read from the text of the publication; ours are simulated, and all energy is modelled."), tip.box);

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fallow.reproduce.document import Bars, Section
+from fallow.reproduce.document import Bars, Section, Strips
 from fallow.reproduce.measure import SIZES, KernelResults
 from fallow.reproduce.record import Program
 
@@ -19,9 +19,9 @@ def _label(k: KernelResults, programs: Mapping[str, Program]) -> str:
 def sections(
     kernels: Sequence[KernelResults], programs: Mapping[str, Program], published: Mapping[str, Any]
 ) -> list[Section]:
-    """Table 4.5, figures 4.27 to 4.36, 4.39 to 4.46, 4.47 and 4.48."""
+    """Table 4.5, figures 4.27 to 4.36, 4.37 and 4.38, 4.39 to 4.46, 4.47 and 4.48."""
     return [
-        _messages(kernels, programs, published), _speedups(kernels, programs, published),
+        _messages(kernels, programs, published), _speedups(kernels, programs, published), _over_time(kernels, programs),
         _lanes(kernels, programs, published), _slowdowns(kernels, programs, published),
     ]  # fmt: skip
 
@@ -60,6 +60,47 @@ def _speedups(
         "these inputs are smaller on fewer ranks."
     ]
     return s
+
+
+_IN_PROGRAM, _IN_MPI, _ALL_LANES, _CHANGING, _FEWER = range(5)
+_LINK_STATES = {"sending": _ALL_LANES, "low": _FEWER, "deep": _FEWER, "changing": _CHANGING}
+
+
+def _over_time(kernels: Sequence[KernelResults], programs: Mapping[str, Program]) -> Section:
+    s = Section("Figures 4.37 and 4.38: processes and their links over time", [
+        "Whether a process is in the program or in MPI, and below it the lanes of its link to the switch: messages at half "
+        "size, links that follow loops of calls, one process a node."
+    ])  # fmt: skip
+    s.header = ("kernel", "time in MPI, %", "link with fewer lanes, %", "changing, %")
+    for k in kernels:
+        if k.drawn is None:
+            continue
+        d, rows = k.drawn, []
+        for rank, (calls, links) in enumerate(zip(d.calls, d.links, strict=True)):
+            rows.append((f"process {rank}", _IN_PROGRAM, tuple((a, b, _IN_MPI) for a, b in calls)))
+            shown = tuple((a, b, _LINK_STATES[state]) for a, b, state in links if state != "sending")
+            rows.append((f"link {rank}", _ALL_LANES, shown))
+        states = ("in the program", "in MPI", "link with all its lanes", "changing", "with fewer lanes")
+        s.strips.append(Strips(_label(k, programs), states, d.from_us, d.to_us, tuple(rows)))
+        shares = [_share(rows, of, d.from_us, d.to_us) for of in (_IN_MPI, _FEWER, _CHANGING)]
+        s.rows.append((_label(k, programs), *(f"{x * 100:.1f}" for x in shares)))
+    if s.strips:
+        s.differences.append(
+            "Published are pictures without numbers: links at full power during phases of calls, at lower power in between. "
+            "Ours draws each call; a phase ends where computation lasts long enough for a loop of calls to be over."
+        )
+    else:
+        s.text.append("No kernel is recorded with 16 ranks.")
+    return s
+
+
+def _share(
+    rows: Sequence[tuple[str, int, tuple[tuple[float, float, int], ...]]], state: int, begin: float, end: float
+) -> float:
+    """Of the time of the rows that can be in the state."""
+    mine = [spans for _, between, spans in rows if (between == _IN_PROGRAM) == (state == _IN_MPI)]
+    inside = sum(max(0.0, min(b, end) - max(a, begin)) for spans in mine for a, b, s in spans if s == state)
+    return inside / ((end - begin) * len(mine)) if mine and end > begin else 0.0
 
 
 def _lanes(kernels: Sequence[KernelResults], programs: Mapping[str, Program], published: Mapping[str, Any]) -> Section:

@@ -11,7 +11,7 @@ from fallow.reproduce import streams
 from fallow.sim import machine as machines
 from fallow.sim import run
 from fallow.sim.model import Case, Outcome
-from fallow.sim.timeline import Timeline, Window
+from fallow.sim.timeline import LINK_STATES, Timeline, Window
 
 PLATFORM = "minotauro"
 LEADS = (0.01, 0.05, 0.10)
@@ -19,6 +19,7 @@ THRESHOLDS_US = (20, 22, 30, 36, 46, 56, 72, 100, 136, 150, 222, 290, 300, 382, 
 SPPS_VARIANTS = ((100, True), (100, False), (400, True), (400, False))
 SIZES = (1.0, 0.75, 0.625, 0.5)
 FIGURE_THRESHOLDS_US = tuple(round(20 * 10 ** (i / 6), 1) for i in range(22))
+FIGURE_RANKS, DRAWN_RANKS, DRAWN_CALLS = 16, 8, 40  # figures 4.37 and 4.38
 _MORE_SLOWDOWN = 0.01
 
 
@@ -138,6 +139,34 @@ def measure(program: str, trace: Path, *, figure: bool, threads: int) -> TraceRe
     return out
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """A part of a run: calls of processes, and states of their links to the switch, in us; rank by rank."""
+
+    from_us: float
+    to_us: float
+    calls: tuple[tuple[tuple[float, float], ...], ...]
+    links: tuple[tuple[tuple[float, float, str], ...], ...]
+
+
+def _draw(bench: Bench, case: Case, base: Outcome) -> Drawn:
+    """Some calls of the first processes in the middle of the run, one process a node."""
+    ranks = min(DRAWN_RANKS, int(base.raw["ranks"]))
+    span_us = base.run_time_s * 1e6 * min(1.0, DRAWN_CALLS * int(base.raw["ranks"]) / max(int(base.raw["calls"]), 1))
+    middle = base.run_time_s * 1e6 / 2
+    window = Window(middle, middle + span_us, ranks=ranks, most=100_000)
+    (found,) = run.simulate(bench.spec, bench.machine, [case], run.Wanted(details=False, window=window))
+    assert found.timeline is not None  # noqa: S101  # it was asked for
+    calls: list[list[tuple[float, float]]] = [[] for _ in range(ranks)]
+    links: list[list[tuple[float, float, str]]] = [[] for _ in range(ranks)]
+    for c in found.timeline.calls:
+        calls[c.rank].append((c.begin_ns / 1000, c.end_ns / 1000))
+    for x in found.timeline.links:
+        if x.direction == 0 and x.node < ranks:
+            links[x.node].append((x.begin_ns / 1000, x.end_ns / 1000, LINK_STATES[x.state]))
+    return Drawn(middle, middle + span_us, tuple(map(tuple, calls)), tuple(map(tuple, links)))
+
+
 @dataclass
 class KernelResults:
     """What chapter 4 asks of one trace: smaller messages, fewer lanes."""
@@ -149,6 +178,7 @@ class KernelResults:
     message_bytes: float
     speedup: dict[float, float] = field(default_factory=dict)  # by size after compression: run time before over after
     lanes: dict[tuple[str, float], Saving] = field(default_factory=dict)  # by marks (calls, loops) and size
+    drawn: Drawn | None = None
 
 
 def measure_kernel(program: str, kernel: str, trace: Path, ranks_per_node: int, threads: int) -> KernelResults:
@@ -166,4 +196,6 @@ def measure_kernel(program: str, kernel: str, trace: Path, ranks_per_node: int, 
         for marks in ("calls", "loops"):
             (found,) = bench.savings([_case(marks, **({"compress": size} if size < 1 else {}))], base)
             out.lanes[marks, size] = found
+    if (out.ranks, ranks_per_node) == (FIGURE_RANKS, 1):
+        out.drawn = _draw(bench, _case("loops", compress=0.5), base)
     return out

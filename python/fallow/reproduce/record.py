@@ -1,4 +1,4 @@
-"""Records the traces of a set of programs: those of a reproduction, at the published numbers of ranks, or of the benchmarks."""
+"""Records the traces of a set of programs: those of a reproduction, with the published ranks, or of the benchmarks."""
 
 from __future__ import annotations
 
@@ -115,7 +115,12 @@ def record(
 
 
 def _last_line(said: str) -> str:
-    return (said.strip().splitlines() or ["no reason was given"])[-1]
+    """What a program said of its end: an error and the line after it, or its last words."""
+    lines = [line.strip() for line in said.splitlines() if any(c.isalpha() for c in line)]
+    errors = [i for i, line in enumerate(lines) if "error:" in line.lower()]
+    if errors:
+        return " ".join(lines[errors[-1] : errors[-1] + 2])
+    return lines[-1] if lines else "no reason was given"
 
 
 @dataclass
@@ -152,7 +157,7 @@ class _Session:
 
     def _run(self, command: Sequence[str], place: Path, note: str, more: Mapping[str, str]) -> tuple[int | None, str]:
         """The exit status, None if it took too long, and what it said."""
-        environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} | more
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} | dict(more)
         began = time.monotonic()
 
         def look() -> None:
@@ -189,7 +194,7 @@ class _Session:
 def run_watched(
     command: Sequence[str], place: Path, environment: Mapping[str, str], look: Callable[[], None]
 ) -> tuple[int | None, str]:
-    """Runs a command in `place`, calling `look` now and then; its exit status, None if it took too long, and its words."""
+    """Runs a command in `place`, calling `look` now and then; exit status, None if it took too long, and words."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
         try:
             running = subprocess.Popen(

@@ -80,6 +80,8 @@ class Store:
     def _column(self, name: str, values: list[Any]) -> Any:  # noqa: ANN401
         if name in _TEXTS or any(isinstance(v, str) for v in values):
             return self.pa.array([None if v is None else str(v) for v in values], self.pa.string())
+        if any(isinstance(v, bool) for v in values):
+            return self.pa.array(values, self.pa.bool_())
         if not name.endswith(_REAL) and all(v is None or isinstance(v, int) for v in values):
             return self.pa.array(values, self.pa.int64())
         return self.pa.array([None if v is None else float(v) for v in values], self.pa.float64())

@@ -31,7 +31,8 @@ MACHINE_KEYS: dict[str, _Parser] = {
 POLICY_KEYS: dict[str, _Parser] = {
     "policy": str, "lead": quantities.share, "threshold": quantities.time_us, "budget": quantities.share,
     "idle_timer": quantities.time_us, "deep_timer": quantities.time_us, "call_cost": quantities.time_us, "cores": str,
-    "compress": quantities.share, "core_timer": quantities.time_us,
+    "compress": quantities.share, "core_timer": quantities.time_us, "rest_switches": bool, "rest_cards": bool,
+    "edge_only": bool, "published_cost": bool,
 }  # fmt: skip
 _POLICY_NAMES = {
     "lead": "lead", "threshold": "threshold_us", "budget": "budget", "idle_timer": "idle_timer_us",
@@ -39,7 +40,8 @@ _POLICY_NAMES = {
     "compress": "compress", "core_timer": "core_timer_us",
 }  # fmt: skip
 _CONCERNS = {"lead": {"pps", "spps"}, "threshold": {"pps"}, "budget": {"adaptive"}, "idle_timer": {"hardware"},
-             "deep_timer": {"hardware", "oracle"}, "call_cost": {"pps", "spps", "adaptive"}}  # fmt: skip
+             "deep_timer": {"hardware", "oracle"}, "call_cost": {"pps", "spps", "adaptive"},
+             "published_cost": {"pps", "spps"}}  # fmt: skip
 _SYNTH_NAMES = {"bytes": "size_bytes", "compute": "compute_ns"}
 
 
@@ -106,7 +108,13 @@ class _File:
                 raise self.fail(section, key, f"is not known; there are: {', '.join(keys)}")
             out[key] = []
             for one in given if isinstance(given, list) else [given]:
-                if isinstance(one, bool) or not isinstance(one, str | int | float):
+                if (keys[key] is bool) != isinstance(one, bool):
+                    what = "true, false or both in a list" if keys[key] is bool else "a value or a list of values"
+                    raise self.fail(section, key, f"must be {what}")
+                if isinstance(one, bool):
+                    out[key].append(one)
+                    continue
+                if not isinstance(one, str | int | float):
                     raise self.fail(section, key, "must be a value or a list of values")
                 try:
                     out[key].append(keys[key](str(one)))
@@ -179,6 +187,18 @@ def _machines(file: _File) -> Iterator[dict[str, Any]]:
             yield machine
 
 
+def _options(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """As the native part takes them; what is as it is anyhow is left out."""
+    options = {_POLICY_NAMES[k]: v for k, v in chosen.items() if k in _POLICY_NAMES and (k, v) != ("cores", "spin")}
+    options |= {k: True for k in ("rest_switches", "rest_cards") if chosen.get(k)}
+    if chosen.get("edge_only"):
+        options["upper_links"] = False
+    if chosen.get("published_cost"):
+        names = ("call_cost_us", "search_cost_us", "tuning_cost_us")
+        options |= dict(zip(names, machines.require("published_predictor_cost")(), strict=True))
+    return options
+
+
 def _policies(file: _File) -> Iterator[tuple[str, dict[str, Any]]]:
     known = [n for n, _ in machines.require("sim_policies")()]
     seen = {_digest(["always-on", {}])}
@@ -190,7 +210,7 @@ def _policies(file: _File) -> Iterator[tuple[str, dict[str, Any]]]:
                 raise file.fail("policy", "policy", f"must be of {', '.join(known)}")
             concerned = {k: v for k, v in values.items() if policy in _CONCERNS.get(k, {policy})}
             for chosen in _product(concerned):
-                options = {_POLICY_NAMES[k]: v for k, v in chosen.items() if (k, v) != ("cores", "spin")}
+                options = _options(chosen)
                 if (digest := _digest([policy, options])) not in seen:
                     seen.add(digest)
                     yield policy, options
