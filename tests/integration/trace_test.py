@@ -117,6 +117,7 @@ def _communicators(rank: int) -> list[Expected]:
     half, odd = ((3, 1), True) if rank % 2 else ((2, 0), False)
     other = 1 - rank // 2
     leads = ROOT if rank == 2 else NULL
+    beside = [(rank + 3) % SIZE + 1, (rank + 1) % SIZE + 1]  # ranks in the ring, plus one
     return [
         ("MPI_Comm_split", WORLD, {}),
         ("MPI_Bcast", half, {"root": 0, "size_bytes": 5 if odd else 4}),
@@ -131,7 +132,7 @@ def _communicators(rank: int) -> list[Expected]:
         ("MPI_Intercomm_create", half, {"tag": 20}),
         ("MPI_Sendrecv", half, {"peer": other, "tag": 21, "size_bytes": 9, "recv_peer": other, "recv_tag": 21, "recv_bytes": 9}),
         ("MPI_Bcast", half, {"root": 0 if odd else leads, "size_bytes": 0 if leads == NULL and not odd else 11}),
-        ("MPI_Cart_create", WORLD, {}),
+        ("MPI_Cart_create", WORLD, {"counts": beside, "recv_counts": beside}),
         ("MPI_Neighbor_allgather", WORLD, {"size_bytes": 3, "recv_bytes": 6}),
         ("MPI_Bcast", (rank,), {"root": 0, "size_bytes": 4}),
         ("MPI_Comm_free", WORLD, {}),
@@ -144,6 +145,7 @@ def _communicators(rank: int) -> list[Expected]:
 
 def _memory_and_files(rank: int) -> list[Expected]:
     half, turned = (1, 3) if rank % 2 else (0, 2), (3, 2, 1, 0)
+    after, before = (rank + 1) % SIZE, (rank - 1) % SIZE
     return [
         ("MPI_Comm_split", WORLD, {}),
         ("MPI_Win_create", turned, {}),
@@ -154,6 +156,11 @@ def _memory_and_files(rank: int) -> list[Expected]:
         ("MPI_Win_lock", turned, {"peer": 1}),
         ("MPI_Fetch_and_op", turned, {"peer": 1, "size_bytes": 4, "recv_bytes": 4}),
         ("MPI_Win_unlock", turned, {"peer": 1}),
+        ("MPI_Win_post", turned, {"counts": [before]}),
+        ("MPI_Win_start", turned, {"counts": [after]}),
+        ("MPI_Put", turned, {"peer": 3 - after, "size_bytes": 12}),
+        ("MPI_Win_complete", turned, {}),
+        ("MPI_Win_wait", turned, {}),
         ("MPI_Win_free", turned, {}),
         ("MPI_Comm_split", WORLD, {}),
         ("MPI_File_open", half, {}),
