@@ -14,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import net_replay
 import prediction
 import sim_accuracy
 from families import FALLOW, Family, found_families
@@ -155,6 +156,11 @@ def main() -> int:
         run_library_benchmarks()
         heading("the simulator beside SimGrid (goal: within 5 %)")
         sim_accuracy.compare()
+        heading("the simulator beside a real run on network namespaces at 1 Gbit/s (goal: within 10 %)")
+        try:
+            net_replay.main(["--repeats", "3"])
+        except (RuntimeError, subprocess.TimeoutExpired) as error:
+            print(f"  left out: {error}")
     print(f"\nAll figures: {args.json}")
     return 0
 

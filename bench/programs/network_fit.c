@@ -1,5 +1,6 @@
 /* What a network's model needs, measured between ranks 0 and 1: half a round trip of 8 bytes, the time of a byte of a long
- * message (the slope from 1 to 4 MiB), and the time of a core per short message (a stream of them). Medians of batches. */
+ * message (the slope from 1 to 4 MiB), alone and while as much comes back, and the time of a core per short message (a
+ * stream of them). Medians of batches. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,18 @@ static double half_round_trip_us(int rank, char* buffer, int bytes, int repeats,
   return median(times, batches);
 }
 
+static double exchange_us(int rank, char* out, char* in, int bytes, int repeats, int batches) {
+  double times[BATCHES];
+  for (int b = 0; b < batches; ++b) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double start = MPI_Wtime();
+    for (int i = 0; i < repeats && rank < 2; ++i)
+      MPI_Sendrecv(out, bytes, MPI_CHAR, 1 - rank, 0, in, bytes, MPI_CHAR, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    times[b] = (MPI_Wtime() - start) / repeats * 1e6;
+  }
+  return median(times, batches);
+}
+
 static double stream_us(int rank, char* buffer) {
   double times[BATCHES];
   for (int b = 0; b < BATCHES; ++b) {
@@ -50,14 +63,19 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  char* buffer = malloc(LONG);
+  char *buffer = malloc(LONG), *other = malloc(LONG);
   memset(buffer, rank, LONG);
+  memset(other, rank, LONG);
   const double small = half_round_trip_us(rank, buffer, 8, 200, BATCHES);
   const double one = half_round_trip_us(rank, buffer, 1 << 20, 2, 9);
   const double four = half_round_trip_us(rank, buffer, LONG, 2, 5);
+  const double both_one = exchange_us(rank, buffer, other, 1 << 20, 2, 9), both_four = exchange_us(rank, buffer, other, LONG, 2, 5);
   const double stream = stream_us(rank, buffer);
-  if (rank == 1) printf("half_us %.3f ns_per_byte %.5f message_us %.3f\n", small, (four - one) * 1e3 / (3 << 20), stream);
+  if (rank == 1)
+    printf("half_us %.3f ns_per_byte %.5f message_us %.3f exchanged_ns_per_byte %.5f\n", small, (four - one) * 1e3 / (3 << 20), stream,
+           (both_four - both_one) * 1e3 / (3 << 20));
   free(buffer);
+  free(other);
   MPI_Finalize();
   return 0;
 }

@@ -85,7 +85,7 @@ def test_recipes_are_whole(of):
 def test_a_program_with_fewer_ranks():
     bt = next(p for p in record.programs() if p.name == "bt")
     assert bt.at_most(36).ranks == (9, 16, 36) and bt.at_most(1).ranks == ()
-    assert bt.steps_share(16) == 0.3 and bt.steps_share(36) == 0.2
+    assert bt.steps_share(16) == 0.2 and bt.values[16]["points"] == 162
 
 
 def test_what_cannot_be_recorded_says_why(fallow, tmp_path):
