@@ -3,8 +3,8 @@
 usage: net_replay.py [--ranks N] [--repeats N] [PROGRAM[:CLASS]...]       as root; needs ip, tc and Open MPI
 
 The network is measured first (a round trip, the slope of long messages one way and both ways at once, a stream of short
-ones) and written as two platforms. TCP carries less each way while as much comes back, as the cores serve both and words of
-receipt wait behind data; a simulated link does not. So a program is replayed at either rate: what it does lies
+ones) and written as two platforms. TCP carries less each way while as much comes back, probably as the cores serve both and
+words of receipt wait behind data; a simulated link does not. So a program is replayed at either rate: what it does lies
 between, and the goal of 10 % counts from the nearer one, or is met between them. Computation is CPU time. A token bucket limits what comes to each namespace, at 1.1 times its rate for bursts,
 so that short messages are not free, and TCP begins with open windows. Ranks run at real-time priority: polling ones would wait for others' programs else.
 More ranks than cores measure the scheduler.
