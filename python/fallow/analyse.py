@@ -107,9 +107,16 @@ def _totals(read: list[_native.RankDict], rows: list[RankReport], run_time_s: fl
         wakes_sent=sum(t["wakes_sent"] for t in threads),
         wake_send_s=sum(t["wake_send_s"] for t in threads),
         cpu_ranks_s=sum(row.cpu_user_s + row.cpu_system_s for row in rows),
+        wait_burnt_s=sum(_burnt(row) for row in rows),
         sent_bytes=sum(row.sent_bytes for row in rows),
         received_bytes=sum(row.received_bytes for row in rows),
     )
+
+
+def _burnt(row: RankReport) -> float:
+    """Waits awake that can have been on a core: where ranks share cores, most of that time others had them."""
+    cpu_s = row.cpu_user_s + row.cpu_system_s
+    return min(row.residency.wait_awake_s, cpu_s) if cpu_s > 0 else row.residency.wait_awake_s
 
 
 def _health(found: ranks.Ranks, notes: list[str]) -> Health:

@@ -105,6 +105,7 @@ class Totals:
     wakes_sent: int
     wake_send_s: float
     cpu_ranks_s: float
+    wait_burnt_s: float
     sent_bytes: int
     received_bytes: int
 

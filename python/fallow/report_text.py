@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fallow import text, timeline_text
 from fallow.model import Bin, HistogramReport, Report, Residency
+from fallow.sites import SEVERAL_COMMS
 from fallow.text import Style
 
 _FAMILY_NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "mpiabi": "MPI 5 ABI"}
@@ -49,7 +50,7 @@ def headline(report: Report, style: Style) -> Iterator[str]:
     yield line("in MPI", text.percent(t.mpi_share), style.bar(t.mpi_share, 24))
     saved = f"{text.percent(t.wait_asleep_share)} of {text.seconds(r.wait_s)} of core time spent waiting"
     yield line("waits asleep", text.seconds(r.wait_asleep_s), saved)
-    yield line("waits awake", text.seconds(r.wait_awake_s), "core time burnt in waits")
+    yield line("waits awake", text.seconds(r.wait_awake_s), _burnt(report))
     over = t.wake_lasting_share_worst > t.slowdown_budget > 0
     absorbed = f"of which {text.percent(t.wake_absorbed_share, 2)} made good by later waits"
     worst = f"worst rank's rest {text.percent(t.wake_lasting_share_worst, 2)}"
@@ -57,6 +58,14 @@ def headline(report: Report, style: Style) -> Iterator[str]:
     more = f"{absorbed}; {style.paint(budget, *(['red'] if over else []))}"
     yield line("wake-up delay", text.percent(t.wake_delay_share, 2), more)
     yield from _energy_lines(report, line)
+
+
+def _burnt(report: Report) -> str:
+    """How much of the waits' time awake can have been on a core."""
+    t = report.totals
+    if t.wait_burnt_s < 0.9 * t.residency.wait_awake_s:
+        return f"at most {text.seconds(t.wait_burnt_s)} of it on a core: ranks waited for cores, too"
+    return "core time burnt in waits"
 
 
 def _energy_lines(report: Report, line: Callable[[str, str, str], str]) -> Iterator[str]:
@@ -209,7 +218,7 @@ def _sites(report: Report, style: Style) -> Iterator[str]:
             [
                 style.safe(place),
                 style.safe(s.function),
-                f"{s.comm}/{s.comm_size}",
+                "several" if s.comm == SEVERAL_COMMS else f"{s.comm}/{s.comm_size}",
                 text.count(s.calls),
                 text.seconds(s.time_s),
                 text.seconds(s.wait_awake_s),

@@ -15,6 +15,9 @@ MAX_SITES = 200
 """Sites that are named; the rest of the time is rarely worth a look."""
 
 _OVERFLOW = "(further call sites)"
+_SEVERAL = "several"
+SEVERAL_COMMS = 0xFFFF
+"""The communicator's number where a call site used too many to tell them apart."""
 
 
 @dataclass
@@ -68,6 +71,8 @@ _Key = tuple[str, str, int, int]
 
 
 def _key(rank: _native.RankDict, site: _native.SiteDict) -> _Key:
+    if site["address"] == 0:
+        return _SEVERAL, "", 0, SEVERAL_COMMS
     function = rank["ops"][site["op"]][0]
     if site["module"] < 0:
         return function, "", site["address"], site["comm"]

@@ -127,19 +127,19 @@ void add(trace::Histogram& h, std::uint64_t ticks, std::uint64_t ns_per_tick_q32
   h.coarse_ticks[coarse] += ticks;
 }
 
-/// Slot of a call site; the overflow slot 0 when the table is crowded.
-std::uint32_t site_slot(Thread& t, const void* caller, const trace::Event& e) noexcept {
+/// Slot of a call site with one communicator; 0 when the table is crowded.
+std::uint32_t site_slot_of(Thread& t, const void* caller, const trace::Event& e, std::uint32_t comm) noexcept {
   constexpr unsigned kProbes = 8;
   const auto address = reinterpret_cast<std::uint64_t>(caller);
-  const std::uint64_t hash = (address ^ (std::uint64_t{e.op} << 48) ^ (std::uint64_t{e.comm} << 32)) * 0x9e3779b97f4a7c15u;
+  const std::uint64_t hash = (address ^ (std::uint64_t{e.op} << 48) ^ (std::uint64_t{comm} << 32)) * 0x9e3779b97f4a7c15u;
   std::uint32_t i = static_cast<std::uint32_t>(hash >> 40) & t.site_mask;
   for (unsigned probe = 0; probe < kProbes; ++probe, i = (i + 1) & t.site_mask) {
     if (i == 0) continue;
     trace::SiteStats& s = t.sites[i];
-    if (s.address == address && s.op == e.op && s.comm == e.comm) [[likely]] return i;
+    if (s.address == address && s.op == e.op && s.comm == comm) [[likely]] return i;
     if (s.address == 0 && address != 0) {
       s.op = e.op;
-      s.comm = e.comm;
+      s.comm = comm;
       s.comm_size = runtime().comms.size_of(e.comm);
       s.module = runtime().writer.module_of(caller);
       s.address = address;
@@ -147,6 +147,13 @@ std::uint32_t site_slot(Thread& t, const void* caller, const trace::Event& e) no
     }
   }
   return 0;
+}
+
+/// Slot of a call site; 0, the overflow, when the table is crowded. Programs that make communicators all the time
+/// would crowd it with sites that differ by nothing else, so only the first communicators are told apart.
+std::uint32_t site_slot(Thread& t, const void* caller, const trace::Event& e) noexcept {
+  constexpr std::uint32_t kCommsToldApart = 32;
+  return site_slot_of(t, caller, e, e.comm < kCommsToldApart ? e.comm : trace::kSeveralComms);
 }
 
 /// A blocking call that took this long waited, even if it polled only a few times.

@@ -130,11 +130,13 @@ struct OpStats {
   std::uint64_t calls, ticks, bytes, wait_awake, wait_asleep, wake_delay;
 };
 
+inline constexpr std::uint32_t kSeveralComms = 0xffff;  ///< SiteStats::comm where the site used too many to tell apart
+
 /// Statistics of one call site: (function, return address, communicator). Slot 0 takes the overflow.
 struct SiteStats {
   std::uint64_t address;     ///< return address of the call; 0: unused slot (slot 0: overflow)
   std::uint32_t op;          ///< index into RankHeader::ops
-  std::uint32_t comm;        ///< local communicator number
+  std::uint32_t comm;        ///< local communicator number, or kSeveralComms
   std::uint32_t comm_size;
   std::uint32_t module;      ///< index into RankHeader::modules, or 0xffffffff
   std::uint64_t calls, ticks, bytes, gap_ticks, wait_awake, wait_asleep, wake_delay, sleeps;

@@ -37,8 +37,9 @@ function numbers() {
     number("in MPI", "", ({ totals: t }) => ({ value: t.mpi_share, show: percent(t.mpi_share), more: `${seconds(t.mpi_share * t.core_time_s)} of core time` })),
     number("rested in waits", "", ({ totals: t }) => ({ value: t.residency.wait_asleep_s, show: seconds(t.residency.wait_asleep_s), mood: "good",
       more: `of core time; ${percent(t.wait_asleep_share)} of what was waited` })),
-    number("burnt in waits", "", ({ totals: t }) => ({ value: t.residency.wait_awake_s, show: seconds(t.residency.wait_awake_s),
-      more: `${percent(t.residency.wait_awake_s / (t.core_time_s || 1))} of core time` })),
+    number("burnt in waits", "", ({ totals: t }) => ({ value: t.wait_burnt_s, show: seconds(t.wait_burnt_s),
+      more: t.wait_burnt_s < 0.9 * t.residency.wait_awake_s ? `at most, of ${seconds(t.residency.wait_awake_s)} awake: ranks waited for cores, too`
+        : `${percent(t.wait_burnt_s / (t.core_time_s || 1))} of core time` })),
     number("wake-up delay", "", ({ totals: t }) => ({ value: t.wake_delay_share, show: percent(t.wake_delay_share, 2),
       mood: t.slowdown_budget > 0 && t.wake_lasting_share_worst > t.slowdown_budget ? "bad" : "",
       more: `of which ${percent(t.wake_absorbed_share, 2)} made good by later waits; ` +
@@ -106,7 +107,7 @@ function sitesCard(report, title) {
   return card(title ? el("h3", {}, title) : null, table([
     { title: "called from", text: true, kind: "place", value: (s) => s.symbol, show: place },
     { title: "function", text: true, value: (s) => s.function, show: (s) => s.function },
-    { title: "comm.", value: (s) => s.comm, show: (s) => `${s.comm} (${s.comm_size})` },
+    { title: "comm.", value: (s) => s.comm, show: (s) => (s.comm === 0xffff ? "several" : `${s.comm} (${s.comm_size})`) },
     callColumn, ...waitColumns,
     { title: "longest wait", value: (s) => s.wait_max_s, show: (s) => seconds(s.wait_max_s) },
     { title: "gap before", value: (s) => s.gap_s / (s.calls || 1), show: (s) => seconds(s.gap_s / (s.calls || 1)) },
