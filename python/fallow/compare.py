@@ -236,7 +236,7 @@ def _trial(series: Series, number: int, with_fallow: bool, say: runner.Say) -> t
     say(f"run {number} of {2 * series.pairs}, {kind}" + (" (its output is shown)" if shown else ""))
     with _streams(place, shown) as streams:
         ended = runner.run(
-            runner.Plan(series.command, series.settings, with_fallow, streams, series.platform), place, say
+            runner.Plan(series.command, series.settings, with_fallow, streams, series.platform, only=False), place, say
         )
     return _measured(ended, number, place), ended.outcome
 

@@ -11,8 +11,8 @@ from fallow.options import Setting
 PRELOAD_LIBRARY = "libfallow.so"
 _OPEN_MPI_FORWARD = "OMPI_MCA_mca_base_env_list"
 _OPEN_MPI_LAUNCHERS = ("mpirun", "mpiexec", "orterun")
-_OPEN_MPI_AGENT = "OMPI_MCA_orte_launch_agent"
-_OPEN_MPI_DAEMON = "orted"
+_OPEN_MPI_AGENTS = {"OMPI_MCA_orte_launch_agent": "orted", "PRTE_MCA_prte_launch_agent": "prted"}
+"""The variable that names the daemon which Open MPI starts on other nodes, and the daemon; since version 5 PRRTE's."""
 _PLAIN = re.compile(r"[A-Za-z0-9_./:+,=@%-]*\Z")  # what needs no quotes in any remote shell
 
 
@@ -42,15 +42,18 @@ def _launch_agent(env: dict[str, str], names: Sequence[str]) -> None:
     remote shell, and an agent that the user has chosen, leave it at `_forward`.
     """
     values = [f"{n}={env[n]}" for n in names if n in env]
-    if _OPEN_MPI_AGENT not in env and all(_PLAIN.match(v) for v in values):
-        env[_OPEN_MPI_AGENT] = " ".join(["env", *values, _OPEN_MPI_DAEMON])
+    if not all(_PLAIN.match(v) for v in values):
+        return
+    for agent, daemon in _OPEN_MPI_AGENTS.items():
+        env.setdefault(agent, " ".join(["env", *values, daemon]))
 
 
 def without_record(env: Mapping[str, str]) -> dict[str, str]:
     """The environment of `build` for ranks that need not try to write a record."""
     out = {**env, "FALLOW_DIR": ""}
-    if _OPEN_MPI_AGENT in out:
-        out[_OPEN_MPI_AGENT] = re.sub(r" FALLOW_DIR=\S*", " FALLOW_DIR=", out[_OPEN_MPI_AGENT])
+    for agent in _OPEN_MPI_AGENTS:
+        if agent in out:
+            out[agent] = re.sub(r" FALLOW_DIR=\S*", " FALLOW_DIR=", out[agent])
     return out
 
 

@@ -56,9 +56,11 @@ class Streams:
 class CannotStart(Exception):
     """The command could not be started; `status` is what a shell would exit with."""
 
-    def __init__(self, message: str, status: int) -> None:
+    def __init__(self, message: str, status: int, lacks: str = "") -> None:
         super().__init__(message)
         self.status = status
+        self.lacks = lacks
+        """What the system had none left of for another process; empty: the command itself is the cause."""
 
 
 @contextlib.contextmanager
@@ -97,7 +99,21 @@ def _spawn(argv: Sequence[str], env: Mapping[str, str], mask: set[signal.Signals
         if error.errno == errno.ENOEXEC:  # a script without a first line that names its interpreter
             return attempt(["/bin/sh", *argv])
         reason = "command not found" if error.errno == errno.ENOENT else error.strerror
-        raise CannotStart(f"{argv[0]}: {reason}", 127 if error.errno == errno.ENOENT else 126) from None
+        lacks = str(error.strerror) if error.errno in (errno.EAGAIN, errno.ENOMEM) else ""
+        raise CannotStart(f"{argv[0]}: {reason}", 127 if error.errno == errno.ENOENT else 126, lacks) from None
+
+
+def become(argv: Sequence[str], env: Mapping[str, str], mask: set[signal.Signals], streams: Streams) -> NoReturn:
+    """Runs a command in place of this process, as it would have run beside it; raises OSError."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    for _, fd, to in streams.actions():
+        os.dup2(fd, to)
+    for changed in _PYTHON_CHANGED:
+        signal.signal(changed, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    os.execvpe(argv[0], list(argv), dict(env))  # noqa: S606 - the user's command, without a shell
 
 
 def _wait(child: int) -> tuple[int, resource.struct_rusage, bool]:

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import os
 import platform
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ class Plan:
     streams: launch.Streams = field(default_factory=launch.Streams)
     platform: str = ""
     trace: parts.Target | None = None
+    only: bool = True
+    """Nothing follows this run: where no process is to be had, the command may take this one's place."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,18 @@ def _environment(plan: Plan, info: rundir.RunInfo, directory: Path | None, say: 
     return os.environ
 
 
+def _launch(plan: Plan, env: Mapping[str, str], mask: set[signal.Signals], say: Say) -> launch.Outcome:
+    try:
+        return launch.run(plan.command, env, mask, plan.streams)
+    except launch.CannotStart as error:
+        if not plan.only or not error.lacks:
+            raise
+        say(f"no process for the command ({error.lacks}): it takes Fallow's place, and the record will lack its end")
+        with contextlib.suppress(OSError):
+            launch.become(plan.command, env, mask, plan.streams)
+        raise
+
+
 def run(plan: Plan, directory: Path | None, say: Say) -> Ended:
     """Runs the command and keeps its record in `directory`; None: it runs without Fallow and without a record.
 
@@ -168,7 +183,7 @@ def run(plan: Plan, directory: Path | None, say: Say) -> Ended:
         sampler = sampling.Sampler.start(say) if directory is not None else None
         before = sysload.read()
         try:
-            outcome = launch.run(plan.command, env, mask, plan.streams)
+            outcome = _launch(plan, env, mask, say)
         finally:
             after = sysload.read()
             meters = sampler.stop() if sampler is not None else None

@@ -35,12 +35,33 @@ std::int32_t number(std::initializer_list<const char*> names, std::int32_t other
 
 }  // namespace
 
+std::int32_t slurm_tasks(std::string_view list, std::int32_t node) noexcept {
+  const char* at = list.data();
+  const char* const end = at + list.size();
+  for (;;) {
+    std::int32_t tasks = 0, nodes = 1;
+    std::from_chars_result read = std::from_chars(at, end, tasks);
+    if (read.ec != std::errc() || tasks <= 0) return 0;
+    if (end - read.ptr > 2 && read.ptr[0] == '(' && read.ptr[1] == 'x') {
+      read = std::from_chars(read.ptr + 2, end, nodes);
+      if (read.ec != std::errc() || nodes <= 0 || read.ptr == end || *read.ptr++ != ')') return 0;
+    }
+    if (node < nodes) return tasks;
+    node -= nodes;
+    if (read.ptr == end || *read.ptr != ',') return 0;
+    at = read.ptr + 1;
+  }
+}
+
 LaunchInfo launch_info() noexcept {
   LaunchInfo info;
   info.world_rank = number({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}, -1);
   info.world_size = number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}, -1);
   info.local_rank = number({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, -1);
   info.local_size = number({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, 0);
+  if (const char* tasks = variable("SLURM_STEP_TASKS_PER_NODE"); info.local_size == 0 && tasks != nullptr) {
+    info.local_size = slurm_tasks(tasks, number({"SLURM_NODEID"}, 0));
+  }
   return info;
 }
 
@@ -56,7 +77,8 @@ void restore_environment(const std::string& preload_original) noexcept try {
   std::vector<std::string> ours;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view e(*entry);
-    const bool forwards = e.substr(0, 9) == "OMPI_MCA_" && e.find("FALLOW_RUN_ID") != e.npos;  // how other nodes got ours
+    const bool launchers = e.substr(0, 9) == "OMPI_MCA_" || e.substr(0, 9) == "PRTE_MCA_";
+    const bool forwards = launchers && e.find("FALLOW_RUN_ID") != e.npos;  // how other nodes got ours
     if (e.substr(0, 7) == "FALLOW_" || forwards) ours.emplace_back(e.substr(0, e.find('=')));
   }
   for (const std::string& name : ours) unsetenv(name.c_str());

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace fallow::pmpi {
 
@@ -15,6 +16,9 @@ struct LaunchInfo {
 
 /// Reads the variables of Open MPI, Hydra, PMIx and Slurm.
 LaunchInfo launch_info() noexcept;
+
+/// Tasks on node `node` (from 0) as Slurm lists them, "4(x2),3": 0 if the list does not say.
+std::int32_t slurm_tasks(std::string_view list, std::int32_t node) noexcept;
 
 /// The job's name space as the launcher calls it, or an empty string.
 std::string launcher_namespace();

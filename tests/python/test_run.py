@@ -102,17 +102,42 @@ def test_open_mpi_is_told_what_to_forward(run, tmp_path):
     assert name not in run("-q", "--", launcher, "-x", "HOME").stdout, "Open MPI refuses to mix both ways"
 
 
-def test_open_mpis_daemons_on_other_nodes_get_the_environment(run, tmp_path, fake_library):
-    name = "OMPI_MCA_orte_launch_agent="
+@pytest.mark.parametrize(
+    ("name", "daemon"), [("OMPI_MCA_orte_launch_agent=", "orted"), ("PRTE_MCA_prte_launch_agent=", "prted")]
+)
+def test_open_mpis_daemons_on_other_nodes_get_the_environment(run, tmp_path, fake_library, name, daemon):
     line = next(x for x in run("-q", "--mode", "sleep", "--", "env").stdout.splitlines() if x.startswith(name))
     words = line.removeprefix(name).split(" ")
     assert words[:2] == ["env", f"LD_PRELOAD={fake_library}/libfallow.so"]
     assert "FALLOW_MODE=sleep" in words
     assert any(w.startswith(f"FALLOW_DIR={tmp_path}/") for w in words)
-    assert words[-1] == "orted"
+    assert words[-1] == daemon
     assert f"{name}mine\n" in run("-q", "--", "env", env={name[:-1]: "mine"}).stdout
     quoted = run("-q", "--out", tmp_path / "a folder", "--", "env").stdout
-    assert name not in quoted, "what needs quotes may not survive the remote shell"
+    assert not any(x.startswith(name) for x in quoted.splitlines()), "what needs quotes may not survive the remote shell"
+
+
+@pytest.mark.parametrize("more", [[], ["--compare", "1"]])
+def test_without_a_process_to_be_had_the_command_takes_our_place(fake_library, tmp_path, more):
+    """As where a limit on processes leaves room for one. A comparison has more to do, and says why it cannot."""
+    none_left = "def none(*a, **k): raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))"
+    code = f"import errno, os, sys\n{none_left}\nos.posix_spawnp = none\nfrom fallow import cli\nsys.exit(cli.main(sys.argv[1:]))"
+    shell = "echo $FALLOW_RUN_ID; grep SigBlk /proc/self/status; exit 7"
+    ours = subprocess.run(
+        [sys.executable, "-c", code, "run", "-q", *more, "--", "sh", "-c", shell],
+        cwd=tmp_path, env=os.environ | {"FALLOW_LIBRARY_DIR": str(fake_library)}, capture_output=True, text=True,
+        timeout=60, check=False,
+    )  # fmt: skip
+    assert len(ours.stderr.splitlines()) == 1, ours.stderr
+    if more:
+        assert ours.returncode == 126
+        assert "Resource temporarily unavailable" in ours.stderr
+    else:
+        assert ours.returncode == 7
+        run_id, blocked = ours.stdout.splitlines()
+        assert run_id
+        assert int(blocked.split()[1], 16) == 0
+        assert "it takes Fallow's place" in ours.stderr
 
 
 def test_signals_are_passed_on(fake_library, tmp_path):

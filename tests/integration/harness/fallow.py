@@ -44,6 +44,7 @@ class RankRecord:
     path: Path
     world_rank: int
     world_size: int
+    local_size: int
     pid: int
     mode: int
     finalized: int

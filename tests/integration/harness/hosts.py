@@ -15,7 +15,7 @@ _AGENT = """#!/bin/sh
 host=$1; shift
 exec ip netns exec {tag}-${{host##*.}} unshare -u -m sh -c '
   hostname {tag}-host$1; mount -t tmpfs none /dev/shm; mkdir -p "$2"; export TMPDIR="$2"
-  for v in $(env | sed -n "s/^\\\\(LD_PRELOAD\\\\|FALLOW_[A-Z_]*\\\\|OMPI_MCA_[a-z_]*\\\\)=.*/\\\\1/p"); do unset $v; done
+  for v in $(env | sed -n "s/^\\\\(LD_PRELOAD\\\\|FALLOW_[A-Z_]*\\\\|OMPI_MCA_[a-z_]*\\\\|PRTE_MCA_[a-z_]*\\\\)=.*/\\\\1/p"); do unset $v; done
   shift 2; eval "$*"' agent "${{host##*.}}" "{tmp}/${{host##*.}}" "$@"
 """
 

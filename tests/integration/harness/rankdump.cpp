@@ -34,10 +34,10 @@ int main(int argc, char** argv) {
     for (std::uint32_t o = 0; o < head->op_slots; ++o) calls[o] += ops[o].calls;
   }
   const double hz = head->tick_hz > 0 ? head->tick_hz : 1e9;
-  std::printf("{\"world_rank\": %d, \"world_size\": %d, \"pid\": %d, \"mode\": %u, \"finalized\": %u, \"hook\": %u, \"sleeps\": %" PRIu64
+  std::printf("{\"world_rank\": %d, \"world_size\": %d, \"local_size\": %d, \"pid\": %d, \"mode\": %u, \"finalized\": %u, \"hook\": %u, \"sleeps\": %" PRIu64
               ", \"bytes_sent\": %" PRIu64 ", \"bytes_received\": %" PRIu64 ", \"wait_awake_s\": %.6f, \"wait_asleep_s\": %.6f, \"wake_delay_s\": %.9f, \"wake_absorbed_s\": %.9f, "
               "\"calls\": {",
-              head->world_rank, head->world_size, head->pid, head->mode, head->finalized, head->hook, sleeps, sent, received,
+              head->world_rank, head->world_size, head->local_size, head->pid, head->mode, head->finalized, head->hook, sleeps, sent, received,
               static_cast<double>(awake) / hz, static_cast<double>(asleep) / hz, static_cast<double>(delay) / hz, static_cast<double>(absorbed) / hz);
   const char* comma = "";
   for (std::uint32_t o = 0; o < head->op_slots; ++o) {

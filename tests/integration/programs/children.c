@@ -13,7 +13,7 @@
 extern char **environ;
 
 // Prints what of the environment could be Fallow's, one line a variable.
-static char *const show[] = {"/bin/sh", "-c", "env | grep -E '^(LD_|FALLOW|OMPI_MCA_(orte_launch|mca_base_env))' | sort | sed \"s/^/$WAY /\"; echo $WAY ended", NULL};
+static char *const show[] = {"/bin/sh", "-c", "env | grep -E '^(LD_|FALLOW|OMPI_MCA_(orte_launch|mca_base_env)|PRTE_MCA_)' | sort | sed \"s/^/$WAY /\"; echo $WAY ended", NULL};
 
 static int result_of(pid_t child) {
   int status = -1;

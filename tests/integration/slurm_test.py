@@ -1,0 +1,65 @@
+"""Programs that `srun` starts, without an MPI's own launcher. Needs Slurm, see harness/slurm.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from harness.fallow import BARE
+from harness.lab import Lab
+from harness.slurm import missing, slurm
+
+RANKS = 2
+PMI = {"openmpi": "pmix", "mpich": "pmi2", "mpiabi": "pmi2"}
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(scope="module")
+def slurm_env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The environment in which `srun` works."""
+    if missing():
+        pytest.skip(f"Slurm: {missing()}")
+    with slurm(tmp_path_factory.mktemp("slurm") / "slurm") as env:
+        yield env
+
+
+def _srun(lab: Lab, *command: str) -> list[str]:
+    return ["srun", f"--mpi={PMI[lab.family.name]}", "-n", str(RANKS), *command]
+
+
+@pytest.mark.parametrize("way", ["srun", "script"])
+def test_ranks_of_srun(lab: Lab, slurm_env: dict[str, str], way: str) -> None:
+    """Output and exit code as without Fallow; every rank has a record, and ranks on the node know of each other."""
+    command = _srun(lab, str(lab.driver()))
+    if way == "script":
+        script = lab.scratch / "job.sh"
+        script.write_text("#!/bin/sh\n" + " ".join(command) + "\n")
+        script.chmod(0o755)
+        command = [str(script)]
+    bare = lab.start(BARE, command, env=slurm_env)[0].finish()
+    running, record = lab.start("auto", command, env=slurm_env)
+    outcome = running.finish()
+    assert outcome.rc == bare.rc == 0, bare.describe() + outcome.describe()
+    assert sorted(outcome.out.splitlines()) == sorted(bare.out.splitlines()), outcome.describe()
+    ranks = lab.records(record)
+    assert [r.world_rank for r in ranks] == list(range(RANKS)), outcome.describe()
+    assert all(r.local_size == RANKS and r.finalized == 1 for r in ranks)
+    assert lab.fallow.report(record)["health"]["ranks_read"] == RANKS
+
+
+def test_a_failed_step_fails(lab: Lab, slurm_env: dict[str, str]) -> None:
+    """The exit code of `srun`."""
+    command = _srun(lab, str(lab.program("ends.c")), "exit7")
+    bare = lab.start(BARE, command, env=slurm_env)[0].finish()
+    outcome = lab.start("auto", command, env=slurm_env)[0].finish()
+    assert outcome.rc == bare.rc != 0, bare.describe() + outcome.describe()
+
+
+def test_an_environment_that_slurm_keeps_to_itself(lab: Lab, slurm_env: dict[str, str]) -> None:
+    """`--export=NONE`: the program runs as it does, and the user learns why there is nothing to report."""
+    command = ["srun", "--export=NONE", *_srun(lab, str(lab.program("many.c")), "1")[1:]]
+    bare = lab.start(BARE, command, env=slurm_env)[0].finish()
+    wrapped = [a for a in lab.fallow.wrap("auto", lab.scratch / "record", command) if a != "--quiet"]
+    outcome = lab.start(BARE, wrapped, env=slurm_env)[0].finish()
+    assert (outcome.rc, outcome.out) == (bare.rc, bare.out), outcome.describe()
+    assert "did the command start an MPI program?" in outcome.err, outcome.describe()
