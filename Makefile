@@ -37,8 +37,8 @@ test: build  ## unit, conformance, integration and fault tests (under 20 minutes
 	@ctest --preset test
 	@$(PYTEST) -m "not long" tests
 
-test-long: build  ## the suites that take long: sanitizers, another compiler, all of mpi4py, large messages
-	@tools/install-packages fuzz
+test-long: build  ## the suites that take long: sanitizers, another compiler, all of mpi4py, Slurm
+	@tools/install-packages fuzz long
 	@for preset in asan-ubsan tsan clang; do \
 	  cmake --preset $$preset >/dev/null; cmake --build --preset $$preset; ctest --preset $$preset; done
 	@$(PYTEST) tests
