@@ -371,7 +371,10 @@ def _trace_report(paths: Sequence[str], info: Info, results: Sequence[dict[str, 
 def _joined(wish: Wish, runner: _Runner, info: Info, ways: Sequence[Way], ranks: Sequence[int]) -> NodesReport | None:
     groups = _node_groups(wish, info, ranks)
     if groups and info.clock == "cpu":
-        runner.notes.append("ranks are not joined by node: that needs a trace with the wall clock")
+        runner.notes.append(
+            "ranks are not joined by node: a trace with CPU time has no clock that ranks have in common; "
+            "record one with --clock wall"
+        )
         return None
     if not groups:
         return None

@@ -13,6 +13,7 @@ constexpr double kBurst = 512.0;     // calls that may be paid from savings
 void Forecast::open(const TickClock& clock, NodeSlot& slot, double budget, const void* owner) {
   predict::AdaptiveOptions options;
   options.budget = budget;
+  options.silence = 0;  // the rank computes when it would have to say that it rests
   predictor_.emplace(options, arena_);
   ns_per_tick_ = 1.0 / clock.ticks_per_ns();
   slot_ = &slot;

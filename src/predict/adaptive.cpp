@@ -7,10 +7,13 @@
 #include <memory>
 #include <new>
 
+#include "predict/adaptive_learning.hpp"
 #include "predict/hash.hpp"
 
 namespace fallow::predict {
 namespace {
+
+using namespace adaptive_detail;
 
 constexpr std::uint64_t kBase = 0x5851F42D4C957F2DULL;  // of the running hashes, odd (Knuth's MMIX multiplier)
 
@@ -21,7 +24,7 @@ struct Level {
 };
 constexpr unsigned kRoot = 0, kWithSize = 1, kSinceUnusual = 2, kFirstHistory = 3, kNextCallLevel = 4;
 constexpr std::array<Level, AdaptivePredictor::kLevels> kLevel{
-    {{1, false}, {1, true}, {1, false}, {2, false}, {4, true}, {8, false}, {16, true}, {32, false}}};
+    {{1, false}, {1, true}, {1, false}, {2, false}, {4, true}, {8, false}, {16, true}, {64, true}}};
 
 constexpr std::uint64_t power(std::uint64_t base, unsigned n) noexcept {
   std::uint64_t p = 1;
@@ -34,23 +37,13 @@ constexpr std::array<std::uint64_t, AdaptivePredictor::kLevels> kOldest = [] {
   return p;
 }();
 
-constexpr int kMemory = 32;            // visits over which earnings are averaged
-constexpr std::uint16_t kSettled = 48;   // visits after which ...
-constexpr unsigned kSampleEach = 4;      // ... one sample in so many is kept, so that they reach further back, and
-constexpr unsigned kScoreEach = 2;       // ... one visit in so many is scored; at random, as counting would pick
-                                         // phases of a loop
-constexpr float kStartDoubt = 0.5F;    // an expert starts as if it had been late every second time, once
+constexpr float kStartDoubt = 0.1F;    // an expert starts as if it had been late in every tenth of its first visits
 constexpr float kFirstLead[2] = {0.02F, 0.05F};
-constexpr float kMostLead = 0.6F;
-constexpr float kNear = 0.01F;         // gaps so near the target (relative) show how dense they are there
-constexpr float kStep = 2e-4F;         // of the leads' gradient, once settled ...
-constexpr float kFirstStep = 2e-3F;    // ... and at first
-constexpr float kMostStep = 0.02F;
 constexpr float kGood = 0.97F;         // share of the ideal from which a context needs no help
-constexpr float kClearlyBetter = 0.03F;  // share of the ideal by which a longer context must do better
-constexpr std::uint16_t kExploreFirst = 256;  // visits in which a call tries all levels; afterwards one in ...
+constexpr float kClearlyBetter = 0.01F;  // share of the ideal by which a longer context must do better
+constexpr std::uint16_t kExploreFirst = 1024;  // visits in which a call tries all levels; afterwards one in ...
 constexpr std::uint32_t kExploreEach = 16;
-constexpr float kExplorationMost = 4096.0F;  // contexts looked at on trial: at first and after calm, at most ...
+constexpr float kExplorationMost = 16384.0F;  // contexts looked at on trial: at first and after calm, at most ...
 constexpr float kExplorationRate = 0.25F;     // ... and per call in the long run, which bounds the cost
 constexpr float kWorthwhile = 0.1F;           // share of the mean call's ideal below which a call needs no help ...
 constexpr float kMeanWeight = 1.0F / 1024;     // ... that mean taken over so many calls
@@ -58,32 +51,13 @@ constexpr float kBenefit = 16.0F;             // units of benefit for one gain o
 constexpr float kBenefitCost = 0.5F;          // ... less these for each visit that changes the choice
 constexpr std::uint32_t kBenefitLoss = 8;     // one visit in so many without a change costs one unit
 constexpr unsigned kBenefitNeeded = 24;       // to be looked at each time; noise alone seldom gets there
-constexpr int kUnusual = kCodeOctave * 3 / 4;
 constexpr float kWaitErrorGood = 100.0F;  // codes: 5 %
 constexpr float kWaitClearlyBetter = 0.8F;
 constexpr std::uint8_t kWaitsNeeded = 3;
 
-constexpr std::array<float, kMemory + 1> kWeights = [] {
-  std::array<float, kMemory + 1> w{};
-  for (std::size_t n = 0; n < w.size(); ++n) w[n] = 1.0F / static_cast<float>(n + 2);
-  return w;
-}();
-constexpr std::array<float, 256> kSteps = [] {
-  std::array<float, 256> s{};
-  for (std::size_t n = 0; n < s.size(); ++n) s[n] = kStep + kFirstStep * 8.0F / (8.0F + static_cast<float>(n));
-  return s;
-}();
-
 /// Sizes within a factor of four count as alike.
 std::uint64_t size_class(std::uint64_t bytes) noexcept {
   return (static_cast<std::uint64_t>(std::bit_width(bytes)) + 1U) / 2U;
-}
-
-/// A mean moved towards what was seen, ns. Fractions of a nanosecond are cut: fading means would end up as
-/// denormal numbers, each of which costs as much as the rest of the update.
-float nearer(float mean, float seen, float weight) noexcept {
-  const float moved = mean + weight * (seen - mean);
-  return std::fabs(moved) < 0.25F ? 0.0F : moved;
 }
 
 }  // namespace
@@ -159,101 +133,6 @@ AdaptivePredictor::Context* AdaptivePredictor::look_up(std::uint64_t key, bool c
   return &fresh;
 }
 
-/// Price of one unit of delay at this target: never so low that a late wake-up counts less than a share of it.
-float AdaptivePredictor::price_at(float target) const noexcept {
-  return std::max(price_, late_share_ * target);
-}
-
-/// What resting until `target` (end of the wake-up) would have earned in this gap: rest_outcome() and the price,
-/// without branches, as their outcomes are what cannot be predicted. A target is 0 or leaves room for a rest.
-float AdaptivePredictor::earned(float target, float gap_ns) const noexcept {
-  const float low = std::max(0.0F, std::min(target - up_, gap_ns) - down_);
-  const float delay = std::min(std::max(0.0F, target - gap_ns), up_) + std::max(0.0F, down_ - gap_ns);
-  return target > 0.0F ? low - price_at(target) * delay : 0.0F;
-}
-
-/// Moves a lead along the gradient of what it earns: less lead is worth the gap's length in each gap, and costs
-/// a delay as often as gaps end near the target.
-void AdaptivePredictor::adjust_lead(Context& context, int expert, float gap_ns) const noexcept {
-  const float target = context.target[expert];
-  if (target <= 0.0F) return;
-  const float step = kSteps[std::min<std::size_t>(context.visits, kSteps.size() - 1)];
-  const float near_step = std::min(kMostStep, step * (price_at(target) * up_ / (target * 2.0F * kNear) - 1.0F));
-  const float change = std::fabs(gap_ns - target) < kNear * target ? near_step : -step;
-  context.lead[expert] = std::clamp(context.lead[expert] + change, 0.0F, kMostLead);
-}
-
-/// Chooses the base of the sample expert: the gap to which it would have been best to rest each time.
-void AdaptivePredictor::choose_base(Context& context) const noexcept {
-  const float least = down_ + up_;
-  const unsigned n = context.gaps;
-  float shorter = 0.0F;  // low-power time in the gaps that are slept over
-  float best = 0.0F, base = 0.0F;
-  for (unsigned k = 0; k < n; ++k) {
-    const std::uint16_t code = context.gap.sorted[k];
-    if (code == 0) continue;
-    const float gap = decode_float(code);
-    const float late = price_at(gap) * up_ * static_cast<float>(k);
-    const float value = shorter + static_cast<float>(n - k) * (gap - least) - late;
-    base = value > best ? gap : base;
-    best = std::max(best, value);
-    shorter += gap - down_;
-  }
-  context.base = base;
-}
-
-/// Sets the target of the expert that goes by the last gap.
-void AdaptivePredictor::plan_last(Context& context) const noexcept {
-  const float last = context.last == 0 ? 0.0F : decode_float(context.last) * (1.0F - context.lead[kLast]);
-  context.target[kLast] = last > down_ + up_ ? last : 0.0F;
-}
-
-/// Sets both experts' targets for the next visit.
-void AdaptivePredictor::plan(Context& context) const noexcept {
-  plan_last(context);
-  const float sample = context.base * (1.0F - context.lead[kSample]);
-  context.target[kSample] = sample > down_ + up_ ? sample : 0.0F;
-}
-
-/// Counts visits since the gap was last far from the median.
-void AdaptivePredictor::note_unusual(Context& context, std::uint16_t code) noexcept {
-  const int median = context.gaps > 0 ? context.gap.sorted[context.gaps / 2U] : code;
-  const bool unusual = std::abs(code - median) > kUnusual;
-  context.since_unusual = unusual ? std::uint16_t{0} : static_cast<std::uint16_t>(context.since_unusual + 1U);
-}
-
-void AdaptivePredictor::learn(const Visit& visit, float gap_ns, std::uint16_t code) noexcept {
-  Context& c = *visit.context;
-  const float weight = kWeights[std::min<std::size_t>(c.visits, kWeights.size() - 1)];
-  if (c.visits < 0xffff) ++c.visits;
-  const std::uint32_t chance = c.visits < kSettled ? 0 : random();
-  if (chance % kScoreEach != 0) {
-    c.last = code;
-    note_unusual(c, code);
-    plan_last(c);
-    return;
-  }
-  c.rival = nearer(c.rival, earned(visit.before, gap_ns), weight);
-  if (code == 0 && c.gaps > 0 && c.gap.sorted[c.gaps - 1U] == 0) {  // only short gaps: nothing to plan
-    if (c.gaps < SampleWindow::kSize) c.gap.insert(0, c.gaps, c.gap_head);
-    c.ideal = nearer(c.ideal, 0.0F, weight);
-    for (float& score : c.score) score = nearer(score, 0.0F, weight);
-    return;
-  }
-  c.ideal = nearer(c.ideal, std::max(0.0F, gap_ns - up_ - down_), weight);
-  for (int e = 0; e < kExperts; ++e) {
-    if (c.visits > 1) c.score[e] = nearer(c.score[e], earned(c.target[e], gap_ns), weight);
-    adjust_lead(c, e, gap_ns);
-  }
-  note_unusual(c, code);
-  c.last = code;
-  if (chance % kSampleEach == 0) {
-    c.gap.insert(code, c.gaps, c.gap_head);
-    choose_base(c);
-  }
-  plan(c);
-}
-
 /// Keeps account of which levels are worth looking at after this call.
 void AdaptivePredictor::reward(Context& root, const Visit& visit, float gap_ns) noexcept {
   std::uint8_t& benefit = root.benefit[visit.level];
@@ -268,12 +147,10 @@ void AdaptivePredictor::reward(Context& root, const Visit& visit, float gap_ns) 
 
 /// The gap after the last call is over: pay for the rest taken in it, and learn from it.
 void AdaptivePredictor::settle(Nanoseconds gap) noexcept {
-  if (rest_taken_.value > 0) {
-    const Nanoseconds delay = rest_outcome(rest_taken_, gap, options_.react).delay;
-    paid_ns_ += static_cast<double>(delay.value);
-    if (delay.value > 0) ++mispredictions_;
-    rest_taken_ = Nanoseconds(0);
-  }
+  const Nanoseconds delay = rest_outcome(taken_, gap, options_.react).delay;
+  paid_ns_ += static_cast<double>(delay.value);
+  if (delay.value > 0) ++mispredictions_;
+  taken_ = {};
   const bool fits = gap > options_.react.down + options_.react.up;
   const std::uint16_t code = fits ? std::max<std::uint16_t>(1, encode_ns(gap.value)) : std::uint16_t{0};
   const auto gap_ns = static_cast<float>(gap.value);
@@ -295,7 +172,10 @@ void AdaptivePredictor::visit(Context* context, unsigned level) noexcept {
     const int expert = context->score[kLast] > context->score[kSample] ? kLast : kSample;
     const float score = context->score[expert];
     const float target = score > 0.0F ? context->target[expert] : 0.0F;  // not to rest earns nothing
-    if (level == kRoot || score > context->rival + kClearlyBetter * context->ideal) chosen_ = target;
+    if (level == kRoot || score > context->rival + kClearlyBetter * context->ideal) {
+      chosen_ = target;
+      trusted_ = context;
+    }
   }
   visits_[visited_++] = {context, before, chosen_, static_cast<std::uint8_t>(level)};
 }
@@ -335,6 +215,7 @@ std::uint64_t AdaptivePredictor::history(unsigned level) const noexcept {
 void AdaptivePredictor::walk() noexcept {
   visited_ = 0;
   chosen_ = 0.0F;
+  trusted_ = nullptr;
   Context* const root = look_up(root_key_, true);
   visit(root, kRoot);
   const unsigned wanted = wanted_levels(*root);
@@ -398,7 +279,7 @@ WaitForecast AdaptivePredictor::on_enter(const Call& call) noexcept {
 void AdaptivePredictor::pass_over() noexcept {
   broken_ = true;
   arrived_ = false;
-  rest_taken_ = Nanoseconds(0);
+  taken_ = {};
 }
 
 void AdaptivePredictor::learn_wait(Nanoseconds wait) noexcept {
@@ -426,15 +307,19 @@ Answer AdaptivePredictor::on_exit(const Event& event) noexcept {
   last_exit_ = event.exit;
   Answer answer;
   answer.call_expected = expected_;
-  if (chosen_ <= 0.0F) return answer;
-  answer.expected_gap = Nanoseconds(static_cast<std::int64_t>(chosen_));
   const double credit = credit_ns();
   const double worst = static_cast<double>(up_) + static_cast<double>(down_);
-  if (credit < worst) return answer;  // not even one more mistake can be paid
-  const double whole = credit + (1.0 + options_.budget) * paid_ns_;
-  const double left = std::max(0.05, credit / whole);
-  price_ = static_cast<float>(options_.delay_price / (left * left));
-  answer.rest_for = rest_taken_ = Nanoseconds(static_cast<std::int64_t>(chosen_ - up_));
+  if (chosen_ > 0.0F) {
+    answer.expected_gap = Nanoseconds(static_cast<std::int64_t>(chosen_));
+    if (credit >= worst) {  // one more mistake can be paid
+      const double whole = credit + (1.0 + options_.budget) * paid_ns_;
+      const double left = std::max(0.05, credit / whole);
+      price_ = static_cast<float>(options_.delay_price / (left * left));
+      answer.rest_for = Nanoseconds(static_cast<std::int64_t>(chosen_ - up_));
+    }
+  }
+  answer.rest_after = rest_after(credit);
+  taken_ = answer;
   return answer;
 }
 

@@ -2,7 +2,7 @@
 // docs/adr/0013-adaptive-predictor.md for why it is as it is.
 //
 // After each call a few contexts are looked up: the call itself, the call with its peer and size, the calls
-// before it (2 to 32 of them), and how often it was made since its gap was last unusual. Each context keeps the
+// before it (2 to 64 of them), and how often it was made since its gap was last unusual. Each context keeps the
 // last gaps that followed and the waits inside, and plans a rest by two experts: the best rest over its sample,
 // and the last gap less a lead learned by stochastic gradient. What is maximized is
 //
@@ -10,6 +10,9 @@
 //
 // and each expert and context is trusted by what it would have earned so far, a longer context only where it
 // earned more than the shorter ones did at the same calls (prediction by partial matching, blended by success).
+// Where no rest is planned, or a gap outlasts it, a rest begins after a silence: once as much has been lost by waiting
+// as the late wake-up will cost. That is what gaps are rested in that come once, and what no context can foresee.
+//
 // A rest is taken only while the credit, budget x time - delay caused, covers the worst delay that it can
 // cause: the budget holds at every moment, and the price rises as the credit is used up.
 //
@@ -30,8 +33,9 @@ namespace fallow::predict {
 struct AdaptiveOptions {
   ReactTimes react;
   double budget = 0.01;        ///< accepted delay as a share of run time
-  double delay_price = 10.0;   ///< low-power time given up to avoid one unit of delay, while credit is plenty
+  double delay_price = 6.0;    ///< low-power time given up to avoid one unit of delay, while credit is plenty
   double late_share = 0.05;    ///< ... and at least this share of the gap to avoid a late wake-up
+  double silence = 2.0;        ///< rest after a silence of so many prices of a wake-up; 0: never, for who cannot do so later
   std::size_t memory_bytes = std::size_t{1} << 20;  ///< arena, when the predictor brings its own
 };
 
@@ -87,7 +91,7 @@ class AdaptivePredictor final : public Predictor {
   };
 
   static constexpr unsigned kWays = 4;
-  static constexpr unsigned kHistory = 64;
+  static constexpr unsigned kHistory = 128;
   static constexpr unsigned kNextCalls = 4096;
 
   void carve(std::span<std::byte> arena);
@@ -99,6 +103,7 @@ class AdaptivePredictor final : public Predictor {
   void plan_last(Context& context) const noexcept;
   static void note_unusual(Context& context, std::uint16_t code) noexcept;
   void adjust_lead(Context& context, int expert, float gap_ns) const noexcept;
+  [[nodiscard]] Nanoseconds rest_after(double credit) const noexcept;
   [[nodiscard]] float price_at(float target) const noexcept;
   [[nodiscard]] float earned(float target, float gap_ns) const noexcept;
   void walk() noexcept;
@@ -129,8 +134,9 @@ class AdaptivePredictor final : public Predictor {
   bool expected_ = false;
   bool broken_ = false;        ///< calls went by since the last one
   float chosen_ = 0;           ///< target of the context that is trusted
+  const Context* trusted_ = nullptr;
   std::uint64_t root_key_ = 0;
-  Nanoseconds rest_taken_;
+  Answer taken_;               ///< the rests of the gap that goes on
 
   // History of calls.
   std::array<std::uint64_t, kHistory> hashes_{};       // of all calls up to one: operation, communicator, site, peer

@@ -104,6 +104,48 @@ TEST(Adaptive, TighterBudgetNeverDelaysMore) {
   }
 }
 
+TEST(Adaptive, RestsInGapsThatComeOnce) {  // after a silence, at the price of one late wake-up each
+  Builder b(1);
+  for (int i = 0; i < 20; ++i) {
+    for (int k = 0; k < 50; ++k) b.call(1, 1, 5 * kUs);
+    b.call(2, static_cast<std::uint32_t>(100 + i), 5 * kUs).call(1, 1, 20 * kMs);  // from a place never seen again
+  }
+  const auto stream = b.take();
+  const Evaluation sum = run(stream);
+  EXPECT_GT(sum.rest_of_oracle(), 0.95);
+  EXPECT_LE(sum.delay.value, 20 * 10'000);
+  EXPECT_LE(sum.budget_worst, AdaptiveOptions{}.budget);
+  AdaptiveOptions never;
+  never.silence = 0;
+  EXPECT_EQ(run(stream, never).rests, 0U);
+}
+
+TEST(Adaptive, LearnsWhereSilenceIsNotWorthIt) {  // gaps that end soon after a silence would have begun
+  Builder b(1, 0.3);
+  for (int i = 0; i < 2000; ++i) b.call(1, 1, 180 * kUs);
+  AdaptiveOptions never;
+  never.silence = 0;
+  const auto stream = b.take();
+  const Evaluation with = run(stream), without = run(stream, never);
+  const auto value = [](const Evaluation& e) {
+    return static_cast<double>(e.low.value) - AdaptiveOptions{}.delay_price * static_cast<double>(e.delay.value);
+  };
+  EXPECT_GT(value(with), 0.97 * value(without));
+}
+
+TEST(Adaptive, TellsPlacesApartBySixtyFourCalls) {  // the same calls around, a gap that depends on what was long ago
+  Builder b(1, 0.01);
+  for (int i = 0; i < 400; ++i) {
+    const bool longer = i % 2 == 0;
+    b.call(1, 1, 5 * kUs, 0, -1, longer ? 64 : 1 << 20);
+    for (int k = 0; k < 40; ++k) b.call(2, 2, 5 * kUs);
+    b.call(3, 3, longer ? 3 * kMs : 30 * kUs);
+  }
+  const Evaluation sum = run(b.take());
+  EXPECT_GT(sum.rest_of_oracle(), 0.95);
+  EXPECT_LT(sum.slowdown(), 2e-3);
+}
+
 TEST(Adaptive, DelayMeasuredElsewhereCountsAgainstTheBudget) {
   Builder b(1);
   for (int i = 0; i < 100; ++i) b.call(1, 1, kMs);

@@ -16,8 +16,8 @@ void account(Evaluation& sum, const Answer& answer, Nanoseconds gap, const React
     ++sum.gaps_predicted;
     sum.idle_predicted += gap;
   }
-  if (answer.rest_for.value <= 0) return;
-  const RestOutcome outcome = rest_outcome(answer.rest_for, gap, react);
+  if (answer.rest_for.value <= 0 && (answer.rest_after.value <= 0 || gap <= answer.rest_after)) return;
+  const RestOutcome outcome = rest_outcome(answer, gap, react);
   ++sum.rests;
   if (outcome.delay.value > 0) ++sum.mispredictions;
   sum.low += outcome.low;

@@ -54,6 +54,21 @@ TEST(RestOutcome, ByHand) {
   EXPECT_EQ(rest_outcome(oracle_rest(us(100), react), us(100), react).delay, us(0));
 }
 
+TEST(RestOutcome, ASecondRestEndsWithTheCall) {
+  const ReactTimes react{us(10), us(10)};
+  Answer answer;
+  answer.rest_for = us(50);
+  answer.rest_after = us(200);
+  const auto outcome = [&](std::int64_t gap) { return rest_outcome(answer, us(gap), react); };
+  EXPECT_EQ(outcome(100).low, us(40));   // the first rest alone
+  EXPECT_EQ(outcome(100).delay, us(0));
+  EXPECT_EQ(outcome(200).delay, us(0));  // the silence is not over
+  EXPECT_EQ(outcome(203).delay, us(17)); // what is left of the descent, and the wake-up
+  EXPECT_EQ(outcome(203).low, us(40));
+  EXPECT_EQ(outcome(500).low, us(40 + 290));
+  EXPECT_EQ(outcome(500).delay, us(10));
+}
+
 TEST(Evaluate, SumsAreAsByHand) {
   Builder b(1);  // gaps of 100, 15 and 200 us; calls last 1.5 us
   b.call(1, 1, 0).call(1, 1, 100 * kUs).call(1, 1, 15 * kUs).call(1, 1, 200 * kUs);

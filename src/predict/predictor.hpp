@@ -36,6 +36,9 @@ struct Answer {
   Nanoseconds rest_for;      ///< stay at rest (time to get there included), then start to wake; 0: do not rest
   Nanoseconds expected_gap;  ///< 0: no prediction
   bool call_expected = false;  ///< the call that has just ended was the one predicted
+  /// Rest again after so long without a call, until one comes, which then waits for the wake-up; never before the first
+  /// rest is over. 0: do not.
+  Nanoseconds rest_after{};
 };
 
 /// What the call that begins will wait inside; samples 0: unknown.
@@ -92,6 +95,14 @@ constexpr RestOutcome rest_outcome(Nanoseconds rest_for, Nanoseconds gap, const 
   if (gap >= full_again) return {low, zero};
   if (gap >= rest_for) return {low, std::min(full_again - gap, react.up + react.down)};
   return {low, std::max(zero, react.down - gap) + react.up};
+}
+
+/// The outcome of both rests of an answer: at once for `rest_for`, and after a silence of `rest_after` until the call.
+constexpr RestOutcome rest_outcome(const Answer& answer, Nanoseconds gap, const ReactTimes& react) noexcept {
+  RestOutcome outcome = rest_outcome(answer.rest_for, gap, react);
+  if (answer.rest_after.value <= 0 || gap <= answer.rest_after) return outcome;
+  const RestOutcome second = rest_outcome(gap, gap - answer.rest_after, react);
+  return {outcome.low + second.low, outcome.delay + second.delay};
 }
 
 /// What a policy that knows the gap rests: all but the two transitions.

@@ -22,7 +22,12 @@ class Audited final : public Predictor {
     const std::int64_t gap = (call.enter - since_).value, down = react_.down.value;
     std::int64_t wake = std::max(resting_.value, down);  // by the timer, but not before the descent is complete
     if (gap < wake) wake = std::max(gap, down);          // by the call
-    if (resting_.value > 0 && wake + react_.up.value > gap) {
+    const bool again = again_.value > 0 && gap > again_.value;
+    if (resting_.value > 0 && again) {
+      EXPECT_LE(std::max(resting_.value, down) + react_.up.value, again_.value);
+    }
+    if (again) wake = std::max(gap, again_.value + down);
+    if ((resting_.value > 0 || again) && wake + react_.up.value > gap) {
       ++rests_cut;
       delay += wake + react_.up.value - gap;
     }
@@ -32,6 +37,7 @@ class Audited final : public Predictor {
     const Answer answer = inner_.on_exit(event);
     since_ = event.exit;
     resting_ = answer.rest_for;
+    again_ = answer.rest_after;
     return answer;
   }
   PredictorState state() const noexcept override { return inner_.state(); }
@@ -41,7 +47,7 @@ class Audited final : public Predictor {
  private:
   Predictor& inner_;
   ReactTimes react_;
-  Nanoseconds since_, resting_;
+  Nanoseconds since_, resting_, again_;
 };
 
 TEST(EveryPredictor, NeverRestsAcrossAnEventWithoutCountingTheDelay) {

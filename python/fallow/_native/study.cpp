@@ -231,7 +231,10 @@ void Study::evaluate_rank(trace::TraceReader& reader, RankResult& into, std::siz
 
 void Study::start_nodes(std::vector<Way> ways, std::vector<std::vector<std::uint32_t>> nodes, unsigned threads) {
   ways_ = std::move(ways);
-  for (const Way& way : ways_) make(way);
+  for (Way& way : ways_) {
+    way.options.adaptive.silence = 0;  // a node's link rests in windows that all its ranks know beforehand
+    make(way);
+  }
   nodes_.assign(nodes.size(), {});
   std::vector<Job> jobs;
   std::uint64_t work = 0;

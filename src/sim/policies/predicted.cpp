@@ -20,6 +20,7 @@ predict::PredictorOptions options_for(const PolicyOptions& options, const LinkSp
   p.spps.restarts = options.restarts;
   p.adaptive.memory_bytes = std::size_t{1} << 16;
   p.adaptive.budget = options.budget;
+  p.adaptive.silence = 0;  // links rest in windows that are known when a gap begins
   p.set_react({nanoseconds(link.rest.down), nanoseconds(link.rest.up)});
   return p;
 }
