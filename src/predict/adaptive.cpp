@@ -22,17 +22,18 @@ struct Level {
   unsigned calls;
   bool sizes;
 };
-constexpr unsigned kRoot = 0, kWithSize = 1, kSinceUnusual = 2, kFirstHistory = 3, kNextCallLevel = 4;
-constexpr std::array<Level, AdaptivePredictor::kLevels> kLevel{
-    {{1, false}, {1, true}, {1, false}, {2, false}, {4, true}, {8, false}, {16, true}, {64, true}}};
+constexpr unsigned kRoot = 0, kSinceUnusual = 1, kFirstHistory = 2;
+constexpr unsigned kNextCallLevel = AdaptivePredictor::kLevels;  // not a context: by this the next call is foreseen
+constexpr std::array<Level, AdaptivePredictor::kLevels + 1> kLevel{
+    {{1, false}, {1, false}, {2, false}, {8, false}, {16, true}, {64, true}, {4, true}}};
 
 constexpr std::uint64_t power(std::uint64_t base, unsigned n) noexcept {
   std::uint64_t p = 1;
   for (unsigned i = 0; i < n; ++i) p *= base;
   return p;
 }
-constexpr std::array<std::uint64_t, AdaptivePredictor::kLevels> kOldest = [] {
-  std::array<std::uint64_t, AdaptivePredictor::kLevels> p{};
+constexpr std::array<std::uint64_t, kLevel.size()> kOldest = [] {
+  std::array<std::uint64_t, kLevel.size()> p{};
   for (std::size_t i = 0; i < p.size(); ++i) p[i] = power(kBase, kLevel[i].calls);
   return p;
 }();
@@ -193,7 +194,7 @@ unsigned AdaptivePredictor::wanted_levels(const Context& root) noexcept {
     return ~0U;
   }
   unsigned wanted = 0;
-  for (unsigned level = kWithSize; level < kLevels; ++level)
+  for (unsigned level = kSinceUnusual; level < kLevels; ++level)
     wanted |= (root.benefit[level] >= kBenefitNeeded ? 1U : 0U) << level;
   return wanted;
 }
@@ -221,7 +222,7 @@ void AdaptivePredictor::walk() noexcept {
   const unsigned wanted = wanted_levels(*root);
   if (wanted == 0) return;
   bool deeper_is_new = false;  // a context longer than one never seen is new too
-  for (unsigned level = kWithSize; level < kLevels; ++level) {
+  for (unsigned level = kSinceUnusual; level < kLevels; ++level) {
     if ((wanted >> level & 1U) == 0) continue;
     Context* const context = look_up(key_of(*root, level), !deeper_is_new);
     if (context == nullptr) break;

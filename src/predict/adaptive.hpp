@@ -1,8 +1,8 @@
 // Fallow's own predictor: no threshold, no sampling phase, delay held to a budget. See
 // docs/adr/0013-adaptive-predictor.md for why it is as it is.
 //
-// After each call a few contexts are looked up: the call itself, the call with its peer and size, the calls
-// before it (2 to 64 of them), and how often it was made since its gap was last unusual. Each context keeps the
+// After each call a few contexts are looked up: the call itself, the calls before it with their peers (2 to 64 of
+// them, the longer with sizes), and how often it was made since its gap was last unusual. Each context keeps the
 // last gaps that followed and the waits inside, and plans a rest by two experts: the best rest over its sample,
 // and the last gap less a lead learned by stochastic gradient. What is maximized is
 //
@@ -41,7 +41,7 @@ struct AdaptiveOptions {
 
 class AdaptivePredictor final : public Predictor {
  public:
-  static constexpr unsigned kLevels = 8;
+  static constexpr unsigned kLevels = 6;
 
   explicit AdaptivePredictor(const AdaptiveOptions& options);
   /// Uses the caller's memory, which must outlive the predictor; too little for one set throws std::bad_alloc.
