@@ -37,7 +37,11 @@ void release_thread(void* pointer) noexcept {
   delete thread;
 }
 
+void before_fork() noexcept { runtime().tracer.before_fork(); }
+void after_fork_in_parent() noexcept { runtime().tracer.after_fork(false); }
+
 void after_fork_in_child() noexcept {
+  runtime().tracer.after_fork(true);
   // The child shares the rank's file and page with its parent: it must not write there.
   runtime().phase.store(Phase::ended);
   fallow_tls.thread = nullptr;
@@ -73,6 +77,17 @@ void read_world(Runtime& rt, const LaunchInfo& launch) noexcept {
   rt.world_group_known = rt.mpi.comm_group(MPI_COMM_WORLD, &rt.world_group) == MPI_SUCCESS;
 }
 
+/// OpTraits of a function.
+std::uint8_t traits_of(trace::OpKind kind, bool blocks) noexcept {
+  using trace::OpKind;
+  unsigned traits = blocks ? kOpBlocks : 0u;
+  if (kind == OpKind::send || kind == OpKind::start || kind == OpKind::collective) traits |= kOpSends;
+  if (kind == OpKind::recv) traits |= kOpReceives;
+  if (kind == OpKind::io) traits |= kOpFiles;
+  if (kind == OpKind::test) traits |= kOpTests;
+  return static_cast<std::uint8_t>(traits);
+}
+
 void fill_header(Runtime& rt, const LaunchInfo& launch) noexcept {
   trace::RankHeader& h = rt.writer.header();
   for (const WrapperEntry& entry : wrapper_entries()) {
@@ -80,6 +95,7 @@ void fill_header(Runtime& rt, const LaunchInfo& launch) noexcept {
     std::snprintf(info.name, sizeof info.name, "%s", entry.name);
     info.kind = entry.kind;
     info.blocks = entry.blocks ? 1 : 0;
+    rt.op_traits[entry.op] = traits_of(static_cast<trace::OpKind>(entry.kind), entry.blocks);
   }
   h.state = static_cast<std::uint32_t>(trace::RankState::computing);
   h.family = FALLOW_FAMILY_NUMBER;
@@ -144,7 +160,7 @@ bool start_once(Runtime& rt) noexcept try {
   open_everything(rt);
   if (rt.options.verbose) say_what_was_found(rt);
   pthread_key_create(&g_thread_key, release_thread);
-  pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   restore_environment(rt.options.preload_original);
   return true;
 } catch (...) {

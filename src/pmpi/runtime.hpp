@@ -26,6 +26,15 @@ namespace fallow::pmpi {
 /// Life of the runtime. Only `running` records; everything else passes through.
 enum class Phase : std::uint32_t { idle, starting, running, ended };
 
+/// What the totals need to know of a function, in one byte.
+enum OpTraits : unsigned {
+  kOpSends = 1u << 0,     ///< its bytes are sent
+  kOpReceives = 1u << 1,  ///< they are received
+  kOpBlocks = 1u << 2,
+  kOpFiles = 1u << 3,     ///< its time is input and output
+  kOpTests = 1u << 4,
+};
+
 /// What resting costs here; starts from typical values and follows what is measured.
 struct MeasuredCosts {
   double sleep_cpu_ns = 20e3;   ///< CPU time of a sleep: measured on virtual machines, less on bare metal
@@ -65,6 +74,7 @@ struct Runtime {
   MeasuredCosts costs;
   std::mutex start_mutex;
 
+  std::array<std::uint8_t, trace::kMaxOps> op_traits{};  ///< OpTraits by function
   double ns_per_tick = 1.0;
   std::uint64_t ns_per_tick_q32 = std::uint64_t{1} << 32;  ///< the same, times 2^32
   std::int32_t world_rank = -1, world_size = -1;

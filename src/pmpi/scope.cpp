@@ -15,12 +15,7 @@ namespace {
 /// A call of which the trace says no more than that it was made.
 void trace_simply(Thread& t, std::uint16_t op, std::uint64_t enter, std::uint64_t exit, const void* caller, std::uint16_t flags) noexcept {
   if (t.trace == nullptr) return;
-  trace::RawRecord& r = t.trace->begin();
-  r.op = trace::op_from_name(runtime().writer.header().ops[op].name);
-  r.flags = flags;
-  r.caller = reinterpret_cast<std::uint64_t>(caller);
-  r.enter = enter;
-  r.exit = exit;
+  trace::RawRecord& r = t.trace->begin(trace::op_from_name(runtime().writer.header().ops[op].name), flags, {enter, exit, caller});
   if (trace::has(r.op, trace::kOpCollective)) r.comm = trace::kCommWorld;
   if (t.trace->open != nullptr) t.trace->end();
   t.trace->leave();
@@ -117,26 +112,25 @@ std::uint64_t to_ns(std::uint64_t ticks, std::uint64_t ns_per_tick_q32) noexcept
   return static_cast<std::uint64_t>((static_cast<unsigned __int128>(ticks) * ns_per_tick_q32) >> 32);
 }
 
-void add(trace::Histogram& h, std::uint64_t ticks, std::uint64_t ns_per_tick_q32) noexcept {
+inline void add(trace::Histogram& h, std::uint64_t ticks, std::uint64_t ns_per_tick_q32) noexcept {
   const std::uint64_t ns = to_ns(ticks, ns_per_tick_q32);
   const unsigned bin = 63u - static_cast<unsigned>(std::countl_zero(ns | 1u));
   ++h.count[bin];
   h.ticks[bin] += ticks;
-  const unsigned coarse = (ns >= trace::kCoarseEdgesNs[0] ? 1u : 0u) + (ns >= trace::kCoarseEdgesNs[1] ? 1u : 0u);
+  const unsigned coarse = ns < trace::kCoarseEdgesNs[0] ? 0u : ns < trace::kCoarseEdgesNs[1] ? 1u : 2u;
   ++h.coarse_count[coarse];
   h.coarse_ticks[coarse] += ticks;
 }
 
-/// Slot of a call site with one communicator; 0 when the table is crowded.
-std::uint32_t site_slot_of(Thread& t, const void* caller, const trace::Event& e, std::uint32_t comm) noexcept {
+/// Looks on from slot `i` of the table of call sites, and takes a free slot for a new one. The overflow slot 0 when the
+/// table is crowded.
+__attribute__((noinline)) std::uint32_t find_site(Thread& t, const void* caller, const trace::Event& e, std::uint32_t comm, std::uint32_t i) noexcept {
   constexpr unsigned kProbes = 8;
   const auto address = reinterpret_cast<std::uint64_t>(caller);
-  const std::uint64_t hash = (address ^ (std::uint64_t{e.op} << 48) ^ (std::uint64_t{comm} << 32)) * 0x9e3779b97f4a7c15u;
-  std::uint32_t i = static_cast<std::uint32_t>(hash >> 40) & t.site_mask;
   for (unsigned probe = 0; probe < kProbes; ++probe, i = (i + 1) & t.site_mask) {
     if (i == 0) continue;
     trace::SiteStats& s = t.sites[i];
-    if (s.address == address && s.op == e.op && s.comm == comm) [[likely]] return i;
+    if (s.address == address && s.op == e.op && s.comm == comm) return i;
     if (s.address == 0 && address != 0) {
       s.op = e.op;
       s.comm = comm;
@@ -151,9 +145,15 @@ std::uint32_t site_slot_of(Thread& t, const void* caller, const trace::Event& e,
 
 /// Slot of a call site; 0, the overflow, when the table is crowded. Programs that make communicators all the time
 /// would crowd it with sites that differ by nothing else, so only the first communicators are told apart.
-std::uint32_t site_slot(Thread& t, const void* caller, const trace::Event& e) noexcept {
+inline std::uint32_t site_slot(Thread& t, const void* caller, const trace::Event& e) noexcept {
   constexpr std::uint32_t kCommsToldApart = 32;
-  return site_slot_of(t, caller, e, e.comm < kCommsToldApart ? e.comm : trace::kSeveralComms);
+  const std::uint32_t comm = e.comm < kCommsToldApart ? e.comm : trace::kSeveralComms;
+  const auto address = reinterpret_cast<std::uint64_t>(caller);
+  const std::uint64_t hash = (address ^ (std::uint64_t{e.op} << 48) ^ (std::uint64_t{comm} << 32)) * 0x9e3779b97f4a7c15u;
+  const std::uint32_t i = static_cast<std::uint32_t>(hash >> 40) & t.site_mask;
+  const trace::SiteStats& s = t.sites[i];
+  const std::uint64_t differ = (s.address ^ address) | (s.op ^ e.op) | (s.comm ^ comm) | std::uint64_t{i == 0};
+  return differ == 0 ? i : find_site(t, caller, e, comm, i);
 }
 
 /// A blocking call that took this long waited, even if it polled only a few times.
@@ -182,51 +182,89 @@ void announce_tests(Thread& t) noexcept {
   runtime().node.page().tests.store(1, std::memory_order_relaxed);
 }
 
-void add_event(Thread& t, std::uint64_t number) noexcept {
-  const std::uint64_t scale = runtime().ns_per_tick_q32;
-  trace::ThreadCounters& c = *t.counters;
-  trace::Event& e = t.ring[number & t.ring_mask];
-  const trace::OpInfo& info = runtime().writer.header().ops[e.op];
-  const auto kind = static_cast<OpKind>(info.kind);
+/// What is the same for all events that are added together.
+struct Batch {
+  std::uint64_t scale;  ///< nanoseconds per tick, times 2^32
+  unsigned rare;        ///< OpTraits that need a closer look
+};
+
+/// What is rare in an event: waits, tests for the first time, and input and output. Returns its wait.
+__attribute__((noinline)) std::uint64_t add_rare(Thread& t, Batch& b, std::uint64_t number, const trace::Event& e, unsigned traits) noexcept {
   const std::uint64_t duration = e.exit - e.enter;
-  const std::uint64_t gap = t.last_exit != 0 && e.enter > t.last_exit ? e.enter - t.last_exit : 0;
-  e.site = site_slot(t, t.callers[number % kPendingEvents], e);
-  trace::SiteStats& site = t.sites[e.site];
-  trace::OpStats& op = t.ops[e.op];
   std::uint64_t wait = 0;
   if (e.awake_us != 0) {  // the mark of an event that waited
     const PendingWait& pending = t.waits[number % kPendingEvents];
     wait = pending.wait;
-    add_wait(t, pending, op, site);
-  } else if (info.blocks != 0 && runtime().oversubscribed && to_ns(duration, scale) > kDescheduledNs) {
+    add_wait(t, pending, t.ops[e.op], t.sites[e.site]);
+  } else if ((traits & kOpBlocks) != 0 && runtime().oversubscribed && to_ns(duration, b.scale) > kDescheduledNs) {
     wait = duration;  // too few polls to look at the time, but between them others had the core
-    add_wait(t, {wait, 0, 0, 0, 0}, op, site);
+    add_wait(t, {wait, 0, 0, 0, 0}, t.ops[e.op], t.sites[e.site]);
   }
+  if ((traits & kOpFiles) != 0) {
+    t.counters->io += duration - wait;
+    t.counters->transfer -= duration - wait;
+  }
+  if ((traits & kOpTests) != 0 && !t.tells_tests) {
+    announce_tests(t);
+    b.rare &= ~static_cast<unsigned>(kOpTests);
+  }
+  return wait;
+}
+
+inline void add_event(Thread& t, Batch& b, std::uint64_t number) noexcept {
+  trace::ThreadCounters& c = *t.counters;
+  trace::Event& e = t.ring[number & t.ring_mask];
+  const unsigned traits = runtime().op_traits[e.op];
+  const std::uint64_t duration = e.exit - e.enter;
+  const std::uint64_t gap = t.last_exit != 0 && e.enter > t.last_exit ? e.enter - t.last_exit : 0;
+  const std::uint32_t slot = site_slot(t, t.callers[number % kPendingEvents], e);
+  e.site = slot;
+  std::uint64_t wait = 0;
+  if (((traits & b.rare) | e.awake_us) != 0) [[unlikely]] wait = add_rare(t, b, number, e, traits);
   c.computing += gap;
-  (kind == OpKind::io ? c.io : c.transfer) += duration - wait;
-  add(c.gaps, gap, scale);
-  if (info.blocks != 0) add(c.waits, wait, scale);
-  if (kind == OpKind::test && !t.tells_tests) announce_tests(t);
-  if (c.first_tick == 0) c.first_tick = e.enter;
+  c.transfer += duration - wait;
+  add(c.gaps, gap, b.scale);
+  if ((traits & kOpBlocks) != 0) {
+    if (wait != 0) {
+      add(c.waits, wait, b.scale);
+    } else {
+      ++c.waits.count[0];
+      ++c.waits.coarse_count[0];
+    }
+  }
+  trace::OpStats& op = t.ops[e.op];
   ++op.calls;
   op.ticks += duration;
   op.bytes += e.bytes;
+  trace::SiteStats& site = t.sites[slot];
   ++site.calls;
   site.ticks += duration;
   site.bytes += e.bytes;
   site.gap_ticks += gap;
-  if (kind == OpKind::recv || kind == OpKind::send || kind == OpKind::start || kind == OpKind::collective) {
-    (kind == OpKind::recv ? c.bytes_received : c.bytes_sent) += e.bytes;
-  }
-  t.last_exit = e.exit;
-  c.last_exit_tick = e.exit;
+  if ((traits & kOpSends) != 0) c.bytes_sent += e.bytes;
+  if ((traits & kOpReceives) != 0) c.bytes_received += e.bytes;
+  c.last_exit_tick = t.last_exit = e.exit;
   ++c.events;  // last: a reader of a killed program's file sees complete totals
 }
 
 }  // namespace
 
 void add_to_totals(Thread& t) noexcept {
-  for (; t.totalled != t.recorded; ++t.totalled) add_event(t, t.totalled);
+  if (t.totalled == t.recorded) return;
+  const Runtime& rt = runtime();
+  trace::ThreadCounters& c = *t.counters;
+  if (c.first_tick == 0) c.first_tick = t.ring[t.totalled & t.ring_mask].enter;
+  Batch b{rt.ns_per_tick_q32, kOpFiles | (t.tells_tests ? 0u : kOpTests) | (rt.oversubscribed ? kOpBlocks : 0u)};
+  for (; t.totalled != t.recorded; ++t.totalled) add_event(t, b, t.totalled);
+}
+
+void end_trace(Thread& thread, bool waited) noexcept {
+  ThreadTrace& t = *thread.trace;
+  if (t.open != nullptr) [[likely]] {
+    if (waited) t.open->extra().wait = thread.waits[(thread.recorded - 1) % kPendingEvents].wait;
+    t.end();
+  }
+  t.leave();
 }
 
 /// Personality routine of the wrappers' frames (Itanium C++ ABI, exception handling, 1.6.1): it has nothing to catch

@@ -52,17 +52,19 @@ void about_to_abort() noexcept;
 /// unwinder of the program's. Wrappers and hooks are compiled without exceptions; 0x1b: a relative 32-bit address.
 #define FALLOW_NOTICE_UNWINDING asm volatile(".cfi_personality 0x1b, fallow_unwound")
 
-/// A wrapper is entered for every message, and compilers grow shy of inlining in a file of hundreds of them.
-#define FALLOW_HOT __attribute__((always_inline)) inline
+/// Ends the trace's record of a call; `waited`: its wait is the last of the thread.
+void end_trace(Thread& thread, bool waited) noexcept;
 
 /// Everything around one call. A call that the program leaves by longjmp is noticed by admit_nested() at the next one.
+/// Every member is inlined and none hands `this` on: so the call's own values stay in registers. In memory they would be
+/// read back in other widths than they were written in, and such a load waits for all stores before it.
 template <bool kBlocks>
 class Scope {
  public:
   FALLOW_HOT Scope(Thread& thread, std::uint16_t op, const void* caller, const void* frame) noexcept
-      : thread_(thread), caller_(fallow_tls.caller != nullptr ? fallow_tls.caller : caller), op_(op) {
+      : thread_(thread), trace_(thread.trace), caller_(fallow_tls.caller != nullptr ? fallow_tls.caller : caller), op_(op) {
     Runtime& rt = runtime();
-    if (thread.trace != nullptr) [[unlikely]] thread.trace->enter();
+    if (traced()) [[unlikely]] trace_->enter();
     fallow_tls.depth = 1;
     fallow_tls.frame = const_cast<void*>(frame);
     fallow_tls.return_address = const_cast<void*>(caller);
@@ -85,23 +87,25 @@ class Scope {
 
   FALLOW_HOT ~Scope() {
     push_event();
-    if (traced()) [[unlikely]] end_trace();
+    if (traced()) [[unlikely]] end_trace(thread_, waited_);
     fallow_tls.depth = 0;
     if (finishing_) [[unlikely]] finish_runtime(1);
   }
 
   /// This run is recorded call by call, see TraceCall.
-  bool traced() const noexcept { return thread_.trace != nullptr; }
-  TraceCall begin_trace(trace::Op op, int result) noexcept { return TraceCall(thread_, op, caller_, result); }
-  void keep_requests(std::int64_t count, const MPI_Request* requests) noexcept {
-    if (traced()) [[unlikely]] pmpi::keep_requests(*thread_.trace, count, requests);
+  FALLOW_HOT bool traced() const noexcept { return trace_ != nullptr; }
+  FALLOW_HOT TraceCall begin_trace(trace::Op op, int result) noexcept {
+    return TraceCall(thread_, *trace_, op, result, {enter_, exit_, caller_});
+  }
+  FALLOW_HOT void keep_requests(std::int64_t count, const MPI_Request* requests) noexcept {
+    if (traced()) [[unlikely]] pmpi::keep_requests(*trace_, count, requests);
   }
 
   /// The MPI library has returned.
   FALLOW_HOT void leave() noexcept {
     Runtime& rt = runtime();
     // Before the time is taken: it is better the call that seems longer than the computation that follows.
-    if (traced() && thread_.trace->recorder.pending() > kTraceCrowded) [[unlikely]] rt.tracer.pump(*thread_.trace, kTraceBatch);
+    if (traced() && trace_->recorder.crowded()) [[unlikely]] rt.tracer.relieve(*trace_);
     exit_ = rt.clock.now();
     if constexpr (kBlocks) fallow_tls.waiting = nullptr;
     rt.node.own().doing(trace::RankState::computing, exit_);
@@ -128,19 +132,19 @@ class Scope {
   }
 
   template <class Count>
-  std::uint64_t bytes(Count count, MPI_Datatype type) noexcept {
+  FALLOW_HOT std::uint64_t bytes(Count count, MPI_Datatype type) noexcept {
     return size_as_u64(count) * type_size(thread_, type);
   }
 
   template <class Count>
-  std::uint64_t sum(std::int32_t peers, const Count* counts, MPI_Datatype type) noexcept {
+  FALLOW_HOT std::uint64_t sum(std::int32_t peers, const Count* counts, MPI_Datatype type) noexcept {
     std::uint64_t total = 0;
     for (std::int32_t i = 0; i < peers; ++i) total += size_as_u64(counts[i]);
     return total != 0 ? total * type_size(thread_, type) : 0;
   }
 
   template <class Count>
-  std::uint64_t sum_typed(std::int32_t peers, const Count* counts, const MPI_Datatype* types) noexcept {
+  FALLOW_HOT std::uint64_t sum_typed(std::int32_t peers, const Count* counts, const MPI_Datatype* types) noexcept {
     std::uint64_t total = 0;
     for (std::int32_t i = 0; i < peers; ++i) {
       if (counts[i] != 0) total += bytes(counts[i], types[i]);
@@ -148,16 +152,16 @@ class Scope {
     return total;
   }
 
-  std::int32_t peers(MPI_Comm comm) noexcept {
+  FALLOW_HOT std::int32_t peers(MPI_Comm comm) noexcept {
     const CommInfo* const info = comm_info(thread_, comm);
     return info != nullptr ? info->peers : 0;
   }
-  std::int32_t neighbors(MPI_Comm comm) noexcept {
+  FALLOW_HOT std::int32_t neighbors(MPI_Comm comm) noexcept {
     const CommInfo* const info = comm_info(thread_, comm);
     return info != nullptr ? info->neighbors : 0;
   }
 
-  void wake_peer(MPI_Comm comm, int peer) noexcept {
+  FALLOW_HOT void wake_peer(MPI_Comm comm, int peer) noexcept {
     if constexpr (kBlocks) {
       thread_.comm_handle = handle_key(comm);
       thread_.peer = peer;
@@ -165,42 +169,31 @@ class Scope {
     }
     if (someone_sleeps()) [[unlikely]] wake_peer_slow(thread_, comm, peer);
   }
-  void wake_target(MPI_Win win, int peer) noexcept {
+  FALLOW_HOT void wake_target(MPI_Win win, int peer) noexcept {
     if (someone_sleeps()) [[unlikely]] wake_target_slow(thread_, win, peer);
   }
-  void wake_partners(MPI_Comm comm) noexcept {
+  FALLOW_HOT void wake_partners(MPI_Comm comm) noexcept {
     if constexpr (kBlocks) thread_.comm_handle = handle_key(comm);
     if (someone_sleeps()) [[unlikely]] wake_partners_slow(thread_, comm_info_slow(thread_, comm));
   }
-  void wake_partners() noexcept {
+  FALLOW_HOT void wake_partners() noexcept {
     if (someone_sleeps()) [[unlikely]] wake_partners_slow(thread_, nullptr);
   }
-  void wake_recent() noexcept {
+  FALLOW_HOT void wake_recent() noexcept {
     if (someone_sleeps()) [[unlikely]] wake_recent_slow(thread_);
   }
   /// After the call: it may have answered peers while it made progress.
-  void wake_after() noexcept { wake_recent(); }
+  FALLOW_HOT void wake_after() noexcept { wake_recent(); }
 
-  void forget_comm(MPI_Comm comm) noexcept { runtime().comms.forget(comm); }
-  void forget_type(MPI_Datatype) noexcept { runtime().type_generation.fetch_add(1, std::memory_order_relaxed); }
-  void forget_win(MPI_Win) noexcept {}
+  FALLOW_HOT void forget_comm(MPI_Comm comm) noexcept { runtime().comms.forget(comm); }
+  FALLOW_HOT void forget_type(MPI_Datatype) noexcept { runtime().type_generation.fetch_add(1, std::memory_order_relaxed); }
+  FALLOW_HOT void forget_win(MPI_Win) noexcept {}
 
   /// MPI_Finalize has returned.
-  void finish_run() noexcept { finishing_ = true; }
+  FALLOW_HOT void finish_run() noexcept { finishing_ = true; }
 
  private:
-  bool someone_sleeps() const noexcept { return runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0; }
-
-  void end_trace() noexcept {
-    ThreadTrace& t = *thread_.trace;
-    if (t.open != nullptr) [[likely]] {
-      t.open->enter = enter_;
-      t.open->exit = exit_;
-      if (waited_) t.open->wait = thread_.waits[(thread_.recorded - 1) % kPendingEvents].wait;
-      t.end();
-    }
-    t.leave();
-  }
+  FALLOW_HOT static bool someone_sleeps() noexcept { return runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0; }
 
   FALLOW_HOT void push_event() noexcept {
     Thread& t = thread_;
@@ -214,12 +207,13 @@ class Scope {
       }
     }
     __builtin_prefetch(&t.ring[(t.recorded + 2) & t.ring_mask], 1);  // a store that misses delays the next message
-    if (Forecast& forecast = runtime().forecast; forecast.belongs_to(&t)) forecast.exit({enter_, caller_, op_}, exit_);
+    if (Forecast& forecast = runtime().forecast; forecast.belongs_to(&t)) [[unlikely]] forecast.exit({enter_, caller_, op_}, exit_);
     ++t.recorded;
     if (t.recorded - t.totalled >= kPendingEvents) [[unlikely]] add_to_totals(t);
   }
 
   Thread& thread_;
+  ThreadTrace* const trace_;
   std::uint64_t enter_ = 0, exit_ = 0, bytes_ = 0;
   const void* caller_;
   std::int32_t peer_ = -1, tag_ = -1;

@@ -10,12 +10,8 @@ namespace fallow::pmpi {
 
 class TraceCall {
  public:
-  TraceCall(Thread& thread, trace::Op op, const void* caller, int result) noexcept
-      : thread_(thread), t_(*thread.trace), r_(t_.begin()) {
-    r_.op = op;
-    r_.caller = reinterpret_cast<std::uint64_t>(caller);
-    if (result != MPI_SUCCESS) flag(trace::kEventFailed);
-  }
+  FALLOW_HOT TraceCall(Thread& thread, ThreadTrace& trace, trace::Op op, int result, const CallSpan& span) noexcept
+      : thread_(thread), t_(trace), r_(trace.begin(op, result == MPI_SUCCESS ? 0 : trace::kEventFailed, span)) {}
 
   void flag(trace::EventFlags f) noexcept { r_.flags = static_cast<std::uint16_t>(r_.flags | f); }
   void flag_if(bool set, trace::EventFlags f) noexcept {
@@ -29,10 +25,10 @@ class TraceCall {
   }
   void comm_number(std::uint32_t number) noexcept { r_.comm = number; }
   void peer(int rank) noexcept { r_.peer = peer_of(rank, trace::kEventAnySource); }
-  void recv_peer(int rank) noexcept { r_.recv_peer = peer_of(rank, trace::kEventAnySource); }
-  void root(int rank) noexcept { r_.root = peer_of(rank, trace::kEventAnySource); }
+  void recv_peer(int rank) noexcept { r_.extra().recv_peer = peer_of(rank, trace::kEventAnySource); }
+  void root(int rank) noexcept { r_.extra().root = peer_of(rank, trace::kEventAnySource); }
   void tag(int t) noexcept { r_.tag = tag_of(t); }
-  void recv_tag(int t) noexcept { r_.recv_tag = tag_of(t); }
+  void recv_tag(int t) noexcept { r_.extra().recv_tag = tag_of(t); }
 
   /// What a receive or probe matched; the call's own peer and tag are in place.
   void matched(const MPI_Status* status) noexcept {
@@ -42,13 +38,13 @@ class TraceCall {
   }
   void recv_matched(const MPI_Status* status) noexcept {
     if (!has_status(status)) return;
-    if (r_.recv_peer == trace::kAnyPeer) r_.recv_peer = status->MPI_SOURCE;
-    if (r_.recv_tag == trace::kAnyTag) r_.recv_tag = status->MPI_TAG;
+    if (r_.extra().recv_peer == trace::kAnyPeer) r_.extra().recv_peer = status->MPI_SOURCE;
+    if (r_.extra().recv_tag == trace::kAnyTag) r_.extra().recv_tag = status->MPI_TAG;
   }
 
   // --- how much
   void bytes(std::uint64_t n) noexcept { r_.bytes = n; }
-  void recv_bytes(std::uint64_t n) noexcept { r_.recv_bytes = n; }
+  void recv_bytes(std::uint64_t n) noexcept { r_.extra().recv_bytes = n; }
   template <class Count>
   std::uint64_t size(Count count, MPI_Datatype type) noexcept {
     return size_as_u64(count) * type_size(thread_, type);

@@ -1,12 +1,15 @@
 #include "pmpi/tracer.hpp"
 
 #include <link.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 #include "base/float_guard.hpp"
 #include "pmpi/launcher.hpp"
@@ -27,6 +30,15 @@ std::string_view name_site(void*, std::uint64_t address, std::uint64_t& offset) 
   const trace::Module& m = rt.writer.header().modules[module];
   offset = address - m.base;
   return m.path;
+}
+
+/// The program may change its working directory.
+std::string absolute(const std::string& directory) {
+  char* const found = realpath(directory.c_str(), nullptr);
+  if (found == nullptr) return directory;
+  std::string path = found;
+  free(found);
+  return path;
 }
 
 /// Tells the ranks of one start of a program from those of another in the same directory, as well as it is known.
@@ -99,13 +111,15 @@ Status Tracer::open_part(Runtime& rt, std::string& problem) {
   options.world_size = static_cast<std::uint32_t>(rt.world_size);
   options.clock = cpu_ ? trace::ComputeClock::cpu : trace::ComputeClock::wall;
   options.start_wall_ns = h.wall_start_ns;
-  const Status status = shared_->writer.open((rt.options.trace + name).c_str(), options, problem);
+  options.keep_open = false;
+  const Status status = shared_->writer.open((absolute(rt.options.trace) + name).c_str(), options, problem);
   if (status != Status::ok) return status;
   if (h.thread_level == 3) shared_->lock.share();
   return shared_->writer.define_rank(rank_, {h.host, h.program, h.mpi_version});
 }
 
 ThreadTrace* Tracer::attach(std::uint32_t index) noexcept try {
+  const std::lock_guard lock(packer_.work_mutex());
   auto& thread = shared_->threads[index];
   const TickClock& clock = runtime().clock;
   if (thread == nullptr) {
@@ -130,20 +144,59 @@ std::uint32_t Tracer::define(MPI_Comm comm, const CommMembers& members) noexcept
   return trace::kCommNone;
 }
 
-void Tracer::pump(ThreadTrace& thread, std::uint32_t most) noexcept {
-  const int error = errno;
-  const FloatGuard guard;
-  Runtime& rt = runtime();
-  const std::uint64_t now = rt.clock.now();
-  if (rt.clock.to_ns(now - thread.calibrated) > kCalibrateNs) {
-    const TickClock& clock = rt.clock;
+std::uint32_t Tracer::pack(ThreadTrace& thread, std::uint32_t most) noexcept {
+  const TickClock& clock = runtime().clock;
+  const std::uint64_t now = clock.now();
+  if (clock.to_ns(now - thread.calibrated.load(std::memory_order_relaxed)) > kCalibrateNs) {
     const std::uint64_t ns = monotonic_ns() - clock.start_ns();
     const std::uint64_t ticks = clock.now();
     thread.recorder.calibrate(ticks, ns, static_cast<double>(ns) / static_cast<double>(ticks - clock.start_ticks()));
-    thread.calibrated = now;
+    thread.calibrated.store(now, std::memory_order_relaxed);
   }
-  thread.recorder.pump(most, now);
+  return thread.recorder.pump(most, now);
+}
+
+std::uint32_t Tracer::pack_all(void* self, std::uint32_t most) noexcept {
+  std::uint32_t packed = 0;
+  for (const auto& thread : static_cast<Tracer*>(self)->shared_->threads) {
+    if (thread != nullptr) packed = std::max(packed, pack(*thread, most));
+  }
+  return packed;
+}
+
+std::uint32_t Tracer::pump(ThreadTrace& thread, std::uint32_t most) noexcept {
+  const int error = errno;
+  const FloatGuard guard;
+  const std::uint64_t begin = runtime().clock.now();
+  const std::uint32_t packed = pack(thread, most);
+  packing_ticks_.fetch_add(runtime().clock.now() - begin, std::memory_order_relaxed);
   check();
+  errno = error;
+  return packed;
+}
+
+void Tracer::relieve(ThreadTrace& thread) noexcept {
+  trace::Recorder& recorder = thread.recorder;
+  if (!runtime().oversubscribed) packer_.start({pack_all, this, recorder.capacity()});
+  const std::uint32_t full = recorder.capacity() - 2 * kTraceBatch;
+  if (packer_.helps() && recorder.pending() <= full) {
+    recorder.relieve_at(full);
+    return;
+  }
+  if (pump(thread, kTraceBatch) == 0) wait_for_room(thread);
+  // What nobody helps with is worked off in turns with further calls.
+  recorder.relieve_at(packer_.helps() ? full : std::max(kTraceCrowded, recorder.pending() + kTraceBatch / 2));
+}
+
+/// Somebody else is packing. Where that is our own thread and it lost its processor, it gets this one.
+void Tracer::wait_for_room(ThreadTrace& thread) noexcept {
+  const int error = errno;
+  constexpr int kTries = 2000;
+  constexpr timespec kPause{0, 50'000};
+  for (int i = 0; i < kTries && thread.recorder.pending() >= thread.recorder.capacity(); ++i) {
+    nanosleep(&kPause, nullptr);
+    pack(thread, kTraceBatch);
+  }
   errno = error;
 }
 
@@ -157,10 +210,20 @@ void Tracer::check() noexcept {
   }
 }
 
+void Tracer::say_what_it_took() noexcept {
+  const Runtime& rt = runtime();
+  const double own = rt.clock.to_ns(packing_ticks_), helper = static_cast<double>(packer_.cpu_ns());
+  const double run = rt.clock.to_ns(rt.clock.now() - rt.clock.start_ticks());
+  std::fprintf(stderr, "fallow: rank %u: packing the trace took %.2f %% of a core in calls and waits, %.2f %% in a thread of its own\n", rank_,
+               100.0 * own / run, 100.0 * helper / run);
+}
+
 void Tracer::finish(bool whole) noexcept {
   if (!active()) return;
   const int error = errno;
   const FloatGuard guard;
+  packer_.stop();
+  if (runtime().options.verbose && !finished_) say_what_it_took();
   std::uint64_t dropped = 0;
   for (const auto& thread : shared_->threads) {
     if (thread != nullptr) dropped += thread->recorder.finish();

@@ -1,6 +1,6 @@
 // Recording of every call for `--trace`: each rank writes a part of the trace. The hot path fills a record of the
-// thread's ring; packing and writing happen while a rank waits inside MPI, at its end, and where a ring fills up
-// sooner, in between.
+// thread's ring; packing and writing happen while a rank waits inside MPI and at its end. Where a ring fills up sooner, a
+// thread of its own does it, and where that gets no processor, the call.
 #pragma once
 
 #include <xmmintrin.h>
@@ -15,6 +15,7 @@
 #include "base/status.hpp"
 #include "pmpi/cpu_clock.hpp"
 #include "pmpi/mpi_header.hpp"
+#include "pmpi/trace_packer.hpp"
 #include "trace/file_writer.hpp"
 #include "trace/rank_file.hpp"
 #include "trace/recorder.hpp"
@@ -28,6 +29,12 @@ struct Runtime;
 inline constexpr std::uint32_t kTraceCrowded = 512;
 /// Records packed at a time, about 15 us.
 inline constexpr std::uint32_t kTraceBatch = 256;
+
+/// When a call was made, in ticks, and from where.
+struct CallSpan {
+  std::uint64_t enter, exit;
+  const void* caller;
+};
 
 /// What a thread needs to record its calls. Lives as long as the process; the next thread with its number takes it over.
 struct alignas(64) ThreadTrace {
@@ -43,17 +50,22 @@ struct alignas(64) ThreadTrace {
     if (cpu.active()) cpu.mark();
   }
   /// The record of the call under way.
-  trace::RawRecord& begin() noexcept {
+  __attribute__((always_inline)) inline trace::RawRecord& begin(trace::Op op, std::uint16_t flags, const CallSpan& span) noexcept {
     open = recorder.begin();
-    if (open != nullptr) [[likely]] return *open;
-    spare = trace::RawRecord{};
-    return spare;
+    trace::RawRecord& r = open != nullptr ? *open : spare;
+    if (open == nullptr) [[unlikely]] r.reset();
+    r.op = op;
+    r.flags = flags;
+    r.enter = span.enter;
+    r.exit = span.exit;
+    r.caller = reinterpret_cast<std::uint64_t>(span.caller);
+    return r;
   }
 
   /// The record is complete.
   void end() noexcept {
     if (cpu.active()) {
-      open->cpu_ns = computed_ns;
+      open->extra().cpu_ns = computed_ns;
       open->flags = static_cast<std::uint16_t>(open->flags | trace::kEventCpuTime);
     }
     open = nullptr;
@@ -65,7 +77,7 @@ struct alignas(64) ThreadTrace {
   std::uint64_t computed_ns = 0;
   trace::RawRecord* open = nullptr;    ///< null: none, or the ring has no room for it
   std::vector<std::uint64_t> handles;  ///< requests as they were given to the call under way; 0: null
-  std::uint64_t calibrated = 0;        ///< tick of the last correction of its clock
+  std::atomic<std::uint64_t> calibrated{0};  ///< tick of the last correction of its clock
   trace::RawRecord spare;              ///< takes what finds no room
 };
 
@@ -140,8 +152,18 @@ class Tracer {
   /// Number of a communicator in the trace; to be called in the order of their creation.
   std::uint32_t define(MPI_Comm comm, const CommMembers& members) noexcept;
 
-  /// Packs up to `most` records of the calling thread and writes what is due.
-  void pump(ThreadTrace& thread, std::uint32_t most) noexcept;
+  /// Packs up to `most` records of the calling thread and writes what is due. Returns the records packed: none if
+  /// somebody else is at it.
+  std::uint32_t pump(ThreadTrace& thread, std::uint32_t most) noexcept;
+  /// The ring of the calling thread is crowded: sees to it that there is room.
+  void relieve(ThreadTrace& thread) noexcept;
+
+  /// Around a fork: nothing is packed meanwhile, and in the child nothing any more.
+  void before_fork() noexcept { packer_.work_mutex().lock(); }
+  void after_fork(bool child) noexcept {
+    packer_.work_mutex().unlock();
+    if (child) packer_.forget();
+  }
 
   /// Writes what is left; `whole`: the rank ended well. Nothing is written from then on.
   void finish(bool whole) noexcept;
@@ -149,10 +171,16 @@ class Tracer {
  private:
   Status open_part(Runtime& rt, std::string& problem);
   void check() noexcept;
+  void wait_for_room(ThreadTrace& thread) noexcept;
+  void say_what_it_took() noexcept;
+  static std::uint32_t pack(ThreadTrace& thread, std::uint32_t most) noexcept;
+  static std::uint32_t pack_all(void* self, std::uint32_t most) noexcept;
 
   std::unique_ptr<TraceShared> shared_;
   std::uint32_t rank_ = 0;
   bool cpu_ = false;
+  TracePacker packer_;
+  std::atomic<std::uint64_t> packing_ticks_{0};  ///< that the program's threads spent packing
   std::atomic<bool> finished_{false}, said_{false};
 };
 

@@ -77,6 +77,7 @@ BlockEncoder::BlockEncoder(std::uint32_t rank, std::uint16_t thread, const Encod
   list_slots_ = std::make_unique<Slot[]>(kListSlots);
   list_table_ = std::make_unique<List[]>(kLists);
   list_words_ = std::make_unique_for_overwrite<std::uint64_t[]>(options_.list_words);
+  keys_ = std::make_unique_for_overwrite<EventKey[]>(std::size_t{1} << kMaxContextBits);
   constexpr unsigned kFirstContextBits = 10;
   begin(kFirstContextBits);
 }
@@ -237,7 +238,7 @@ FALLOW_EACH_EVENT void BlockEncoder::write_exact_time(std::uint64_t d, TimeState
   state.learn(code.code, residual, n);
 }
 
-FALLOW_EACH_EVENT void BlockEncoder::write_times(const CallEvent& e, Expectation& x) noexcept {
+FALLOW_EACH_EVENT void BlockEncoder::write_times(const EventTimes& e, Expectation& x) noexcept {
   if (options_.exact_times && clock_ <= e.enter_ns && e.enter_ns <= e.exit_ns && e.exit_ns < kLatestNs && drift_ == 0) [[likely]] {
     write_exact_time(e.enter_ns - clock_, x.gap);
     write_exact_time(e.exit_ns - e.enter_ns, x.duration);
@@ -247,11 +248,11 @@ FALLOW_EACH_EVENT void BlockEncoder::write_times(const CallEvent& e, Expectation
     write_moved_times(e, x);
   }
   if ((head_.flags & kBlockWaits) != 0) write_time(e.wait_ns, x.wait, false);
-  if ((e.flags & kEventCpuTime) != 0) write_time(e.compute_ns, x.compute, false);
+  if (e.has_compute) write_time(e.compute_ns, x.compute, false);
 }
 
 /// Of an event whose times are rounded, or not after those of the one before.
-void BlockEncoder::write_moved_times(const CallEvent& e, Expectation& x) noexcept {
+void BlockEncoder::write_moved_times(const EventTimes& e, Expectation& x) noexcept {
   // Where the decoder's clock would be without rounding.
   const std::uint64_t last_exit = static_cast<std::uint64_t>(static_cast<std::int64_t>(clock_) + drift_);
   const std::uint64_t enter = std::clamp(e.enter_ns, last_exit, kLatestNs);
@@ -281,10 +282,23 @@ FALLOW_EACH_EVENT void BlockEncoder::write(const CallEvent& e) noexcept {
     write_values(x.values, values, miss);
     x.values = values;
   }
-  write_times(e, x);
+  write_times({e.enter_ns, e.exit_ns, e.compute_ns, e.wait_ns, (e.flags & kEventCpuTime) != 0}, x);
   model_.learned(t, values.bytes);
   ++head_.events;
   ++next_event_;
+}
+
+bool BlockEncoder::add_again(const EventKey& key, const EventTimes& times) noexcept {
+  if (sure_ == 0 || head_.events == 0 || (times.wait_ns != 0 && !waits_)) [[unlikely]] return false;
+  Expectation* const x = model_.expected_context();
+  if (x == nullptr || keys_[model_.place()] != key) return false;
+  --sure_;
+  ++run_;
+  write_times(times, *x);
+  model_.learned(x->event_template, x->values.bytes);
+  ++head_.events;
+  ++next_event_;
+  return true;
 }
 
 bool BlockEncoder::add(const CallEvent& event) noexcept {

@@ -21,6 +21,23 @@ struct EncoderOptions {
   std::uint32_t max_events = kBlockEvents;
 };
 
+/// What the source of an event knows of it but its times. Two events with the same key are the same in all else.
+struct EventKey {
+  std::array<std::uint64_t, 10> words{};
+  bool operator==(const EventKey& o) const noexcept {
+    std::uint64_t differ = 0;
+    for (std::size_t i = 0; i < words.size(); ++i) differ |= words[i] ^ o.words[i];
+    return differ == 0;
+  }
+};
+inline constexpr std::uint64_t kNoKey = ~std::uint64_t{0};  ///< first word of a key that no event has
+
+/// The times of an event, as in CallEvent.
+struct EventTimes {
+  std::uint64_t enter_ns = 0, exit_ns = 0, compute_ns = 0, wait_ns = 0;
+  bool has_compute = false;  ///< kEventCpuTime
+};
+
 class BlockEncoder {
  public:
   /// Throws std::bad_alloc if there is no memory.
@@ -29,6 +46,15 @@ class BlockEncoder {
   /// Adds the next event of this thread; its enter is not before the last one's exit (else it is moved there).
   /// False if the block is full: finish() it and add the event again, which then fits.
   bool add(const CallEvent& event) noexcept;
+  /// The same; remembers the event by its key for add_again().
+  bool add(const CallEvent& event, const EventKey& key) noexcept {
+    if (!add(event)) return false;
+    keys_[model_.last_place()] = key;
+    return true;
+  }
+  /// Adds an event that is the last one in its context again but for its times, as most are in a loop, at half the
+  /// cost. False if it is none; then nothing is added.
+  bool add_again(const EventKey& key, const EventTimes& times) noexcept;
 
   /// Events dropped before the next one.
   void note_dropped(std::uint32_t events) noexcept { dropped_ += events; }
@@ -64,10 +90,10 @@ class BlockEncoder {
   void write_values(const Values& expected, const Values& actual, std::uint32_t miss) noexcept;
   void write_miss(std::uint32_t miss) noexcept;
   std::uint64_t write_time(std::uint64_t duration, TimeState& state, bool follow) noexcept;
-  void write_times(const CallEvent& event, Expectation& e) noexcept;
+  void write_times(const EventTimes& event, Expectation& e) noexcept;
   void write_exact_time(std::uint64_t duration, TimeState& state) noexcept;
   void write_long(std::uint64_t v, unsigned k, std::uint64_t low, unsigned n) noexcept;
-  void write_moved_times(const CallEvent& event, Expectation& e) noexcept;
+  void write_moved_times(const EventTimes& event, Expectation& e) noexcept;
 
   struct List {
     std::uint32_t begin, count;
@@ -97,6 +123,7 @@ class BlockEncoder {
   std::array<Slot, kSingles> singles_{};  ///< lists of one small number, as most requests are
   std::unique_ptr<List[]> list_table_;
   std::unique_ptr<std::uint64_t[]> list_words_;
+  std::unique_ptr<EventKey[]> keys_;  ///< by context: of its last event
   std::unique_ptr<LzTable> lz_;
 };
 

@@ -76,6 +76,14 @@ class BlockModel {
   /// What to expect of an event with this known template; once after expected(). It is the context's own entry, which
   /// the caller brings up to date with the event's values and times. Allocates where the memory is not fixed.
   Expectation& expectation(std::uint32_t event_template);
+  /// In place of both: the entry of the present context; null where that is new.
+  Expectation* expected_context() noexcept {
+    expected();
+    return context_valid_ ? &contexts_[place_] : nullptr;
+  }
+  /// Where the present context's entry stands, and that of the event that was learned last. Below 2^kMaxContextBits.
+  std::uint16_t place() const noexcept { return place_; }
+  std::uint16_t last_place() const noexcept { return previous_place_; }
   /// The event has this template and these bytes; its entry is up to date.
   void learned(std::uint32_t event_template, std::uint64_t bytes) noexcept;
 

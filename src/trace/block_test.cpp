@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <random>
 #include <vector>
 
 #include "trace/block_decoder.hpp"
@@ -147,6 +149,53 @@ TEST(Block, RandomEventsComeBackExactly) {
       SCOPED_TRACE(i);
       expect_same(events[i], back[i]);
     }
+  }
+}
+
+/// Six calls of a loop, by number: what is not a time of call `n`.
+CallEvent call_of_a_loop(std::uint32_t n, std::span<const std::uint32_t> request) {
+  CallEvent e;
+  e.op = n % 3 == 0 ? Op::irecv : n % 3 == 1 ? Op::allreduce : Op::wait;
+  e.comm = kCommWorld;
+  e.site = n;
+  e.peer = static_cast<std::int32_t>(n % 4);
+  e.bytes = 8 * n;
+  e.tag = n % 3 == 0 ? static_cast<std::int32_t>(n) : kNoTag;
+  if (n % 3 == 0) e.requests = request;
+  if (n % 3 == 2) e.completed = request;
+  return e;
+}
+
+TEST(Block, AnEventAddedAgainIsWhatItWouldBeAddedAnew) {
+  std::mt19937 random(7);
+  for (const bool waits : {false, true}) {
+    const EncoderOptions options{.max_events = 3000};
+    BlockEncoder plain(0, 0, options), again(0, 0, options);
+    std::uint64_t now = 1000, repeated = 0;
+    for (std::uint32_t i = 0; i < 20'000; ++i) {
+      const std::uint32_t n = random() % 50 == 0 ? random() % 12 : i % 6;  // not always the one that is due
+      const std::uint32_t request = random() % 40 == 0 ? 1 : 0;
+      CallEvent e = call_of_a_loop(n, {&request, 1});
+      e.flags = i / 5000 % 2 == 1 ? kEventCpuTime : 0;
+      e.enter_ns = now += random() % 3000;
+      e.exit_ns = now += random() % 100 == 0 ? random() : random() % 500;
+      e.compute_ns = e.flags != 0 ? random() % 1000 : 0;
+      e.wait_ns = waits ? random() % 300 : 0;
+      EventKey key;
+      key.words = {n, request, e.flags};
+      const EventTimes times{e.enter_ns, e.exit_ns, e.compute_ns, e.wait_ns, e.flags != 0};
+      const bool is_again = again.add_again(key, times);
+      repeated += is_again ? 1 : 0;
+      const bool fits = plain.add(e);
+      ASSERT_EQ(is_again || again.add(e, key), fits);
+      if (fits) continue;
+      const auto a = plain.finish(), b = again.finish();
+      ASSERT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end()));
+      ASSERT_TRUE(plain.add(e) && again.add(e, key));
+    }
+    const auto a = plain.finish(), b = again.finish();
+    ASSERT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end()));
+    EXPECT_GT(repeated, 10'000u);
   }
 }
 

@@ -93,12 +93,12 @@ class BitWriter {
   /// behind them in the memory is written again by the next.
   static constexpr unsigned kMostAtOnce = 56;
   void bits(std::uint64_t v, unsigned n) noexcept {
-    held_ |= v << count_;
-    count_ += n;
-    std::memcpy(memory_.data() + size_, &held_, sizeof held_);
-    size_ += count_ >> 3;
-    held_ >>= count_ & ~7u;
-    count_ &= 7;
+    const std::uint64_t held = held_ | v << count_;
+    const unsigned count = count_ + n;
+    std::memcpy(memory_.data() + size_, &held, sizeof held);
+    size_ += count >> 3;
+    held_ = held >> (count & ~7u);
+    count_ = count & 7;
   }
   void long_bits(std::uint64_t v, unsigned n) noexcept {
     if (n > 32) {

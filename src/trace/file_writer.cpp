@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -60,6 +61,14 @@ Status FileWriter::open(const char* path, const FileOptions& options, std::strin
     problem = std::string(path) + ": " + std::strerror(errno);
     return Status::failed;
   }
+  struct stat identity {};
+  if (!options.keep_open && ::fstat(fd_, &identity) == 0) {
+    path_ = path;
+    device_ = identity.st_dev;
+    node_ = identity.st_ino;
+  }
+  opened_ = true;
+  keep_open_ = options.keep_open;
   failed_ = false;
   keep_index_ = options.parts != 1;
   offset_ = 0;
@@ -77,7 +86,10 @@ Status FileWriter::open(const char* path, const FileOptions& options, std::strin
   h.start_wall_ns = options.start_wall_ns;
   h.parts = options.parts;
   h.crc = crc32c(bytes_of(h).first(offsetof(FileHead, crc)));
-  if (write_all(bytes_of(h))) return Status::ok;
+  if (write_all(bytes_of(h))) {
+    if (!keep_open_) ::close(fd_), fd_ = -1;
+    return Status::ok;
+  }
   problem = std::string(path) + ": " + std::strerror(errno);
   close();
   return Status::failed;
@@ -89,6 +101,19 @@ Status FileWriter::open(const char* path, const FileOptions& options, std::strin
 void FileWriter::close() noexcept {
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
+  opened_ = false;
+}
+
+/// The file that open() made, unless another has taken its place.
+bool FileWriter::reopen() noexcept {
+  struct stat identity {};
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  const bool same = fd_ >= 0 && ::fstat(fd_, &identity) == 0 && identity.st_dev == device_ && identity.st_ino == node_;
+  if (same) return true;
+  problem_ = fd_ >= 0 ? ESTALE : errno;
+  failed_ = true;
+  if (fd_ >= 0) ::close(fd_), fd_ = -1;
+  return false;
 }
 
 bool FileWriter::write_all(std::span<const std::byte> bytes) noexcept {
@@ -129,7 +154,10 @@ Status FileWriter::append(ChunkType type, std::initializer_list<std::span<const 
                  crc32c(bytes_of(h).subspan(offsetof(ChunkHead, type), 2 * sizeof(std::uint32_t))));
   std::memcpy(chunk_.data(), &h, sizeof h);
   const std::uint64_t at = offset_;
-  if (!write_all(chunk_)) return Status::failed;
+  if (!keep_open_ && !reopen()) return Status::failed;
+  const bool written = write_all(chunk_);
+  if (!keep_open_) ::close(fd_), fd_ = -1;
+  if (!written) return Status::failed;
   if (type == ChunkType::events && keep_index_) note_block(std::span<const std::byte>(chunk_).subspan(sizeof h), at);
   return Status::ok;
 } catch (...) {

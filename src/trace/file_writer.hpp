@@ -22,6 +22,9 @@ struct FileOptions {
   std::uint32_t parts = 1;          ///< 1: a rank's part
   ComputeClock clock = ComputeClock::wall;
   std::uint64_t start_wall_ns = 0;  ///< wall time of 0 ns
+  /// Keep the file open. Else its descriptor is open only while something is written, so that a program in whose
+  /// process this happens meets none that it did not open; `path` is then absolute.
+  bool keep_open = true;
 };
 
 struct RankText {
@@ -64,18 +67,22 @@ class FileWriter {
   Status write_index() noexcept;
 
   void close() noexcept;
-  bool ok() const noexcept { return fd_ >= 0 && !failed_; }
+  bool ok() const noexcept { return opened_ && !failed_; }
   /// errno of the write that failed; 0: none has.
   int problem() const noexcept { return problem_; }
   std::uint64_t bytes() const noexcept { return offset_; }
 
  private:
+  bool reopen() noexcept;
   Status append(ChunkType type, std::initializer_list<std::span<const std::byte>> parts) noexcept;
   bool write_all(std::span<const std::byte> bytes) noexcept;
   void note_block(std::span<const std::byte> block, std::uint64_t offset) noexcept;
 
   std::mutex mutex_;
   int fd_ = -1;
+  bool opened_ = false, keep_open_ = true;
+  std::string path_;                  ///< where it is opened again
+  std::uint64_t device_ = 0, node_ = 0;
   std::atomic<bool> failed_{false};
   int problem_ = 0;
   bool keep_index_ = false;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <cstring>
 
 namespace fallow::trace {
 namespace {
@@ -68,7 +70,9 @@ std::uint32_t Recorder::find_site(std::uint64_t caller) noexcept {
 void Recorder::take_lists(const RawRecord& r, CallEvent& e) noexcept {
   std::uint64_t at = side_tail_.load(std::memory_order_relaxed);
   const auto side = [&] { return side_[at++ & (side_size_ - 1)]; };
-  const std::uint32_t counts = r.counts + r.recv_counts;
+  const RawExtra* const more = r.extra();
+  const std::uint32_t sent = more != nullptr ? more->counts : 0, received = more != nullptr ? more->recv_counts : 0;
+  const std::uint32_t counts = sent + received;
   for (std::uint32_t i = 0; i < counts; ++i) counts_[i] = side();
   std::uint32_t n = 0;
   if (r.requests != 0) requests_[n++] = r.first_request;
@@ -78,45 +82,74 @@ void Recorder::take_lists(const RawRecord& r, CallEvent& e) noexcept {
   side_tail_.store(at, std::memory_order_release);
   // A list that was cut short says less than none.
   if ((r.flags & kEventCountsLost) == 0) {
-    e.counts = {counts_.get(), r.counts};
-    e.recv_counts = {counts_.get() + r.counts, r.recv_counts};
+    e.counts = {counts_.get(), sent};
+    e.recv_counts = {counts_.get() + sent, received};
   }
   e.requests = {requests_.get(), r.requests};
   e.completed = {requests_.get() + r.requests, r.completed};
 }
 
+inline EventKey RawRecord::key() const noexcept {
+  static_assert(offsetof(RawRecord, caller) == 16 && offsetof(RawRecord, completed) == 60);
+  static_assert(offsetof(RawExtra, recv_bytes) == 16 && offsetof(RawExtra, recv_counts) == 40);
+  EventKey key;
+  std::memcpy(key.words.data(), reinterpret_cast<const std::byte*>(this) + offsetof(RawRecord, caller), 48);
+  if ((flags & kRawExtra) != 0) {
+    std::memcpy(key.words.data() + 6, reinterpret_cast<const std::byte*>(&second) + offsetof(RawExtra, recv_bytes), 28);
+    if ((second.counts | second.recv_counts) != 0) key.words[0] = kNoKey;
+  }
+  if ((requests | completed) > 1) key.words[0] = kNoKey;
+  return key;
+}
+
 inline void Recorder::pack(const RawRecord& r) noexcept {
-  CallEvent e{.op = r.op,
-              .flags = r.flags,
-              .comm = r.comm,
-              .site = site_of(r.caller),
-              .peer = r.peer,
-              .tag = r.tag,
-              .recv_peer = r.recv_peer,
-              .recv_tag = r.recv_tag,
-              .root = r.root,
-              .bytes = r.bytes,
-              .recv_bytes = r.recv_bytes,
-              .enter_ns = to_ns(r.enter),
-              .exit_ns = to_ns(r.exit),
-              .compute_ns = r.cpu_ns,
-              .wait_ns = r.wait != 0 ? scaled(r.wait) : 0,
-              .counts = {},
-              .recv_counts = {},
-              .requests = {},
-              .completed = {}};
-  if ((r.counts | r.recv_counts | r.requests | r.completed) != 0) take_lists(r, e);
+  EventTimes times{.enter_ns = to_ns(r.enter), .exit_ns = to_ns(r.exit)};
+  if (const RawExtra* const more = r.extra(); more != nullptr) {
+    times.compute_ns = more->cpu_ns;
+    times.wait_ns = more->wait != 0 ? scaled(more->wait) : 0;
+    times.has_compute = (r.flags & kEventCpuTime) != 0;
+  }
+  const EventKey key = r.key();
+  const bool lost = lost_.load(std::memory_order_relaxed) != lost_noted_;
+  if (key.words[0] == kNoKey || lost || !encoder_.add_again(key, times)) pack_new(r, key, times);
+  last_ticks_ = std::max(last_ticks_, r.exit);
+}
+
+/// Of an event that is not the last one of its context again.
+void Recorder::pack_new(const RawRecord& r, const EventKey& key, const EventTimes& times) noexcept {
+  CallEvent e;
+  e.op = r.op;
+  e.flags = r.flags & static_cast<std::uint16_t>(~kRawExtra);
+  e.comm = r.comm;
+  e.site = site_of(r.caller);
+  e.peer = r.peer;
+  e.tag = r.tag;
+  e.bytes = r.bytes;
+  e.enter_ns = times.enter_ns;
+  e.exit_ns = times.exit_ns;
+  e.compute_ns = times.compute_ns;
+  e.wait_ns = times.wait_ns;
+  std::uint32_t lists = r.requests | r.completed;
+  if (const RawExtra* const more = r.extra(); more != nullptr) {
+    e.recv_peer = more->recv_peer;
+    e.recv_tag = more->recv_tag;
+    e.root = more->root;
+    e.recv_bytes = more->recv_bytes;
+    lists |= more->counts | more->recv_counts;
+  }
+  if (lists != 0) take_lists(r, e);
+  EventKey known = key;
   if (const std::uint64_t lost = lost_.load(std::memory_order_relaxed); lost != lost_noted_) [[unlikely]] {
     write_out();
     encoder_.note_dropped(static_cast<std::uint32_t>(lost - lost_noted_));
     lost_noted_ = lost;
     e.flags = static_cast<std::uint16_t>(e.flags | kEventAfterLoss);
+    known.words[0] = kNoKey;
   }
-  if (!encoder_.add(e)) {
+  if (!encoder_.add(e, known)) {
     write_out();
-    encoder_.add(e);
+    encoder_.add(e, known);
   }
-  last_ticks_ = std::max(last_ticks_, r.exit);
 }
 
 void Recorder::write_out() noexcept { writer_.write_block(encoder_.finish()); }
@@ -127,16 +160,21 @@ std::uint32_t Recorder::pump_locked(std::uint32_t most) noexcept {
   if (!writer_.ok()) {  // nowhere to put them: make room and forget
     for (std::uint32_t i = 0; i < n; ++i) {
       const RawRecord& r = ring_[(tail + i) & (ring_size_ - 1)];
-      const std::uint64_t words = std::uint64_t{r.counts} + r.recv_counts + (r.requests > 0 ? r.requests - 1 : 0) + (r.completed > 0 ? r.completed - 1 : 0);
+      const RawExtra* const more = r.extra();
+      const std::uint64_t counts = more != nullptr ? std::uint64_t{more->counts} + more->recv_counts : 0;
+      const std::uint64_t words = counts + (r.requests > 0 ? r.requests - 1 : 0) + (r.completed > 0 ? r.completed - 1 : 0);
       side_tail_.fetch_add(words, std::memory_order_release);
     }
     tail_.store(tail + n, std::memory_order_release);
     return n;
   }
+  // Told now and then: where another thread packs, each time takes the line from the thread that records.
+  constexpr std::uint32_t kTellEvery = 32;
   for (std::uint32_t i = 0; i < n; ++i) {
     pack(ring_[(tail + i) & (ring_size_ - 1)]);
-    tail_.store(tail + i + 1, std::memory_order_release);
+    if (i % kTellEvery == kTellEvery - 1) tail_.store(tail + i + 1, std::memory_order_release);
   }
+  tail_.store(tail + n, std::memory_order_release);
   return n;
 }
 

@@ -13,20 +13,56 @@
 
 namespace fallow::trace {
 
-/// One call as the wrapper knows it. Lists follow in the order counts, recv_counts, requests, completed.
-struct RawRecord {
+/// What only some calls have.
+struct RawExtra {
+  std::uint64_t cpu_ns = 0;                  ///< CPU time since the previous call, with kEventCpuTime
+  std::uint64_t wait = 0;                    ///< ticks of waiting inside
+  std::uint64_t recv_bytes = 0;
+  std::int32_t recv_peer = kNoPeer, recv_tag = kNoTag, root = kNoPeer;
+  std::uint32_t counts = 0, recv_counts = 0; ///< filled by the add functions
+};
+
+/// Set in RawRecord::flags, beside EventFlags, where the record has its second part.
+inline constexpr std::uint16_t kRawExtra = 1u << 15;
+
+/// One call as the wrapper knows it, with all that most calls have in one cache line. Lists follow in the order counts,
+/// recv_counts, requests, completed.
+struct alignas(64) RawRecord {
   std::uint64_t enter = 0, exit = 0;  ///< ticks
   std::uint64_t caller = 0;           ///< return address of the call; 0: unknown
-  std::uint64_t bytes = 0, recv_bytes = 0;
-  std::uint64_t cpu_ns = 0;           ///< CPU time since the previous call, with kEventCpuTime
-  std::uint64_t wait = 0;             ///< ticks of waiting inside
+  std::uint64_t bytes = 0;
   std::uint32_t comm = kCommNone;     ///< as FileWriter::define_comm() numbered it
-  std::int32_t peer = kNoPeer, tag = kNoTag, recv_peer = kNoPeer, recv_tag = kNoTag, root = kNoPeer;
+  std::int32_t peer = kNoPeer, tag = kNoTag;
   Op op = Op::other;
   std::uint16_t flags = 0;
-  std::uint32_t counts = 0, recv_counts = 0, requests = 0, completed = 0;  ///< filled by the add functions
   std::uint32_t first_request = 0, first_completed = 0;
+  std::uint32_t requests = 0, completed = 0;  ///< filled by the add functions
+
+  /// The second part, which begins empty.
+  RawExtra& extra() noexcept {
+    if ((flags & kRawExtra) == 0) {
+      flags = static_cast<std::uint16_t>(flags | kRawExtra);
+      second = RawExtra{};
+    }
+    return second;
+  }
+  /// All but the times, where lists of more than one number are not among it; else a key that is none.
+  EventKey key() const noexcept;
+  const RawExtra* extra() const noexcept { return (flags & kRawExtra) != 0 ? &second : nullptr; }
+
+  /// Begins the record anew, and leaves the line of the second part alone.
+  void reset() noexcept {
+    enter = exit = caller = bytes = 0;
+    comm = kCommNone;
+    peer = kNoPeer, tag = kNoTag;
+    op = Op::other;
+    flags = 0;
+    first_request = first_completed = requests = completed = 0;
+  }
+
+  alignas(64) RawExtra second;  ///< to be had by extra()
 };
+static_assert(sizeof(RawRecord) == 128);
 
 /// From ticks to nanoseconds of the trace.
 struct ClockScale {
@@ -44,7 +80,7 @@ struct SiteNamer {
 
 struct RecorderOptions {
   EncoderOptions encoder;
-  std::uint32_t ring_records = 4096;     ///< a power of two; 136 bytes each
+  std::uint32_t ring_records = 4096;     ///< a power of two; 128 bytes each, of which most calls touch half
   std::uint32_t side_words = 65536;      ///< a power of two; numbers of lists that wait to be packed, 8 bytes each
   std::uint64_t max_age_ns = 10'000'000'000;  ///< a block is written out when its first event is this old
 };
@@ -67,12 +103,13 @@ class Recorder {
       }
     }
     RawRecord& r = ring_[head & (ring_size_ - 1)];
-    r = RawRecord{};
+    __builtin_prefetch(&ring_[(head + 2) & (ring_size_ - 1)], 1);
+    r.reset();
     side_next_ = side_head_;
     return &r;
   }
-  void add_count(RawRecord& r, std::uint64_t bytes) noexcept { r.counts += add_side(r, bytes, kEventCountsLost); }
-  void add_recv_count(RawRecord& r, std::uint64_t bytes) noexcept { r.recv_counts += add_side(r, bytes, kEventCountsLost); }
+  void add_count(RawRecord& r, std::uint64_t bytes) noexcept { r.extra().counts += add_side(r, bytes, kEventCountsLost); }
+  void add_recv_count(RawRecord& r, std::uint64_t bytes) noexcept { r.extra().recv_counts += add_side(r, bytes, kEventCountsLost); }
   void add_request(RawRecord& r, std::uint32_t id) noexcept {
     if (r.requests == 0) {
       r.first_request = id, r.requests = 1;
@@ -92,6 +129,15 @@ class Recorder {
     side_head_ = side_next_;
     head_.store(head_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
+  /// More records wait than relieve_at() said. Asks whoever packs only where it looks so.
+  bool crowded() noexcept {
+    const std::uint64_t head = head_.load(std::memory_order_relaxed);
+    if (head - tail_seen_ <= crowd_) [[likely]] return false;
+    tail_seen_ = tail_.load(std::memory_order_acquire);
+    return head - tail_seen_ > crowd_;
+  }
+  void relieve_at(std::uint32_t records) noexcept { crowd_ = records; }
+  std::uint32_t capacity() const noexcept { return static_cast<std::uint32_t>(ring_size_); }
   /// Records that wait to be packed.
   std::uint32_t pending() const noexcept {
     return static_cast<std::uint32_t>(head_.load(std::memory_order_relaxed) - tail_.load(std::memory_order_relaxed));
@@ -118,6 +164,7 @@ class Recorder {
     side_[side_next_++ & (side_size_ - 1)] = value;
     return 1;
   }
+  void pack_new(const RawRecord& r, const EventKey& key, const EventTimes& times) noexcept;
   bool lock() noexcept { return !busy_.exchange(true, std::memory_order_acquire); }
   void unlock() noexcept { busy_.store(false, std::memory_order_release); }
   std::uint32_t pump_locked(std::uint32_t most) noexcept;
@@ -163,6 +210,7 @@ class Recorder {
 
   alignas(64) std::atomic<std::uint64_t> head_{0};
   std::uint64_t tail_seen_ = 0, side_head_ = 0, side_next_ = 0;
+  std::uint64_t crowd_ = 512;
   std::atomic<std::uint64_t> lost_{0};
   alignas(64) std::atomic<std::uint64_t> tail_{0};
   std::atomic<std::uint64_t> side_tail_{0};

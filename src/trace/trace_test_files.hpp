@@ -63,13 +63,13 @@ inline void record_step(Recorder& r, std::uint32_t comm, std::int32_t peer, std:
   }
   RawRecord* x = take(Op::waitall);
   x->comm = kCommNone;
-  x->wait = 50;
+  x->extra().wait = 50;
   r.add_completed(*x, 0);
   r.add_completed(*x, 1);
   r.end();
   x = take(Op::alltoallv);
   x->comm = comm;
-  x->bytes = 30, x->recv_bytes = 70;
+  x->bytes = 30, x->extra().recv_bytes = 70;
   r.add_count(*x, 10);
   r.add_count(*x, 20);
   r.add_recv_count(*x, 30);

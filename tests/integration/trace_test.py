@@ -291,6 +291,21 @@ def test_threads(lab: Lab, fallow: Fallow) -> None:
             assert all(a.exit_ns <= b.enter_ns for a, b in itertools.pairwise(own))
 
 
+def test_dense_calls(lab: Lab, fallow: Fallow) -> None:
+    """A program that never waits loses no call, and meets nothing of what packs its trace."""
+    trace, _ = record(lab, fallow, 2, lab.program("dense.c"))
+    for calls in trace.ranks:
+        probes = [c for c in calls if c.op == "MPI_Iprobe"]
+        assert len(probes) == 200_000
+        assert [c.tag for c in probes[:6]] == [0, 1, 2, 0, 1, 2]
+        assert all(a.exit_ns <= b.enter_ns for a, b in itertools.pairwise(calls))
+
+
+def test_no_descriptor_is_kept(lab: Lab, fallow: Fallow) -> None:
+    """The trace's file is not open while the program's code runs."""
+    record(lab, fallow, 2, lab.program("descriptors.c"))
+
+
 def test_several_launches(lab: Lab, fallow: Fallow) -> None:
     """A script that starts a program twice leaves two traces."""
     program = lab.program("steady.c")
