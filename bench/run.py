@@ -22,7 +22,7 @@ from libraries import run_library_benchmarks
 from measure import AUTO, BARE, SPIN, TRACED, Busy, Sample, Way, instructions_per_call, side_by_side
 from traces import NotHere, traces
 
-CALL_WAYS = (BARE, SPIN, AUTO, TRACED)  # tracing holds its packing too, unless a core is idle beside the ranks: these programs hardly wait
+CALL_WAYS = (BARE, SPIN, AUTO, TRACED)  # what tracing adds holds its packing and writing: these programs hardly wait
 WAITS_US = ((50, 4000), (1000, 600), (10000, 60))
 Results = dict[str, dict[str, dict[str, Sample]]]
 

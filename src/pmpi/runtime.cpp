@@ -37,11 +37,7 @@ void release_thread(void* pointer) noexcept {
   delete thread;
 }
 
-void before_fork() noexcept { runtime().tracer.before_fork(); }
-void after_fork_in_parent() noexcept { runtime().tracer.after_fork(false); }
-
 void after_fork_in_child() noexcept {
-  runtime().tracer.after_fork(true);
   // The child shares the rank's file and page with its parent: it must not write there.
   runtime().phase.store(Phase::ended);
   fallow_tls.thread = nullptr;
@@ -160,7 +156,7 @@ bool start_once(Runtime& rt) noexcept try {
   open_everything(rt);
   if (rt.options.verbose) say_what_was_found(rt);
   pthread_key_create(&g_thread_key, release_thread);
-  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  pthread_atfork(nullptr, nullptr, after_fork_in_child);
   restore_environment(rt.options.preload_original);
   return true;
 } catch (...) {

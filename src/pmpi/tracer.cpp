@@ -1,7 +1,6 @@
 #include "pmpi/tracer.hpp"
 
 #include <link.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 
 #include "base/float_guard.hpp"
 #include "pmpi/launcher.hpp"
@@ -54,6 +52,7 @@ ThreadTrace::ThreadTrace(trace::FileWriter& writer, std::uint32_t rank, std::uin
                          trace::SiteNamer namer, const trace::RecorderOptions& options)
     : recorder(writer, rank, thread, clock, namer, options) {
   handles.resize(kUsualRequests);
+  recorder.relieve_at(kTraceCrowded);
 }
 
 template <class Value>
@@ -119,7 +118,6 @@ Status Tracer::open_part(Runtime& rt, std::string& problem) {
 }
 
 ThreadTrace* Tracer::attach(std::uint32_t index) noexcept try {
-  const std::lock_guard lock(packer_.work_mutex());
   auto& thread = shared_->threads[index];
   const TickClock& clock = runtime().clock;
   if (thread == nullptr) {
@@ -156,14 +154,6 @@ std::uint32_t Tracer::pack(ThreadTrace& thread, std::uint32_t most) noexcept {
   return thread.recorder.pump(most, now);
 }
 
-std::uint32_t Tracer::pack_all(void* self, std::uint32_t most) noexcept {
-  std::uint32_t packed = 0;
-  for (const auto& thread : static_cast<Tracer*>(self)->shared_->threads) {
-    if (thread != nullptr) packed = std::max(packed, pack(*thread, most));
-  }
-  return packed;
-}
-
 std::uint32_t Tracer::pump(ThreadTrace& thread, std::uint32_t most) noexcept {
   const int error = errno;
   const FloatGuard guard;
@@ -175,30 +165,7 @@ std::uint32_t Tracer::pump(ThreadTrace& thread, std::uint32_t most) noexcept {
   return packed;
 }
 
-void Tracer::relieve(ThreadTrace& thread) noexcept {
-  trace::Recorder& recorder = thread.recorder;
-  if (!runtime().oversubscribed) packer_.start({pack_all, this, recorder.capacity()});
-  const std::uint32_t full = recorder.capacity() - 2 * kTraceBatch;
-  if (packer_.helps() && recorder.pending() <= full) {
-    recorder.relieve_at(full);
-    return;
-  }
-  if (pump(thread, kTraceBatch) == 0) wait_for_room(thread);
-  // What nobody helps with is worked off in turns with further calls.
-  recorder.relieve_at(packer_.helps() ? full : std::max(kTraceCrowded, recorder.pending() + kTraceBatch / 2));
-}
-
-/// Somebody else is packing. Where that is our own thread and it lost its processor, it gets this one.
-void Tracer::wait_for_room(ThreadTrace& thread) noexcept {
-  const int error = errno;
-  constexpr int kTries = 2000;
-  constexpr timespec kPause{0, 50'000};
-  for (int i = 0; i < kTries && thread.recorder.pending() >= thread.recorder.capacity(); ++i) {
-    nanosleep(&kPause, nullptr);
-    pack(thread, kTraceBatch);
-  }
-  errno = error;
-}
+void Tracer::relieve(ThreadTrace& thread) noexcept { pump(thread, kTraceBatch); }
 
 /// Says once that nothing can be written any more.
 void Tracer::check() noexcept {
@@ -212,17 +179,15 @@ void Tracer::check() noexcept {
 
 void Tracer::say_what_it_took() noexcept {
   const Runtime& rt = runtime();
-  const double own = rt.clock.to_ns(packing_ticks_), helper = static_cast<double>(packer_.cpu_ns());
+  const double own = rt.clock.to_ns(packing_ticks_);
   const double run = rt.clock.to_ns(rt.clock.now() - rt.clock.start_ticks());
-  std::fprintf(stderr, "fallow: rank %u: packing the trace took %.2f %% of a core in calls and waits, %.2f %% in a thread of its own\n", rank_,
-               100.0 * own / run, 100.0 * helper / run);
+  std::fprintf(stderr, "fallow: rank %u: packing its trace took %.2f %% of a core\n", rank_, 100.0 * own / run);
 }
 
 void Tracer::finish(bool whole) noexcept {
   if (!active()) return;
   const int error = errno;
   const FloatGuard guard;
-  packer_.stop();
   if (runtime().options.verbose && !finished_) say_what_it_took();
   std::uint64_t dropped = 0;
   for (const auto& thread : shared_->threads) {

@@ -1,6 +1,6 @@
 // Recording of every call for `--trace`: each rank writes a part of the trace. The hot path fills a record of the
-// thread's ring; packing and writing happen while a rank waits inside MPI and at its end. Where a ring fills up sooner, a
-// thread of its own does it, and where that gets no processor, the call.
+// thread's ring; packing and writing happen while a rank waits inside MPI, at its end, and where a ring fills up
+// sooner, in between.
 #pragma once
 
 #include <xmmintrin.h>
@@ -15,7 +15,6 @@
 #include "base/status.hpp"
 #include "pmpi/cpu_clock.hpp"
 #include "pmpi/mpi_header.hpp"
-#include "pmpi/trace_packer.hpp"
 #include "trace/file_writer.hpp"
 #include "trace/rank_file.hpp"
 #include "trace/recorder.hpp"
@@ -158,28 +157,18 @@ class Tracer {
   /// The ring of the calling thread is crowded: sees to it that there is room.
   void relieve(ThreadTrace& thread) noexcept;
 
-  /// Around a fork: nothing is packed meanwhile, and in the child nothing any more.
-  void before_fork() noexcept { packer_.work_mutex().lock(); }
-  void after_fork(bool child) noexcept {
-    packer_.work_mutex().unlock();
-    if (child) packer_.forget();
-  }
-
   /// Writes what is left; `whole`: the rank ended well. Nothing is written from then on.
   void finish(bool whole) noexcept;
 
  private:
   Status open_part(Runtime& rt, std::string& problem);
   void check() noexcept;
-  void wait_for_room(ThreadTrace& thread) noexcept;
   void say_what_it_took() noexcept;
   static std::uint32_t pack(ThreadTrace& thread, std::uint32_t most) noexcept;
-  static std::uint32_t pack_all(void* self, std::uint32_t most) noexcept;
 
   std::unique_ptr<TraceShared> shared_;
   std::uint32_t rank_ = 0;
   bool cpu_ = false;
-  TracePacker packer_;
   std::atomic<std::uint64_t> packing_ticks_{0};  ///< that the program's threads spent packing
   std::atomic<bool> finished_{false}, said_{false};
 };

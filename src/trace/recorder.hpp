@@ -129,7 +129,7 @@ class Recorder {
     side_head_ = side_next_;
     head_.store(head_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
-  /// More records wait than relieve_at() said. Asks whoever packs only where it looks so.
+  /// More records wait than relieve_at() said. Looks at what another thread may have written only where it seems so.
   bool crowded() noexcept {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);
     if (head - tail_seen_ <= crowd_) [[likely]] return false;
@@ -137,7 +137,6 @@ class Recorder {
     return head - tail_seen_ > crowd_;
   }
   void relieve_at(std::uint32_t records) noexcept { crowd_ = records; }
-  std::uint32_t capacity() const noexcept { return static_cast<std::uint32_t>(ring_size_); }
   /// Records that wait to be packed.
   std::uint32_t pending() const noexcept {
     return static_cast<std::uint32_t>(head_.load(std::memory_order_relaxed) - tail_.load(std::memory_order_relaxed));
