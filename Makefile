@@ -25,8 +25,9 @@ $(VENV)/.ready: tools/requirements.txt build/.packages
 
 build/.installed: $(VENV)/.ready $(SOURCES)
 	@echo "Building Fallow for every MPI found here (about two minutes the first time)"
+	@touch $@.begun
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps .
-	@touch $@
+	@mv $@.begun $@
 
 demo: build  ## a real program with and without Fallow, and a report to look at
 	@tools/install-packages demo
