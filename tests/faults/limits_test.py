@@ -7,7 +7,7 @@ from harness.fallow import BARE
 from harness.lab import Lab
 
 # As `ulimit` takes them, and whether MPIs start under them.
-LIMITS = {"-n 12": False, "-n 48": True, "-v 30000": False, "-v 800000": True}
+LIMITS = {"-n 12": False, "-n 48": True, "-v 800000": True}
 
 
 def _limited(limit: str, command: list[str]) -> list[str]:
