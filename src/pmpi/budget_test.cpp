@@ -36,33 +36,6 @@ TEST(Budget, PriceOfDelayGrowsAsItRunsOut) {
   EXPECT_GT(b.price(), 100 * half);
 }
 
-TEST(Budget, WhatIsTakenBackCostsNothing) {
-  Budget b;
-  b.open(0.01, kTicksPerSecond, 0);
-  b.earn(3'600'000'000'000);
-  const double balance = b.balance(), price = b.price();
-  b.pay(10'000'000);
-  b.refund(4'000'000);
-  EXPECT_DOUBLE_EQ(b.balance(), balance - 6'000'000);
-  EXPECT_GT(b.price(), price);
-  b.refund(6'000'000);
-  EXPECT_DOUBLE_EQ(b.balance(), balance);
-  EXPECT_DOUBLE_EQ(b.price(), price);
-}
-
-TEST(Budget, WhatIsTakenBackDoesNotFillItBeyondItsHorizon) {
-  Budget b;
-  b.open(0.01, kTicksPerSecond, 0);
-  b.earn(3'600'000'000'000);
-  const double full = b.balance();
-  b.pay(10'000'000);
-  b.earn(7'200'000'000'000);
-  b.refund(10'000'000);
-  EXPECT_DOUBLE_EQ(b.price(), 1.0);
-  b.earn(7'200'000'000'001);
-  EXPECT_NEAR(b.balance(), full, 1.0);
-}
-
 TEST(Budget, ClockThatStandsStillEarnsNothing) {
   Budget b;
   b.open(0.05, kTicksPerSecond, 1000);

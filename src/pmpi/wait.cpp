@@ -259,8 +259,8 @@ void slow_poll(Thread& t) noexcept {
 
 namespace {
 
-/// Pays for the delay of a wait that lasted `wait` ticks, and takes back what the wait before paid if this one made it
-/// good. Only where every rank is seen: another node's may have waited.
+/// Pays for the delay of a wait that lasted `wait` ticks, and notes how much of the delay before it made good. Only where
+/// every rank is seen: another node's may have waited.
 void account_delay(WaitState& w, std::uint64_t exit, std::uint64_t wait) noexcept {
   Runtime& rt = runtime();
   if (rt.clock.to_ns(w.delay) > kInterruptedNs) {  // others had the core; without sleep they would have had it as well
@@ -270,7 +270,6 @@ void account_delay(WaitState& w, std::uint64_t exit, std::uint64_t wait) noexcep
   rt.late = {};
   if (rt.whole_job_here && rt.threads.load(std::memory_order_relaxed) == 1) rt.late = {exit - w.delay, w.delay};
   if (rt.options.mode != WaitMode::automatic) return;
-  rt.budget.refund(w.absorbed);
   rt.budget.pay(w.delay);
 }
 
