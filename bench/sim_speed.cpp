@@ -62,24 +62,6 @@ class Scratch {
   std::string path_;
 };
 
-void write_trace(trace::EventSource& source, const std::string& path) {
-  const trace::TraceInfo& info = source.info();
-  trace::StreamWriter writer(path, info);
-  trace::CallEvent event;
-  for (std::uint32_t r = 0; r < info.ranks.size(); ++r) {
-    std::uint64_t at = 0;
-    while (source.next(r, event)) {
-      if (at == 0) event.flags |= trace::kEventCpuTime;  // before its first call a rank has no gap to tell it from
-      event.enter_ns = at + event.compute_ns;
-      event.exit_ns = at = event.enter_ns + 1;
-      writer.add(r, event);
-    }
-    writer.close_rank(r);
-  }
-  for (std::uint32_t r = 0; r < info.ranks.size(); ++r) writer.end_rank(r, 0);
-  writer.finish();
-}
-
 struct Measured {
   std::string json;
   double wall = 0;
@@ -97,7 +79,7 @@ Measured measure(const Case& c) {
   std::unique_ptr<trace::EventSource> source = sim::synthesize("stencil3d", options);
   const Scratch scratch;
   if (c.from_trace) {
-    write_trace(*source, scratch.path());
+    trace::write_program(*source, scratch.path());
     source = std::make_unique<trace::TraceReader>(std::vector<std::string>{scratch.path()});
   }
   const double before = seconds_of(CLOCK_PROCESS_CPUTIME_ID), began = seconds_of(CLOCK_MONOTONIC);

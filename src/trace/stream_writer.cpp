@@ -72,4 +72,22 @@ void StreamWriter::finish() {
   finished_ = true;
 }
 
+void write_program(EventSource& source, const std::string& path) {
+  const TraceInfo& info = source.info();
+  StreamWriter writer(path, info);
+  CallEvent event;
+  for (std::uint32_t r = 0; r < info.ranks.size(); ++r) {
+    std::uint64_t at = 0;
+    while (source.next(r, event)) {
+      if (at == 0) event.flags |= kEventCpuTime;  // before its first call a rank has no gap to tell it from
+      event.enter_ns = at + event.compute_ns;
+      event.exit_ns = at = event.enter_ns + 1;
+      writer.add(r, event);
+    }
+    writer.close_rank(r);
+  }
+  for (std::uint32_t r = 0; r < info.ranks.size(); ++r) writer.end_rank(r, 0);
+  writer.finish();
+}
+
 }  // namespace fallow::trace

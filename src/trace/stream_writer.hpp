@@ -44,4 +44,8 @@ class StreamWriter {
   bool finished_ = false;
 };
 
+/// Writes the calls of a program that was never run: each takes one nanosecond, what lies between is computation. The
+/// source is read from where it stands to its end. Throws TraceFileError.
+void write_program(EventSource& source, const std::string& path);
+
 }  // namespace fallow::trace

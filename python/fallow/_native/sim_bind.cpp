@@ -95,25 +95,11 @@ std::unique_ptr<SimProgram> make_synth(const std::string& name, const nb::kwargs
   return std::unique_ptr<SimProgram>(new SimProgram{Watched(synthesize(name, o)), {}});
 }
 
-/// Writes the calls as a trace: each takes one nanosecond, what lies between is computation.
+/// Writes the calls as a trace.
 void write_program(SimProgram& p, const std::string& path) {
   const nb::gil_scoped_release unlocked;
   p.source.begin();
-  const trace::TraceInfo& info = p.source.info();
-  trace::StreamWriter writer(path, info);
-  trace::CallEvent event;
-  for (std::uint32_t r = 0; r < info.ranks.size(); ++r) {
-    std::uint64_t at = 0;
-    while (p.source.next(r, event)) {
-      if (at == 0) event.flags |= trace::kEventCpuTime;  // before its first call a rank has no gap to tell it from
-      event.enter_ns = at + event.compute_ns;
-      event.exit_ns = at = event.enter_ns + 1;
-      writer.add(r, event);
-    }
-    writer.close_rank(r);
-  }
-  for (std::uint32_t r = 0; r < info.ranks.size(); ++r) writer.end_rank(r, 0);
-  writer.finish();
+  trace::write_program(p.source, path);
 }
 
 /// A change to a machine that the command line asks for; throws std::invalid_argument.
