@@ -73,6 +73,14 @@ std::string launcher_namespace() {
   return key;
 }
 
+std::string absolute(const std::string& directory) {
+  char* const found = realpath(directory.c_str(), nullptr);
+  if (found == nullptr) return directory;
+  std::string path = found;
+  free(found);
+  return path;
+}
+
 void restore_environment(const std::string& preload_original) noexcept try {
   std::vector<std::string> ours;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {

@@ -23,6 +23,9 @@ std::int32_t slurm_tasks(std::string_view list, std::int32_t node) noexcept;
 /// The job's name space as the launcher calls it, or an empty string.
 std::string launcher_namespace();
 
+/// The directory without links, for later: the program may change its working directory. As it is if it cannot be found.
+std::string absolute(const std::string& directory);
+
 /// Puts LD_PRELOAD back and removes FALLOW_* and what forwards them, so that the program's own children see the environment that they
 /// would have seen without Fallow.
 void restore_environment(const std::string& preload_original) noexcept;

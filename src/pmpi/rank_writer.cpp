@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "pmpi/launcher.hpp"
 #include "pmpi/loaded_object.hpp"
 
 namespace fallow::pmpi {
@@ -37,15 +38,6 @@ void* map_file(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
     return MAP_FAILED;
   }
   return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, static_cast<off_t>(offset));
-}
-
-/// The program may change its working directory.
-std::string absolute(const std::string& dir) {
-  char* const found = realpath(dir.c_str(), nullptr);
-  if (found == nullptr) return dir;
-  std::string path = found;
-  free(found);
-  return path;
 }
 
 void* map_anonymous(std::uint64_t bytes) noexcept {

@@ -30,15 +30,6 @@ std::string_view name_site(void*, std::uint64_t address, std::uint64_t& offset) 
   return m.path;
 }
 
-/// The program may change its working directory.
-std::string absolute(const std::string& directory) {
-  char* const found = realpath(directory.c_str(), nullptr);
-  if (found == nullptr) return directory;
-  std::string path = found;
-  free(found);
-  return path;
-}
-
 /// Tells the ranks of one start of a program from those of another in the same directory, as well as it is known.
 std::uint32_t launch_key(std::int32_t world_size) {
   std::uint64_t h = 0xcbf29ce484222325;  // FNV-1a
