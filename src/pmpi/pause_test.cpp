@@ -1,6 +1,7 @@
 #include "pmpi/pause.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <sstream>
@@ -27,8 +28,13 @@ TEST(Pause, TakesWhatTheKernelSeesInTheProcessor) {
   EXPECT_EQ(choose_rest(), expected);
 }
 
-TEST(Pause, Returns) {
-  for (int i = 0; i < 1000; ++i) rest_briefly();
+TEST(Pause, RestsInAnInstructionThatThisProcessorHas) {
+  EXPECT_EXIT(
+      {
+        for (int i = 0; i < 1000; ++i) rest_briefly();
+        _exit(0);
+      },
+      testing::ExitedWithCode(0), "");  // an unknown instruction ends by SIGILL, one that does not return by the test's limit
 }
 
 }  // namespace
