@@ -35,18 +35,16 @@ def _launcher(lab: Lab, hosts: Hosts, way: str) -> list[str]:
     return [*lab.family.mpiexec, *options, *(["-genv", "HOME", "/"] if way == "launcher -x" else [])]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_every_rank_has_a_record(lab: Lab, hosts: Hosts, way: str) -> None:
+def check_records_of_two_hosts(lab: Lab, hosts: Hosts, launcher: list[str], way: str) -> None:
     """Two ranks on each of two hosts, and each host's ranks in their own record."""
-    command = [*_launcher(lab, hosts, way), "-n", str(RANKS), str(lab.program("many.c")), "1"]
+    command = [*launcher, "-n", str(RANKS), str(lab.program("many.c")), "1"]
     if way == "script":
         script = lab.scratch / "job.sh"
         script.write_text(f"#!/bin/sh\n{shlex.join(command)}\n")
         script.chmod(0o755)
         command = [str(script)]
     out = lab.scratch / "record"
-    wrapped = lab.fallow.wrap("auto", out, command)
-    running, _ = lab.start("bare", hosts.on_first(wrapped))
+    running, _ = lab.start("bare", hosts.on_first(lab.fallow.wrap("auto", out, command)))
     outcome = running.finish(180)
     assert outcome.rc == 0 and outcome.out == f"{RANKS} ranks done\n", outcome.describe()
     ranks = lab.records(out)
@@ -54,3 +52,9 @@ def test_every_rank_has_a_record(lab: Lab, hosts: Hosts, way: str) -> None:
     report = lab.fallow.report(out)
     assert len(report["run"]["hosts"]) == 2, report["run"]["hosts"]
     assert report["health"]["ranks_read"] == report["health"]["ranks_expected"] == RANKS
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_rank_has_a_record(lab: Lab, hosts: Hosts, way: str) -> None:
+    """However the launcher is started."""
+    check_records_of_two_hosts(lab, hosts, _launcher(lab, hosts, way), way)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -15,12 +14,12 @@ from harness.fallow import BARE, MODES, Fallow
 from harness.families import Family
 from harness.hosts import two_hosts
 from harness.lab import Lab
+from hosts_test import WAYS, check_records_of_two_hosts
 from subjects_test import SUBJECTS
 
 VERSION = "5.0.11"
 RANKS = 4
 LEFT_OUT = {"neighbor"}  # this version refuses MPI_Neighbor_alltoallv on a graph, also bare
-WAYS = ("launcher", "launcher -x", "script")
 pytestmark = pytest.mark.long
 
 
@@ -78,16 +77,4 @@ def test_every_rank_on_two_hosts_has_a_record(lab5: Lab, way: str) -> None:
         options += ["--prtemca", "plm_ssh_agent", str(hosts.agent), "--prtemca", "prte_if_include", "10.213.77.0/24"]
         options += ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self,sm", "--mca", "btl_tcp_if_include", "10.213.77.0/24"]
         options += ["-x", "HOME"] if way == "launcher -x" else []
-        command = [*lab5.family.mpiexec, *options, "-n", str(RANKS), str(lab5.program("many.c")), "1"]
-        if way == "script":
-            script = lab5.scratch / "job.sh"
-            script.write_text(f"#!/bin/sh\n{shlex.join(command)}\n")
-            script.chmod(0o755)
-            command = [str(script)]
-        out = lab5.scratch / "record"
-        running, _ = lab5.start("bare", hosts.on_first(lab5.fallow.wrap("auto", out, command)))
-        outcome = running.finish(180)
-    assert outcome.rc == 0 and outcome.out == f"{RANKS} ranks done\n", outcome.describe()
-    ranks = lab5.records(out)
-    assert [r.world_rank for r in ranks] == list(range(RANKS)), outcome.describe()
-    assert len(lab5.fallow.report(out)["run"]["hosts"]) == 2
+        check_records_of_two_hosts(lab5, hosts, [*lab5.family.mpiexec, *options], way)
