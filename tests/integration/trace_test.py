@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -260,25 +261,31 @@ def test_examples_replay(lab: Lab, fallow: Fallow, name: str) -> None:
         check_requests(calls)
 
 
-def test_cpu_clock(lab: Lab, fallow: Fallow) -> None:
-    """Computation is what a rank would need on a core of its own, however many share one."""
-    program = lab.program("shared_core.c")
-    alone, _ = record(lab, fallow, 1, program, options=("--clock", "cpu"))
-    many, _ = record(lab, fallow, 8, program, options=("--clock", "cpu"))
-    wall, _ = record(lab, fallow, 8, program)
-    assert alone.clock == many.clock == "cpu" and wall.clock == "wall"
+def _steps_measured(lab: Lab, fallow: Fallow, *options: str) -> tuple[Trace, list[list[tuple[int, int]]]]:
+    """A trace of ranks that share a core, and what each rank's steps took by its own clocks: CPU and wall time."""
+    own = lab.scratch / f"own{len(options)}"
+    own.mkdir()
+    trace, _ = record(lab, fallow, 8, lab.program("shared_core.c"), str(own), options=options)
+    lines = [(own / str(rank)).read_text().splitlines() for rank in range(8)]
+    return trace, [[(int(cpu), int(wall)) for cpu, wall in map(str.split, rank)] for rank in lines]
 
-    def median_step(calls: list[Call]) -> float:
-        steps = sorted(c.compute_ns for c in calls if c.op == "MPI_Barrier")
-        return steps[len(steps) // 2]
 
-    reference = median_step(alone.ranks[0])
-    for calls in many.ranks:
-        assert all(c.flags & CPU_TIME for c in calls if c.op == "MPI_Barrier")
-        assert 0.75 * reference < median_step(calls) < 1.35 * reference
-    total = sum(c.compute_ns for calls in many.ranks for c in calls if c.op == "MPI_Barrier")
-    total_wall = sum(c.compute_ns for calls in wall.ranks for c in calls if c.op == "MPI_Barrier")
-    assert total_wall > 2 * total  # one core for all: by the wall clock each seems to compute while others do
+def test_clocks(lab: Lab, fallow: Fallow) -> None:
+    """Computation is the CPU time that a rank used, however many share its core; by the wall clock, what went by."""
+    by_cpu, own_cpu = _steps_measured(lab, fallow, "--clock", "cpu")
+    by_wall, own_wall = _steps_measured(lab, fallow)
+    assert by_cpu.clock == "cpu" and by_wall.clock == "wall"
+    for which, trace, own in ((0, by_cpu, own_cpu), (1, by_wall, own_wall)):
+        for calls, measured in zip(trace.ranks, own, strict=True):
+            barriers = [c for c in calls if c.op == "MPI_Barrier"]
+            assert all(bool(c.flags & CPU_TIME) == (which == 0) for c in barriers)
+            ratios = [call.compute_ns / step[which] for call, step in zip(barriers, measured, strict=True)]
+            assert all(ratio > 0.98 for ratio in ratios), ratios  # a step lies within what Fallow counts
+            if which == 0:  # and is nearly all of it, except where a virtual machine takes the core away unseen
+                assert statistics.median(ratios) < 1.05, ratios
+    shared = sum(cpu for rank in own_cpu for cpu, _ in rank) < 0.7 * sum(wall for rank in own_cpu for _, wall in rank)
+    if not shared:
+        pytest.skip("each rank had a core of its own while it computed: the clocks tell the same")
 
 
 def test_threads(lab: Lab, fallow: Fallow) -> None:
