@@ -173,7 +173,7 @@ TEST(Block, AnEventAddedAgainIsWhatItWouldBeAddedAnew) {
     BlockEncoder plain(0, 0, options), again(0, 0, options);
     std::uint64_t now = 1000, repeated = 0;
     for (std::uint32_t i = 0; i < 20'000; ++i) {
-      const std::uint32_t n = random() % 50 == 0 ? random() % 12 : i % 6;  // not always the one that is due
+      const std::uint32_t n = random() % 50 == 0 ? static_cast<std::uint32_t>(random() % 12) : i % 6;  // not always the one that is due
       const std::uint32_t request = random() % 40 == 0 ? 1 : 0;
       CallEvent e = call_of_a_loop(n, {&request, 1});
       e.flags = i / 5000 % 2 == 1 ? kEventCpuTime : 0;
