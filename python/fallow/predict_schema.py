@@ -55,7 +55,7 @@ _FIELDS = {
     "rest_share": "time at rest, of the run time",
     "rest_of_oracle_share": "time at rest, of what knowing every gap would give",
     "delay_share": "delay that late wake-ups caused, of the run time",
-    "delay_worst_share": "highest that the delay so far ever was, of the time so far, on any rank",
+    "delay_worst_share": "highest that the delay so far ever was, of the time since the process began, on any rank",
     "delay_worst_s": "longest that one call was delayed",
     "RankWay.rank": "rank in MPI_COMM_WORLD",
     "calls": "MPI calls",

@@ -25,7 +25,7 @@ struct Level {
 constexpr unsigned kRoot = 0, kSinceUnusual = 1, kFirstHistory = 2;
 constexpr unsigned kNextCallLevel = AdaptivePredictor::kLevels;  // not a context: by this the next call is foreseen
 constexpr std::array<Level, AdaptivePredictor::kLevels + 1> kLevel{
-    {{1, false}, {1, false}, {2, false}, {8, false}, {16, true}, {64, true}, {4, true}}};
+    {{1, false}, {1, false}, {2, false}, {16, true}, {64, true}, {4, true}}};
 
 constexpr std::uint64_t power(std::uint64_t base, unsigned n) noexcept {
   std::uint64_t p = 1;
@@ -42,8 +42,8 @@ constexpr float kStartDoubt = 0.1F;    // an expert starts as if it had been lat
 constexpr float kFirstLead[2] = {0.02F, 0.05F};
 constexpr float kGood = 0.97F;         // share of the ideal from which a context needs no help
 constexpr float kClearlyBetter = 0.01F;  // share of the ideal by which a longer context must do better
-constexpr std::uint16_t kExploreFirst = 1024;  // visits in which a call tries all levels; afterwards one in ...
-constexpr std::uint32_t kExploreEach = 16;
+constexpr std::uint16_t kExploreFirst = 96;  // visits in which a call tries all levels; afterwards one in ...
+constexpr std::uint32_t kExploreEach = 4;
 constexpr float kExplorationMost = 16384.0F;  // contexts looked at on trial: at first and after calm, at most ...
 constexpr float kExplorationRate = 0.25F;     // ... and per call in the long run, which bounds the cost
 constexpr float kWorthwhile = 0.1F;           // share of the mean call's ideal below which a call needs no help ...
@@ -95,7 +95,7 @@ void AdaptivePredictor::carve(std::span<std::byte> arena) {
 }
 
 double AdaptivePredictor::credit_ns() const noexcept {
-  const double run = static_cast<double>((last_exit_ - first_enter_).value) - paid_ns_;
+  const double run = static_cast<double>((last_exit_ - first_enter_ + options_.start_up).value) - paid_ns_;
   return options_.budget * run - paid_ns_;
 }
 
@@ -135,15 +135,19 @@ AdaptivePredictor::Context* AdaptivePredictor::look_up(std::uint64_t key, bool c
 }
 
 /// Keeps account of which levels are worth looking at after this call.
-void AdaptivePredictor::reward(Context& root, const Visit& visit, float gap_ns) noexcept {
+void AdaptivePredictor::reward(Context& root, const Visit& visit, float gain) noexcept {
   std::uint8_t& benefit = root.benefit[visit.level];
   if (visit.after == visit.before) {
     if (benefit > 0 && random() % kBenefitLoss == 0) --benefit;
     return;
   }
-  const float gain = earned(visit.after, gap_ns) - earned(visit.before, gap_ns);
   const float units = std::clamp(kBenefit * gain / (root.ideal + 1.0F) - kBenefitCost, -255.0F, 255.0F);
   benefit = static_cast<std::uint8_t>(std::clamp(static_cast<float>(benefit) + units, 0.0F, 255.0F));
+}
+
+/// Whether all that is known of a context are gaps too short to rest in.
+bool AdaptivePredictor::is_quiet(const Context& c) noexcept {
+  return c.ideal == 0.0F && c.rival == 0.0F && c.gaps == SampleWindow::kSize && c.gap.sorted[SampleWindow::kSize - 1] == 0;
 }
 
 /// The gap after the last call is over: pay for the rest taken in it, and learn from it.
@@ -157,10 +161,25 @@ void AdaptivePredictor::settle(Nanoseconds gap) noexcept {
   const auto gap_ns = static_cast<float>(gap.value);
   Context& root = *visits_[0].context;
   mean_ideal_ = nearer(mean_ideal_, std::max(0.0F, gap_ns - up_ - down_), kMeanWeight);
-  learn(visits_[0], gap_ns, code);
-  for (std::size_t i = 1; i < visited_; ++i) {
-    reward(root, visits_[i], gap_ns);
-    learn(visits_[i], gap_ns, code);
+  float earned_before = 0.0F;  // by what the contexts so far had chosen
+  for (std::size_t i = 0; i < visited_; ++i) {
+    const Visit& visit = visits_[i];
+    Context& c = *visit.context;
+    if (code == 0 && earned_before == 0.0F && is_quiet(c)) {  // a short gap as always: nothing to learn
+      pass_by(c, code);
+      continue;
+    }
+    const bool scored = c.visits < kSettled || random() % kScoreEach == 0;
+    Earnings earnings{{0.0F, 0.0F}, earned_before};
+    if (scored)
+      for (int e = 0; e < kExperts; ++e) earnings.own[e] = earned(c.target[e], gap_ns);
+    if (visit.after != visit.before) earned_before = earned(visit.after, gap_ns);
+    if (i > 0) reward(root, visit, earned_before - earnings.rival);
+    if (scored) {
+      learn(c, gap_ns, code, earnings);
+    } else {
+      pass_by(c, code);
+    }
   }
 }
 
@@ -297,7 +316,7 @@ void AdaptivePredictor::learn_wait(Nanoseconds wait) noexcept {
       const auto error = static_cast<float>(std::abs(code - c.wait.sorted[c.waits / 2U]));
       c.wait_error += (error - c.wait_error) * kWeights[std::min<std::size_t>(c.visits, kWeights.size() - 1)];
     }
-    if (c.visits < kSettled || random() % kSampleEach == 0) c.wait.insert(code, c.waits, c.wait_head);
+    if (c.visits < kSettled || random() % kScoreEach == 0) c.wait.insert(code, c.waits, c.wait_head);
   }
 }
 
@@ -315,7 +334,7 @@ Answer AdaptivePredictor::on_exit(const Event& event) noexcept {
     if (credit >= worst) {  // one more mistake can be paid
       const double whole = credit + (1.0 + options_.budget) * paid_ns_;
       const double left = std::max(0.05, credit / whole);
-      price_ = static_cast<float>(options_.delay_price / (left * left));
+      price_ = static_cast<float>(options_.delay_price / left);
       answer.rest_for = Nanoseconds(static_cast<std::int64_t>(chosen_ - up_));
     }
   }

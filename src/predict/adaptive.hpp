@@ -19,6 +19,7 @@
 // Memory: one arena, 1 MiB by default, fixed at construction. A fraction of the least used contexts gives way.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -33,15 +34,16 @@ namespace fallow::predict {
 struct AdaptiveOptions {
   ReactTimes react;
   double budget = 0.01;        ///< accepted delay as a share of run time
-  double delay_price = 6.0;    ///< low-power time given up to avoid one unit of delay, while credit is plenty
+  double delay_price = 4.0;    ///< low-power time given up to avoid one unit of delay, while credit is plenty
   double late_share = 0.05;    ///< ... and at least this share of the gap to avoid a late wake-up
+  Nanoseconds start_up = kStartUp;  ///< run time before the first call, which the budget is a share of too
   double silence = 2.0;        ///< rest after a silence of so many prices of a wake-up; 0: never, for who cannot do so later
   std::size_t memory_bytes = std::size_t{1} << 20;  ///< arena, when the predictor brings its own
 };
 
 class AdaptivePredictor final : public Predictor {
  public:
-  static constexpr unsigned kLevels = 6;
+  static constexpr unsigned kLevels = 5;
 
   explicit AdaptivePredictor(const AdaptiveOptions& options);
   /// Uses the caller's memory, which must outlive the predictor; too little for one set throws std::bad_alloc.
@@ -90,6 +92,12 @@ class AdaptivePredictor final : public Predictor {
     std::uint8_t level;
   };
 
+  /// What a gap would have earned, ns.
+  struct Earnings {
+    float own[kExperts];  ///< with each expert of a context
+    float rival;          ///< with what shorter contexts had chosen
+  };
+
   static constexpr unsigned kWays = 4;
   static constexpr unsigned kHistory = 128;
   static constexpr unsigned kNextCalls = 4096;
@@ -97,15 +105,24 @@ class AdaptivePredictor final : public Predictor {
   void carve(std::span<std::byte> arena);
   void arrive(const Call& call) noexcept;
   void settle(Nanoseconds gap) noexcept;
-  void learn(const Visit& visit, float gap_ns, std::uint16_t code) noexcept;
+  void learn(Context& c, float gap_ns, std::uint16_t code, const Earnings& earnings) const noexcept;
+  void pass_by(Context& c, std::uint16_t code) const noexcept;
   void choose_base(Context& context) const noexcept;
   void plan(Context& context) const noexcept;
   void plan_last(Context& context) const noexcept;
+  [[nodiscard]] static bool is_quiet(const Context& c) noexcept;
   static void note_unusual(Context& context, std::uint16_t code) noexcept;
   void adjust_lead(Context& context, int expert, float gap_ns) const noexcept;
   [[nodiscard]] Nanoseconds rest_after(double credit) const noexcept;
-  [[nodiscard]] float price_at(float target) const noexcept;
-  [[nodiscard]] float earned(float target, float gap_ns) const noexcept;
+  /// Price of one unit of delay at this target: never so low that a late wake-up counts less than a share of it.
+  [[nodiscard]] float price_at(float target) const noexcept { return std::max(price_, late_share_ * target); }
+  /// What resting until `target` (end of the wake-up) would have earned in this gap: rest_outcome() and the price,
+  /// without branches, as their outcomes are what cannot be predicted. A target is 0 or leaves room for a rest.
+  [[nodiscard]] float earned(float target, float gap_ns) const noexcept {
+    const float low = std::max(0.0F, std::min(target - up_, gap_ns) - down_);
+    const float delay = std::min(std::max(0.0F, target - gap_ns), up_) + std::max(0.0F, down_ - gap_ns);
+    return target > 0.0F ? low - price_at(target) * delay : 0.0F;
+  }
   void walk() noexcept;
   void visit(Context* context, unsigned level) noexcept;
   [[nodiscard]] unsigned wanted_levels(const Context& root) noexcept;
@@ -113,7 +130,7 @@ class AdaptivePredictor final : public Predictor {
   [[nodiscard]] std::uint64_t history(unsigned level) const noexcept;
   [[nodiscard]] const Visit& best_for_waits() const noexcept;
   [[nodiscard]] Context* look_up(std::uint64_t key, bool create) noexcept;
-  void reward(Context& root, const Visit& visit, float gap_ns) noexcept;
+  void reward(Context& root, const Visit& visit, float gain) noexcept;
   void learn_wait(Nanoseconds wait) noexcept;
   [[nodiscard]] std::uint32_t random() noexcept;
 

@@ -12,8 +12,6 @@ namespace {
 
 using namespace adaptive_detail;
 
-constexpr unsigned kScoreEach = 2;       // ... one visit in so many is scored; at random, as counting would pick
-                                         // phases of a loop
 constexpr float kMostLead = 0.6F;
 constexpr float kNear = 0.01F;         // gaps so near the target (relative) show how dense they are there
 constexpr float kStep = 2e-4F;         // of the leads' gradient, once settled ...
@@ -30,19 +28,6 @@ constexpr std::array<float, 256> kSteps = [] {
 
 }  // namespace
 
-/// Price of one unit of delay at this target: never so low that a late wake-up counts less than a share of it.
-float AdaptivePredictor::price_at(float target) const noexcept {
-  return std::max(price_, late_share_ * target);
-}
-
-/// What resting until `target` (end of the wake-up) would have earned in this gap: rest_outcome() and the price,
-/// without branches, as their outcomes are what cannot be predicted. A target is 0 or leaves room for a rest.
-float AdaptivePredictor::earned(float target, float gap_ns) const noexcept {
-  const float low = std::max(0.0F, std::min(target - up_, gap_ns) - down_);
-  const float delay = std::min(std::max(0.0F, target - gap_ns), up_) + std::max(0.0F, down_ - gap_ns);
-  return target > 0.0F ? low - price_at(target) * delay : 0.0F;
-}
-
 /// Moves a lead along the gradient of what it earns: less lead is worth the gap's length in each gap, and costs
 /// a delay as often as gaps end near the target.
 void AdaptivePredictor::adjust_lead(Context& context, int expert, float gap_ns) const noexcept {
@@ -55,20 +40,25 @@ void AdaptivePredictor::adjust_lead(Context& context, int expert, float gap_ns) 
 }
 
 /// Chooses the base of the sample expert: the gap to which it would have been best to rest each time.
+/// Of a window of n gaps in order of size, resting to the k-th is worth the k shorter ones (each cut short, and late)
+/// and the k-th itself for all that are longer. The loops have no branches and a fixed length, so that compilers can use
+/// vectors; places beyond the n-th hold gaps that nothing is worth.
 void AdaptivePredictor::choose_base(Context& context) const noexcept {
-  const float least = down_ + up_;
-  const unsigned n = context.gaps;
+  const float n = static_cast<float>(context.gaps), least = down_ + up_;
   float shorter = 0.0F;  // low-power time in the gaps that are slept over
-  float best = 0.0F, base = 0.0F;
-  for (unsigned k = 0; k < n; ++k) {
-    const std::uint16_t code = context.gap.sorted[k];
-    if (code == 0) continue;
-    const float gap = decode_float(code);
-    const float late = price_at(gap) * up_ * static_cast<float>(k);
-    const float value = shorter + static_cast<float>(n - k) * (gap - least) - late;
+  float best = 0.0F, base = 0.0F, left = n, before = 0.0F;
+  unsigned k = 0;
+  while (k < context.gaps && context.gap.sorted[k] == 0) ++k;
+  before = static_cast<float>(k) * up_;
+  left = n - static_cast<float>(k);
+  for (; k < context.gaps; ++k) {
+    const float gap = decode_float(context.gap.sorted[k]);
+    const float value = shorter + left * (gap - least) - price_at(gap) * before;
     base = value > best ? gap : base;
-    best = std::max(best, value);
+    best = value > best ? value : best;
     shorter += gap - down_;
+    left -= 1.0F;
+    before += up_;
   }
   context.base = base;
 }
@@ -93,18 +83,10 @@ void AdaptivePredictor::note_unusual(Context& context, std::uint16_t code) noexc
   context.since_unusual = unusual ? std::uint16_t{0} : static_cast<std::uint16_t>(context.since_unusual + 1U);
 }
 
-void AdaptivePredictor::learn(const Visit& visit, float gap_ns, std::uint16_t code) noexcept {
-  Context& c = *visit.context;
+void AdaptivePredictor::learn(Context& c, float gap_ns, std::uint16_t code, const Earnings& earnings) const noexcept {
   const float weight = kWeights[std::min<std::size_t>(c.visits, kWeights.size() - 1)];
   if (c.visits < 0xffff) ++c.visits;
-  const std::uint32_t chance = c.visits < kSettled ? 0 : random();
-  if (chance % kScoreEach != 0) {
-    c.last = code;
-    note_unusual(c, code);
-    plan_last(c);
-    return;
-  }
-  c.rival = nearer(c.rival, earned(visit.before, gap_ns), weight);
+  c.rival = nearer(c.rival, earnings.rival, weight);
   if (code == 0 && c.gaps > 0 && c.gap.sorted[c.gaps - 1U] == 0) {  // only short gaps: nothing to plan
     if (c.gaps < SampleWindow::kSize) c.gap.insert(0, c.gaps, c.gap_head);
     c.ideal = nearer(c.ideal, 0.0F, weight);
@@ -113,16 +95,22 @@ void AdaptivePredictor::learn(const Visit& visit, float gap_ns, std::uint16_t co
   }
   c.ideal = nearer(c.ideal, std::max(0.0F, gap_ns - up_ - down_), weight);
   for (int e = 0; e < kExperts; ++e) {
-    if (c.visits > 1) c.score[e] = nearer(c.score[e], earned(c.target[e], gap_ns), weight);
+    if (c.visits > 1) c.score[e] = nearer(c.score[e], earnings.own[e], weight);
     adjust_lead(c, e, gap_ns);
   }
   note_unusual(c, code);
   c.last = code;
-  if (chance % kSampleEach == 0) {
-    c.gap.insert(code, c.gaps, c.gap_head);
-    choose_base(c);
-  }
+  c.gap.insert(code, c.gaps, c.gap_head);
+  choose_base(c);
   plan(c);
+}
+
+/// A visit that is not scored: all that is kept of it is the last gap.
+void AdaptivePredictor::pass_by(Context& c, std::uint16_t code) const noexcept {
+  if (c.visits < 0xffff) ++c.visits;
+  c.last = code;
+  note_unusual(c, code);
+  plan_last(c);
 }
 
 /// After how long a silence to rest until the next call, which then waits for the wake-up: as soon as that costs no more

@@ -63,7 +63,7 @@ TEST(Adaptive, CountsInnerLoops) {
 TEST(Adaptive, SizesTellWhatSitesDoNot) {
   const Evaluation sum = run(streams::mg(200, 0.01));
   EXPECT_GT(sum.rest_of_oracle(), 0.95);
-  EXPECT_LT(sum.slowdown(), 2e-4);
+  EXPECT_LT(sum.slowdown(), 4e-4);
 }
 
 TEST(Adaptive, DataDependentBranchesAreFollowed) {
@@ -85,7 +85,7 @@ TEST(Adaptive, AdaptsToAnotherPhase) {
 TEST(Adaptive, DriftingGapsAreFollowed) {
   const Evaluation sum = run(streams::drifting(3000, 0.01));
   EXPECT_GT(sum.rest_of_oracle(), 0.95);
-  EXPECT_LT(sum.slowdown(), 6e-4);
+  EXPECT_LT(sum.slowdown(), 9e-4);
 }
 
 TEST(Adaptive, TighterBudgetNeverDelaysMore) {
@@ -143,7 +143,26 @@ TEST(Adaptive, TellsPlacesApartBySixtyFourCalls) {  // the same calls around, a 
   }
   const Evaluation sum = run(b.take());
   EXPECT_GT(sum.rest_of_oracle(), 0.95);
-  EXPECT_LT(sum.slowdown(), 2e-3);
+  EXPECT_LT(sum.slowdown(), 3e-3);
+}
+
+TEST(Adaptive, ShortRunsAreRestedInFromTheStart) {  // starting up took as long already
+  Builder b(1);
+  for (int i = 0; i < 6; ++i) b.call(1, 1, 400 * kUs);
+  const auto stream = b.take();
+  const Evaluation sum = run(stream);
+  EXPECT_GT(sum.rest_of_oracle(), 0.5);
+  EXPECT_LE(static_cast<double>(sum.delay.value), 0.01 * static_cast<double>((kStartUp + sum.run).value));
+  AdaptiveOptions from_first_call;
+  from_first_call.start_up = Nanoseconds(0);
+  EXPECT_LT(run(stream, from_first_call).rest_of_oracle(), 0.3);
+}
+
+TEST(Adaptive, SpendsItsBudgetOnNoisyGaps) {  // as the price rises no faster than the credit falls
+  AdaptiveOptions options;
+  const Evaluation sum = run(streams::bt(250, 0.3), options);
+  EXPECT_GT(sum.slowdown(), 0.4 * options.budget);
+  EXPECT_LE(sum.budget_worst, options.budget);
 }
 
 TEST(Adaptive, DelayMeasuredElsewhereCountsAgainstTheBudget) {
@@ -153,7 +172,7 @@ TEST(Adaptive, DelayMeasuredElsewhereCountsAgainstTheBudget) {
   const auto stream = b.take();
   for (const Event& event : stream) predictor.on_exit(event);
   EXPECT_GT(predictor.credit_ns(), 900e3);
-  predictor.charge(Nanoseconds(990'000));
+  predictor.charge(Nanoseconds(1'010'000));
   Event next = stream.back();
   next.enter = next.exit + Nanoseconds(1'000'000);
   next.exit = next.enter + Nanoseconds(1000);

@@ -45,7 +45,8 @@ const Answer& Evaluator::feed(const Event& recorded) noexcept {
   ++sum_.calls;
   sum_.calls_predicted += answer_.call_expected ? 1U : 0U;
   sum_.run = recorded.exit - first_enter_;
-  if (sum_.run.value > 0) sum_.budget_worst = std::max(sum_.budget_worst, sum_.slowdown());
+  const auto so_far = static_cast<double>((params_.start_up + sum_.run).value);
+  if (so_far > 0.0) sum_.budget_worst = std::max(sum_.budget_worst, static_cast<double>(sum_.delay.value) / so_far);
   return answer_;
 }
 

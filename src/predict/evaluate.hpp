@@ -10,6 +10,7 @@ namespace fallow::predict {
 
 struct EvaluateParams {
   ReactTimes react;
+  Nanoseconds start_up = kStartUp;  ///< run time before the first call: the highest share of delay is one of it too
   bool delays_shift = true;  ///< a delay moves all that follows, as it would in the run; false: times stay as recorded
 };
 
@@ -25,7 +26,7 @@ struct Evaluation {
   Nanoseconds low, oracle_low;        ///< time in the low-power state; what the oracle has
   Nanoseconds delay, delay_worst;     ///< sum; the largest of one call
   Nanoseconds run;                    ///< from the first entry to the last exit, without delays
-  double budget_worst = 0;            ///< highest of (delay so far) / (time so far), over all calls
+  double budget_worst = 0;            ///< highest of (delay so far) / (start-up and time so far), over all calls
   PredictorState state;
 
   /// Adds what was had on another stream. `run` becomes the sum of both; the worst stay the worst of one stream,

@@ -15,6 +15,7 @@ constexpr double kMany = 1 << 24;  // elements of a table: more would be gigabyt
 Nanoseconds ns(double value) noexcept { return Nanoseconds(static_cast<std::int64_t>(value)); }
 std::uint32_t whole(double value) noexcept { return static_cast<std::uint32_t>(value); }
 double number(Nanoseconds t) noexcept { return static_cast<double>(t.value); }
+double number(auto value) noexcept { return static_cast<double>(value); }
 
 std::string text_of(double value) {
   std::array<char, 32> text{};
@@ -22,7 +23,7 @@ std::string text_of(double value) {
   return {text.data(), end};
 }
 
-#define FALLOW_GET(expression) [](const PredictorOptions& o) noexcept { return static_cast<double>(expression); }
+#define FALLOW_GET(expression) [](const PredictorOptions& o) noexcept { return number(expression); }
 #define FALLOW_SET(...) [](PredictorOptions& o, double v) noexcept { __VA_ARGS__; }
 /// Rows of options that pps and spps share.
 #define FALLOW_BOTH(member, unit, least, most, conversion, help)                                             \
@@ -39,11 +40,11 @@ std::string text_of(double value) {
 
 constexpr std::array kOptions{
     PredictOption{"react_down", "oracle last pps spps adaptive", Unit::time, 0, kHour, "time from full power to rest",
-                  FALLOW_GET(number(o.react.down)), FALLOW_SET(o.set_react({ns(v), o.react.up}))},
+                  FALLOW_GET(o.react.down), FALLOW_SET(o.set_react({ns(v), o.react.up}))},
     PredictOption{"react_up", "oracle last pps spps adaptive", Unit::time, 0, kHour, "time from rest to full power",
-                  FALLOW_GET(number(o.react.up)), FALLOW_SET(o.set_react({o.react.down, ns(v)}))},
+                  FALLOW_GET(o.react.up), FALLOW_SET(o.set_react({o.react.down, ns(v)}))},
     PredictOption{"threshold", "pps", Unit::time, 0, kHour, "gaps longer than this part grams (GT)",
-                  FALLOW_GET(number(o.pps.threshold)), FALLOW_SET(o.pps.threshold = ns(v))},
+                  FALLOW_GET(o.pps.threshold), FALLOW_SET(o.pps.threshold = ns(v))},
     PredictOption{"lead", "pps spps last", Unit::share, 0, 1, "share of a predicted gap by which to wake earlier (displacement)",
                   FALLOW_GET(o.pps.lead), FALLOW_SET(o.pps.lead = o.spps.pps.lead = o.last.lead = v)},
     FALLOW_BOTH(repeats, Unit::count, 1, 1000, static_cast<int>(v), "times in a row that a pattern must be seen to be predicted"),
@@ -63,9 +64,9 @@ constexpr std::array kOptions{
     FALLOW_SPPS(bin_gaps, Unit::number, 0, 1e6, v, "gaps that a bin may hold, times alpha over the number of bins"),
     FALLOW_SPPS(margin, Unit::share, 0, 0.9, v, "noise of gaps, and half the width of the danger zone"),
     PredictOption{"histogram_from", "spps", Unit::time, 1, kHour, "shortest gap of the tuning's histogram",
-                  FALLOW_GET(number(o.spps.histogram_from)), FALLOW_SET(o.spps.histogram_from = ns(v))},
+                  FALLOW_GET(o.spps.histogram_from), FALLOW_SET(o.spps.histogram_from = ns(v))},
     PredictOption{"histogram_to", "spps", Unit::time, 1, kHour, "longest gap of the tuning's histogram",
-                  FALLOW_GET(number(o.spps.histogram_to)), FALLOW_SET(o.spps.histogram_to = ns(v))},
+                  FALLOW_GET(o.spps.histogram_to), FALLOW_SET(o.spps.histogram_to = ns(v))},
     FALLOW_SPPS(restarts, Unit::flag, 0, 1, v != 0, "tune again when gaps come near the threshold"),
     FALLOW_SPPS(restart_within_patterns, Unit::number, 0, 1e6, v, "pattern lengths within which a second such gap restarts"),
     FALLOW_SPPS(skip_again, Unit::flag, 0, 1, v != 0, "pass over the first gaps after a restart too"),
@@ -74,6 +75,7 @@ constexpr std::array kOptions{
     FALLOW_ADAPTIVE(budget, Unit::share, 0, 1, v, "delay that may be caused, as a share of the run time"),
     FALLOW_ADAPTIVE(delay_price, Unit::number, 0, 1e9, v, "rest given up to avoid one unit of delay"),
     FALLOW_ADAPTIVE(late_share, Unit::share, 0, 1, v, "least share of a gap given up to avoid a late wake-up"),
+    FALLOW_ADAPTIVE(start_up, Unit::time, 0, kHour, ns(v), "run time before the first call, which the budget is a share of too"),
     FALLOW_ADAPTIVE(silence, Unit::number, 0, 1e9, v, "rest after a silence of so many prices of a wake-up; 0: never"),
     PredictOption{"memory", "adaptive", Unit::bytes, 4096, 1 << 30, "memory of its contexts",
                   FALLOW_GET(o.adaptive.memory_bytes), FALLOW_SET(o.adaptive.memory_bytes = static_cast<std::size_t>(v))},

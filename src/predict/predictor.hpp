@@ -31,6 +31,9 @@ struct ReactTimes {
   Nanoseconds up{10'000};
 };
 
+/// What a process takes from its start to its first call, at least: so long has the run lasted before the first event.
+inline constexpr Nanoseconds kStartUp{2'000'000};
+
 /// What to do in the gap that now begins, and what was known of the call that ended.
 struct Answer {
   Nanoseconds rest_for;      ///< stay at rest (time to get there included), then start to wake; 0: do not rest

@@ -85,7 +85,7 @@ TEST(Adaptive, ReachesItsGoalsOnTheSyntheticStreams) {
     }
     rest += sum.rest_of_oracle();
     PredictorOptions sparing;  // for who would rather rest less than wait
-    sparing.adaptive.delay_price = 30.0;
+    sparing.adaptive.delay_price = 40.0;
     sparing.adaptive.late_share = 0.10;
     const auto careful = make_predictor("adaptive", sparing);
     delay += evaluate(stream.events, *careful, {}).slowdown();

@@ -33,6 +33,7 @@ Fed make(const Way& way) {
 predict::EvaluateParams params_of(const Way& way) {
   predict::EvaluateParams params;
   params.react = way.options.react;
+  params.start_up = way.options.adaptive.start_up;
   return params;
 }
 
