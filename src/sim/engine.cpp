@@ -79,6 +79,13 @@ std::uint32_t Engine::shares(const Machine& machine, const Policy& policy, const
 }
 
 Result Engine::run() {
+  struct WithoutTimes {
+    trace::EventSource& source;
+    explicit WithoutTimes(trace::EventSource& s) : source(s) { source.leave_out_times(true); }
+    WithoutTimes(const WithoutTimes&) = delete;
+    WithoutTimes& operator=(const WithoutTimes&) = delete;
+    ~WithoutTimes() { source.leave_out_times(false); }
+  } const without_times(source_);
   if (others_.empty()) {
     begin();
     replay(kNever);

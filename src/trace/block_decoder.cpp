@@ -143,7 +143,7 @@ void BlockDecoder::read_values(Values& v, std::uint32_t miss) {
   if (!literals_.ok()) refuse("the literals are damaged");
 }
 
-std::uint64_t BlockDecoder::read_time(TimeState& state) {
+std::uint64_t BlockDecoder::read_any_time(TimeState& state) {
   const unsigned n = head_.time_bits;
   const std::uint64_t residual = read_rice(bits_, state.rice_parameter());
   const std::uint64_t code = state.mean + static_cast<std::uint64_t>(unzigzag(residual));
@@ -156,18 +156,30 @@ std::uint64_t BlockDecoder::read_time(TimeState& state) {
   return d;
 }
 
-void BlockDecoder::read_times(CallEvent& e, Expectation& x) {
+inline std::uint64_t BlockDecoder::read_time(TimeState& state) {
+  if (!state.settled() || (bits_.peek() & 1) != 0) return read_any_time(state);
+  bits_.drop(1);
+  const unsigned n = head_.time_bits;
+  const unsigned dropped = time_code_dropped(state.mean, n);
+  if (dropped == 0) return state.mean;
+  const std::uint64_t d = time_code_value(state.mean, n);
+  return (head_.flags & kBlockExactTimes) != 0 ? d | bits_.long_bits(dropped) : d;
+}
+
+inline BlockDecoder::Times BlockDecoder::read_times(Expectation& x, bool cpu_time) {
+  Times t;
   const std::uint64_t gap = read_time(x.gap);
   const std::uint64_t duration = read_time(x.duration);
-  e.enter_ns = clock_ + gap;
-  e.exit_ns = e.enter_ns + duration;
-  if (decoded_ == 0 && e.enter_ns != head_.first_ns) refuse("it does not begin where its block says");
-  if (e.exit_ns > head_.last_ns || (decoded_ + 1 == head_.events && e.exit_ns != head_.last_ns)) refuse("it does not end where its block says");
-  e.wait_ns = (head_.flags & kBlockWaits) != 0 ? read_time(x.wait) : 0;
-  if ((head_.flags & kBlockExactTimes) == 0) e.wait_ns = std::min(e.wait_ns, duration);
-  e.compute_ns = (e.flags & kEventCpuTime) != 0 ? read_time(x.compute) : gap;
-  if (!bits_.ok()) refuse("the times end early");
-  clock_ = e.exit_ns;
+  t.enter = clock_ + gap;
+  t.exit = t.enter + duration;
+  if (decoded_ == 0 && t.enter != head_.first_ns) [[unlikely]] refuse("it does not begin where its block says");
+  if (t.exit > head_.last_ns || (decoded_ + 1 == head_.events && t.exit != head_.last_ns)) [[unlikely]] refuse("it does not end where its block says");
+  if ((head_.flags & kBlockWaits) != 0) t.wait = read_time(x.wait);
+  if ((head_.flags & kBlockExactTimes) == 0) t.wait = std::min(t.wait, duration);
+  t.compute = cpu_time ? read_time(x.compute) : gap;
+  if (!bits_.ok()) [[unlikely]] refuse("the times end early");
+  clock_ = t.exit;
+  return t;
 }
 
 std::span<const std::uint64_t> BlockDecoder::list(std::uint32_t n) const noexcept {
@@ -179,9 +191,9 @@ std::span<const std::uint32_t> BlockDecoder::requests(std::uint32_t n) const {
   return {requests_.data() + lists_[n].begin, lists_[n].count};
 }
 
-bool BlockDecoder::next(CallEvent& e) {
-  if (decoded_ == head_.events) return false;
-  std::uint32_t t = model_.expected();
+/// What the next event is but for its times; the values are its own.
+inline Expectation& BlockDecoder::read_expectation(std::uint32_t& t) {
+  t = model_.expected();
   const std::uint32_t miss = read_miss();
   if ((miss & kMissTemplate) != 0) {
     const std::uint64_t literal = literals_.varint();
@@ -192,9 +204,15 @@ bool BlockDecoder::next(CallEvent& e) {
     refuse("the first event has no template");
   }
   Expectation& x = model_.expectation(t);
-  if ((miss & ~std::uint32_t{kMissTemplate}) != 0) read_values(x.values, miss);
+  if ((miss & ~std::uint32_t{kMissTemplate}) != 0) {
+    read_values(x.values, miss);
+    x.shape = 0;
+  }
+  return x;
+}
+
+void BlockDecoder::fill(CallEvent& e, std::uint32_t t, const Values& v) const {
   const Template& f = model_.event_template(t);
-  const Values& v = x.values;
   e.op = static_cast<Op>(f.op);
   e.flags = f.flags;
   e.thread = head_.thread;
@@ -202,10 +220,37 @@ bool BlockDecoder::next(CallEvent& e) {
   e.tag = v.tag, e.recv_tag = v.recv_tag, e.bytes = v.bytes, e.recv_bytes = v.recv_bytes;
   e.counts = list(v.counts), e.recv_counts = list(v.recv_counts);
   e.requests = requests(v.requests), e.completed = requests(v.completed);
-  read_times(e, x);
-  model_.learned(t, v.bytes);
+}
+
+bool BlockDecoder::next(CallEvent& e) {
+  if (decoded_ == head_.events) return false;
+  std::uint32_t t;
+  Expectation& x = read_expectation(t);
+  fill(e, t, x.values);
+  const Times times = read_times(x, (e.flags & kEventCpuTime) != 0);
+  e.enter_ns = times.enter, e.exit_ns = times.exit, e.wait_ns = times.wait, e.compute_ns = times.compute;
+  model_.learned(t, x.values.bytes);
   ++decoded_;
   return true;
+}
+
+std::size_t BlockDecoder::next_calls(std::span<PackedCall> calls, ShapeNumbers& shapes, CallEvent& odd) {
+  std::size_t count = 0;
+  for (bool numbered = true; numbered && count < calls.size() && decoded_ < head_.events; ++decoded_) {
+    std::uint32_t t;
+    Expectation& x = read_expectation(t);
+    if (x.shape == 0) [[unlikely]] {
+      fill(odd, t, x.values);
+      x.shape = shapes.number_of(odd);
+      numbered = x.shape != 0;
+    }
+    const Template& f = model_.event_template(t);
+    const Times times = read_times(x, (f.flags & kEventCpuTime) != 0);
+    calls[count++] = {x.shape, f.peer, f.recv_peer, static_cast<std::uint32_t>(times.compute), static_cast<std::uint32_t>(times.compute >> 32)};
+    if (!numbered) [[unlikely]] odd.enter_ns = times.enter, odd.exit_ns = times.exit, odd.wait_ns = times.wait, odd.compute_ns = times.compute;
+    model_.learned(t, x.values.bytes);
+  }
+  return count;
 }
 
 }  // namespace fallow::trace

@@ -27,6 +27,24 @@ class BlockError : public std::runtime_error {
 /// Checks the head of a block of this many bytes; throws BlockError.
 BlockHead read_block_head(std::span<const std::byte> bytes, std::uint64_t block_bytes);
 
+/// An event less its times: what it has in common with others as a number, and the rest.
+struct PackedCall {
+  std::uint32_t shape = 0;  ///< 0: none
+  std::int32_t peer = kNoPeer, recv_peer = kNoPeer;
+  std::uint32_t compute_low = 0, compute_high = 0;  ///< nanoseconds
+  std::uint64_t compute_ns() const noexcept { return std::uint64_t{compute_high} << 32 | compute_low; }
+};
+static_assert(sizeof(PackedCall) == 20);
+
+class ShapeNumbers {
+ public:
+  /// Number of what `event` (as its rank numbers communicators and sites) is but for peers and times; 0: it gets none.
+  virtual std::uint32_t number_of(const CallEvent& event) = 0;
+
+ protected:
+  ~ShapeNumbers() = default;
+};
+
 class BlockDecoder {
  public:
   BlockDecoder() : model_(false) {}
@@ -37,6 +55,11 @@ class BlockDecoder {
   /// The next event, communicator and site as numbered by its rank; false at the block's end. Throws BlockError.
   /// Spans stay valid until the next call.
   bool next(CallEvent& event);
+
+  /// Up to calls.size() more events, fewer at the block's end; none once it is reached. Throws BlockError. Events whose
+  /// shape is new are given to `shapes`; one that it gives no number comes last, as `odd`, whose spans stay valid
+  /// until the next call.
+  std::size_t next_calls(std::span<PackedCall> calls, ShapeNumbers& shapes, CallEvent& odd);
 
   /// Brings nearer what next() will touch beyond the decoder itself.
   void prefetch() const noexcept {
@@ -57,8 +80,14 @@ class BlockDecoder {
   void read_template();
   void read_values(Values& v, std::uint32_t miss);
   std::uint16_t read_list();
+  Expectation& read_expectation(std::uint32_t& event_template);
+  void fill(CallEvent& event, std::uint32_t event_template, const Values& v) const;
   std::uint64_t read_time(TimeState& state);
-  void read_times(CallEvent& event, Expectation& x);
+  std::uint64_t read_any_time(TimeState& state);
+  struct Times {
+    std::uint64_t enter = 0, exit = 0, wait = 0, compute = 0;
+  };
+  Times read_times(Expectation& x, bool cpu_time);
   std::span<const std::uint64_t> list(std::uint32_t number) const noexcept;
   std::span<const std::uint32_t> requests(std::uint32_t number) const;
 

@@ -31,6 +31,8 @@ struct TimeState {
     const std::uint64_t mean_residual = seen == 0 ? kUnseenSpread : spread;
     return static_cast<unsigned>(std::bit_width((mean_residual * 11) >> 8));
   }
+  /// The next residual is one bit if it is 0, and teaches nothing then.
+  bool settled() const noexcept { return spread == 0 && seen == kSlow; }
   void learn(std::uint64_t code, std::uint64_t residual, unsigned time_bits) noexcept {
     if (seen == 0) [[unlikely]] {
       mean = static_cast<std::uint32_t>(code);
@@ -56,6 +58,7 @@ struct Expectation {
   std::uint16_t event_template = 0;
   std::uint16_t slot = 0;    ///< of the table of contexts
   std::uint16_t next = ~0;   ///< place of the context that followed
+  std::uint32_t shape = 0;   ///< of template and values, for readers that number them; 0: not looked up
   Values values;
   TimeState gap, duration, wait, compute;
 };

@@ -122,6 +122,9 @@ class EventSource {
   virtual bool next(std::uint32_t rank, CallEvent& event) = 0;
   /// Back to the first event of `rank`.
   virtual void rewind(std::uint32_t rank) = 0;
+  /// With `true`, for what replays and makes its own times: enter_ns, exit_ns and wait_ns of the events to come need not
+  /// be right. Holds for each rank from its next rewind() on, at the latest.
+  virtual void leave_out_times(bool /*out*/) {}
   /// A hint that events of `rank` will be wanted before long: in two steps, first with `soon` false.
   virtual void prefetch(std::uint32_t /*rank*/, bool /*soon*/) const noexcept {}
 

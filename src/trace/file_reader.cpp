@@ -158,6 +158,7 @@ void TraceReader::open_cursors(std::uint32_t rank, std::uint64_t ns) {
   auto& cursors = cursors_[rank];
   const auto& blocks = blocks_[rank];
   last_[rank] = nullptr;
+  if (!ready_.empty()) ready_[rank] = {};
   if (cursors.empty()) {
     for (std::uint32_t i = 0; i < blocks.size(); ++i) {
       if (i == 0 || blocks[i].thread != blocks[i - 1].thread) cursors.push_back(std::make_unique<Cursor>());
@@ -173,12 +174,17 @@ void TraceReader::open_cursors(std::uint32_t rank, std::uint64_t ns) {
   }
 }
 
-bool TraceReader::advance(std::uint32_t rank, Cursor& c, CallEvent& event) {
+/// What `some` gives of the cursor's block, or of the next that has any; else nothing.
+template <class Decode>
+auto TraceReader::decode(std::uint32_t rank, Cursor& c, Decode&& some) -> decltype(some()) {
   const auto place = [&]() -> const BlockPlace& { return blocks_[rank][c.blocks[c.next_block - 1]]; };
   try {
-    while (!c.open || !c.decoder.next(event)) {
+    for (;;) {
+      if (c.open) {
+        if (const auto got = some()) return got;
+      }
       c.open = false;
-      if (c.next_block == c.blocks.size()) return false;
+      if (c.next_block == c.blocks.size()) return {};
       ++c.next_block;
       c.decoder.begin(files_[place().file]->read(place().chunk, c.decoder.take_buffer()));
       c.open = true;
@@ -186,15 +192,61 @@ bool TraceReader::advance(std::uint32_t rank, Cursor& c, CallEvent& event) {
   } catch (const BlockError& e) {
     files_[place().file]->refuse(place().chunk.offset + sizeof(ChunkHead) + e.offset(), e.what());
   }
-  event.enter_ns += c.shift_ns;
-  event.exit_ns += c.shift_ns;
+}
+
+/// From the rank's own numbers to the trace's.
+void TraceReader::localize(std::uint32_t rank, const Cursor& c, CallEvent& event) const noexcept {
   event.comm = definitions_->comm_of(rank, event.comm);
   event.site = event.site - 1 < c.sites.size() ? c.sites[event.site - 1] : definitions_->site_of(rank, event.site);
+}
+
+bool TraceReader::advance(std::uint32_t rank, Cursor& c, CallEvent& event) {
+  if (!decode(rank, c, [&] { return c.decoder.next(event); })) return false;
+  event.enter_ns += c.shift_ns;
+  event.exit_ns += c.shift_ns;
+  localize(rank, c, event);
   return true;
 }
 
+void TraceReader::leave_out_times(bool out) {
+  without_times_ = out;
+  if (!out || calls_) return;
+  ready_.resize(blocks_.size());
+  calls_ = std::make_unique_for_overwrite<PackedCall[]>(std::size_t{kReady} * blocks_.size());
+}
+
+bool TraceReader::decode_calls(std::uint32_t rank) {
+  Cursor& c = *only_[rank];
+  struct Numbers final : ShapeNumbers {
+    TraceReader& reader;
+    std::uint32_t rank;
+    const Cursor& cursor;
+    Numbers(TraceReader& r, std::uint32_t number, const Cursor& c) : reader(r), rank(number), cursor(c) {}
+    std::uint32_t number_of(const CallEvent& event) override {
+      CallEvent global = event;
+      reader.localize(rank, cursor, global);
+      return reader.shapes_.number_of(global);
+    }
+  } numbers(*this, rank, c);
+  const std::span calls(&calls_[std::size_t{rank} * kReady], kReady);
+  const std::size_t count = decode(rank, c, [&] { return c.decoder.next_calls(calls, numbers, c.event); });
+  ready_[rank] = {0, static_cast<std::uint32_t>(count)};
+  if (count != 0 && calls[count - 1].shape == 0) localize(rank, c, c.event);
+  return count != 0;
+}
+
 bool TraceReader::next(std::uint32_t rank, CallEvent& event) {
-  if (only_[rank] != nullptr) [[likely]] return advance(rank, *only_[rank], event);
+  if (only_[rank] != nullptr) [[likely]] {
+    if (ready_.empty() || (!without_times_ && ready_[rank].next == ready_[rank].end)) return advance(rank, *only_[rank], event);
+    Ready& ready = ready_[rank];
+    if (ready.next == ready.end && !decode_calls(rank)) return false;
+    const PackedCall& call = calls_[std::size_t{rank} * kReady + ready.next++];
+    event = call.shape != 0 ? shapes_[call.shape] : only_[rank]->event;
+    event.peer = call.peer;
+    event.recv_peer = call.recv_peer;
+    event.compute_ns = call.compute_ns();
+    return true;
+  }
   auto& cursors = cursors_[rank];
   // Several threads: look one event ahead in each and give out the earliest.
   for (const auto& c : cursors) {
@@ -213,9 +265,16 @@ bool TraceReader::next(std::uint32_t rank, CallEvent& event) {
 }
 
 void TraceReader::prefetch(std::uint32_t rank, bool soon) const noexcept {
-  constexpr std::size_t kLine = 64;
+  constexpr std::size_t kLine = 64, kCalls = 16;  // so many of them
   const Cursor* c = only_[rank];
   if (c == nullptr) return;
+  if (const Ready ready = ready_.empty() ? Ready{} : ready_[rank]; ready.next != ready.end) {
+    if (soon) return;
+    const PackedCall* calls = &calls_[std::size_t{rank} * kReady];
+    const auto* end = reinterpret_cast<const char*>(calls + std::min(ready.next + kCalls, std::size_t{ready.end}));
+    for (auto* at = reinterpret_cast<const char*>(calls + ready.next); at < end; at += kLine) __builtin_prefetch(at);
+    return;
+  }
   if (soon) return c->decoder.prefetch();
   for (std::size_t i = 0; i < sizeof(Cursor); i += kLine) __builtin_prefetch(reinterpret_cast<const char*>(c) + i, 1);
 }

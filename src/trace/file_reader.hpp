@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trace/block_decoder.hpp"
+#include "trace/call_shapes.hpp"
 #include "trace/chunk_file.hpp"
 #include "trace/definitions.hpp"
 #include "trace/event.hpp"
@@ -33,6 +34,7 @@ class TraceReader final : public EventSource {
   const TraceInfo& info() const noexcept override { return info_; }
   bool next(std::uint32_t rank, CallEvent& event) override;
   void rewind(std::uint32_t rank) override { seek(rank, 0); }
+  void leave_out_times(bool out) override;
   void prefetch(std::uint32_t rank, bool soon) const noexcept override;
 
   /// Moves `rank` to its first block that has events at or after `ns`: what next() gives may begin before.
@@ -58,7 +60,7 @@ class TraceReader final : public EventSource {
     std::uint64_t shift_ns = 0;
     std::span<const std::uint32_t> sites;  ///< the rank's own, by local number - 1
     BlockDecoder decoder;
-    CallEvent event;                    ///< looked at but not yet given out, where a rank has several threads
+    CallEvent event;                    ///< looked at but not yet given out
     bool open = false, loaded = false;
   };
   void open_all();
@@ -72,6 +74,17 @@ class TraceReader final : public EventSource {
   void finish_rank(std::uint32_t rank);
   void open_cursors(std::uint32_t rank, std::uint64_t ns);
   bool advance(std::uint32_t rank, Cursor& cursor, CallEvent& event);
+  template <class Decode>
+  auto decode(std::uint32_t rank, Cursor& cursor, Decode&& some) -> decltype(some());
+  bool decode_calls(std::uint32_t rank);
+  void localize(std::uint32_t rank, const Cursor& cursor, CallEvent& event) const noexcept;
+
+  /// Calls of a rank with one thread that are decoded already, without times. Dozens are decoded at once: with thousands
+  /// of ranks a decoder's state has left the cache by the time when its rank goes on.
+  struct Ready {
+    std::uint32_t next = 0, end = 0;
+  };
+  static constexpr std::uint32_t kReady = 64;
 
   std::vector<std::unique_ptr<ChunkFile>> files_;
   std::vector<std::vector<Chunk>> definition_chunks_;
@@ -84,6 +97,10 @@ class TraceReader final : public EventSource {
   std::vector<Cursor*> only_;              ///< the cursor of a rank with one thread; else null
   std::vector<Cursor*> last_;              ///< cursor whose event was given out last
   std::vector<std::string> problems_;
+  bool without_times_ = false;
+  CallShapes shapes_;
+  std::vector<Ready> ready_;               ///< by rank, once times were left out
+  std::unique_ptr<PackedCall[]> calls_;    ///< kReady for each rank
 };
 
 }  // namespace fallow::trace
