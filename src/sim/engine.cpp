@@ -131,7 +131,7 @@ void Engine::record(Recorder& recorder) {
 
 /// Brings what the next events will touch nearer: with many ranks it has left the cache since they last ran.
 void Engine::prefetch() const noexcept {
-  constexpr std::size_t kRecordAhead = 12, kRankAhead = 8, kQueueAhead = 4;
+  constexpr std::size_t kRecordAhead = 16, kRankAhead = 11, kQueueAhead = 6, kCollectiveAhead = 3;
   if (const Event* e = queue_.peek(kRecordAhead); e != nullptr && e->kind != EventKind::resume) pool_.prefetch(e->index);
   if (const Event* e = queue_.peek(kRankAhead); e != nullptr) {
     if (e->kind == EventKind::hop) return network_.prefetch_next(pool_[e->index]);
@@ -141,13 +141,22 @@ void Engine::prefetch() const noexcept {
     if (e->kind == EventKind::resume) source_.prefetch(e->index, false);
   }
   if (const Event* e = queue_.peek(kQueueAhead); e != nullptr && e->kind == EventKind::arrive) {
-    const Rank& rank = ranks_[pool_[e->index].rank];
-    if (rank.posted.head != kNone) pool_.prefetch(rank.posted.head);
+    const MatchQueue& posted = ranks_[pool_[e->index].rank].posted;
+    if (posted.count == 1) pool_.prefetch(posted.head);
+    if (posted.count > 1) pool_.prefetch_row(posted.head, kTogether);
   } else if (e != nullptr && e->kind == EventKind::resume) {
     network_.prefetch_card(e->index);
     __builtin_prefetch(&calls_[e->index], 1);
     __builtin_prefetch(reinterpret_cast<const char*>(&calls_[e->index]) + sizeof(KeptCall) - 1, 1);
+    const Rank& rank = ranks_[e->index];
+    if (rank.spare != kNone) pool_.prefetch_row(rank.spare, kTogether);
+    tables_.prefetch(rank.requests);
     source_.prefetch(e->index, true);
+  }
+  if (const Event* e = queue_.peek(kCollectiveAhead); e != nullptr && e->kind == EventKind::arrive) {
+    const MatchQueue& posted = ranks_[pool_[e->index].rank].posted;
+    if (posted.count != 1 || (pool_[posted.head].flags & kOfCollective) == 0) return;
+    collectives_.prefetch(pool_[posted.head].owner);
   }
 }
 

@@ -97,6 +97,7 @@ class Engine {
     bool issuing = false;
   };
 
+  static constexpr std::uint32_t kTogether = 8;            // requests of one rank side by side
   static constexpr std::uint32_t kCompleted = 0xfffffffe;  // a request that needs no record any more
 
   // engine.cpp: the loop, one rank's progress

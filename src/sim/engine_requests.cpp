@@ -6,7 +6,6 @@ namespace fallow::sim {
 using trace::CallEvent;
 
 std::uint32_t Engine::take_request(std::uint32_t r) {
-  constexpr std::uint32_t kTogether = 4;
   Rank& rank = ranks_[r];
   if (rank.spare == kNone) {
     std::uint32_t first = pool_.take_row(kTogether);

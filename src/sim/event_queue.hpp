@@ -1,5 +1,5 @@
 // A calendar queue: buckets of equal width for what is near, a heap for the far future. A bucket is sorted before
-// its time comes, so early that the next dozen of events is known, which the engine prefetches by; what is pushed into
+// its time comes, so early that the next sixteen events are known, which the engine prefetches by; what is pushed into
 // the buckets that are sorted already goes to a small heap beside them.
 //
 // The order is total: (time, target rank, origin rank, the origin's count), so that what comes out does not
@@ -13,46 +13,20 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <span>
 #include <type_traits>
 #include <vector>
 
+#include "sim/event.hpp"
+#include "sim/event_sorter.hpp"
 #include "sim/huge.hpp"
 #include "sim/time.hpp"
 
 namespace fallow::sim {
 
-enum class EventKind : std::uint32_t {
-  resume,  ///< a rank goes on
-  hop,     ///< a message reaches a link that could not be taken ahead
-  arrive,  ///< a message is there
-  sent,    ///< the data of a sender's request is at the receiver
-  access,  ///< a request's file access is over
-};
-
-struct Event {
-  Time time = 0;
-  std::uint64_t tie = 0;     ///< see tie_of
-  std::uint32_t index = 0;   ///< of a rank or of a node
-  EventKind kind = EventKind::resume;
-
-  friend bool operator<(const Event& a, const Event& b) noexcept {
-    return a.time != b.time ? a.time < b.time : a.tie < b.tie;
-  }
-  friend bool operator>(const Event& a, const Event& b) noexcept { return b < a; }
-};
-static_assert(sizeof(Event) == 24);
-
-constexpr std::uint64_t tie_of(std::uint32_t target, std::uint32_t origin, std::uint32_t count) noexcept {
-  return std::uint64_t{target} << 44 | std::uint64_t{origin} << 24 | (count & 0x7fffffu);
-}
-/// Of what goes back to the origin of a message when it arrives.
-constexpr std::uint64_t tie_back(std::uint64_t tie) noexcept {
-  return (tie >> 24 & 0xfffffu) << 44 | (tie >> 44) << 24 | (tie & 0xffffffu) | 0x800000u;
-}
-
 class EventQueue {
  public:
-  EventQueue() : heads_(kBuckets, kNone), occupied_(kBuckets / 64, 0) {}
+  EventQueue() : heads_(kBuckets), occupied_(kBuckets / 64, 0) {}
 
   void push(const Event& event) {
     ++size_;
@@ -106,21 +80,26 @@ class EventQueue {
 
   std::uint64_t size() const noexcept { return size_; }
   std::size_t memory_bytes() const noexcept {
-    return made_ * sizeof(Chunk) + (near_.capacity() + far_.capacity() + sorted_.capacity()) * sizeof(Event) +
-           heads_.capacity() * sizeof(std::uint32_t);
+    return made_ * sizeof(Chunk) + (near_.capacity() + far_.capacity() + sorted_.capacity() + sorter_.capacity()) * sizeof(Event) +
+           heads_.capacity() * sizeof(Head);
   }
 
  private:
   static constexpr int kWidthBits = 17;       ///< a bucket is 131 ns: a fraction of a message's latency
   static constexpr Time kBuckets = 16384;     ///< 2.1 ms in all: beyond a usual time step's computation
   static constexpr std::uint32_t kChunkEvents = 10;
-  static constexpr std::size_t kAhead = 12;   ///< events to be known in order, if they come within ...
+  static constexpr std::size_t kAhead = 16;   ///< events to be known in order, if they come within ...
   static constexpr Time kAheadBuckets = 8;    ///< ... 1 us: what is pushed below that takes the heap
 
+  /// All but the first of a bucket's chunks are full.
   struct Chunk {
-    std::uint32_t next = kNone;
-    std::uint32_t count = 0;
+    std::uint64_t next = kNone;
     Event events[kChunkEvents];
+  };
+  /// Of a bucket: its first chunk and the events in that. They stand here, as a chunk that is added to is not at hand.
+  struct Head {
+    std::uint32_t chunk = kNone;
+    std::uint32_t count = kChunkEvents;
   };
   static_assert(std::is_trivially_destructible_v<Chunk>);
 
@@ -133,15 +112,14 @@ class EventQueue {
 
   void add(Time bucket, const Event& event) {
     const auto slot = static_cast<std::size_t>(bucket & (kBuckets - 1));
-    std::uint32_t head = heads_[slot];
-    if (head == kNone || chunk(head).count == kChunkEvents) {
+    Head& head = heads_[slot];
+    if (head.count == kChunkEvents) {
       const std::uint32_t fresh = take_chunk();
-      chunk(fresh).next = head;
-      heads_[slot] = head = fresh;
+      chunk(fresh).next = head.chunk;
+      head = {fresh, 0};
       occupied_[slot / 64] |= std::uint64_t{1} << (slot % 64);
     }
-    Chunk& c = chunk(head);
-    c.events[c.count++] = event;
+    chunk(head.chunk).events[head.count++] = event;
   }
 
   std::uint32_t take_chunk() {
@@ -151,8 +129,7 @@ class EventQueue {
       return made_++;
     }
     const std::uint32_t taken = free_;
-    free_ = chunk(taken).next;
-    chunk(taken).count = 0;
+    free_ = static_cast<std::uint32_t>(chunk(taken).next);
     return taken;
   }
 
@@ -197,7 +174,7 @@ class EventQueue {
       }
     }
     drain(static_cast<std::size_t>(current_ & (kBuckets - 1)));
-    std::sort(sorted_.begin(), sorted_.end());
+    sorter_.sort(sorted_);
   }
 
   /// Sorts the next bucket in use as well, if it is near enough and nothing from the far heap belongs before its end.
@@ -208,29 +185,41 @@ class EventQueue {
     current_ += distance;
     sorted_.erase(sorted_.begin(), sorted_.begin() + static_cast<std::ptrdiff_t>(next_));
     next_ = 0;
-    const auto rest = static_cast<std::ptrdiff_t>(sorted_.size());
+    const std::size_t rest = sorted_.size();
     drain(static_cast<std::size_t>(current_ & (kBuckets - 1)));
-    std::sort(sorted_.begin() + rest, sorted_.end());
+    sorter_.sort(std::span(sorted_).subspan(rest));
   }
 
   void drain(std::size_t slot) {
-    for (std::uint32_t i = heads_[slot]; i != kNone;) {
+    Head& head = heads_[slot];
+    std::uint32_t count = head.count;
+    for (std::uint32_t i = head.chunk; i != kNone; count = kChunkEvents) {
       Chunk& c = chunk(i);
-      sorted_.insert(sorted_.end(), c.events, c.events + c.count);
-      const std::uint32_t next = c.next;
+      sorted_.insert(sorted_.end(), c.events, c.events + count);
+      const auto next = static_cast<std::uint32_t>(c.next);
       c.next = free_;
       free_ = i;
       i = next;
     }
-    heads_[slot] = kNone;
+    head = {};
     occupied_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
+    prefetch_bucket();
   }
 
-  std::vector<std::uint32_t> heads_;
+  /// Brings the next bucket nearer that has events, if it is not far.
+  void prefetch_bucket() const noexcept {
+    const Head& head = heads_[static_cast<std::size_t>((current_ + nearby()) & (kBuckets - 1))];
+    if (head.chunk == kNone) return;
+    const auto* chunk = reinterpret_cast<const char*>(&blocks_[head.chunk >> kBlockBits][head.chunk & ((1u << kBlockBits) - 1)]);
+    for (std::size_t at = 0; at < sizeof(Chunk); at += 64) __builtin_prefetch(chunk + at);
+  }
+
+  std::vector<Head> heads_;
   std::vector<std::uint64_t> occupied_;
   std::vector<std::unique_ptr<Chunk[], Free>> blocks_;
   std::uint32_t made_ = 0;
   std::vector<Event> sorted_, near_, far_;
+  EventSorter sorter_;
   std::size_t next_ = 0;
   Time current_ = -1;
   std::uint32_t free_ = kNone;

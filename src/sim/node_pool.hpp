@@ -122,7 +122,11 @@ class Pool {
   void give(std::uint32_t index) { free_.push_back(index); }
   Record& operator[](std::uint32_t index) noexcept { return blocks_[index / kBlock][index % kBlock]; }
   const Record& operator[](std::uint32_t index) const noexcept { return blocks_[index / kBlock][index % kBlock]; }
-  void prefetch(std::uint32_t index) const noexcept { __builtin_prefetch(&(*this)[index]); }
+  void prefetch(std::uint32_t index) const noexcept { __builtin_prefetch(&(*this)[index], 1); }
+  /// The whole row of `count` (a power of two) that `index` is one of.
+  void prefetch_row(std::uint32_t index, std::uint32_t count) const noexcept {
+    for (std::uint32_t i = index & ~(count - 1); count-- > 0; ++i) prefetch(i);
+  }
   std::size_t memory_bytes() const noexcept {
     return (blocks_.size() * kBlock - made_left_ - row_left_) * sizeof(Record) + free_.capacity() * sizeof(std::uint32_t);
   }

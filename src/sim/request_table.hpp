@@ -22,6 +22,7 @@ class RequestTables {
     if (table.bits == 0 || number >> table.bits != 0) grow(table, number);
     return entries_[table.at + number];
   }
+  void prefetch(const Table& table) const noexcept { __builtin_prefetch(entries_.data() + table.at, 1); }
   std::size_t memory_bytes() const noexcept { return entries_.capacity() * sizeof(entries_[0]); }
 
  private:

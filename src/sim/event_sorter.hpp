@@ -1,0 +1,78 @@
+// Sorts events. Many at once are dealt out by the leading bits of what they differ in, as often as it takes: where
+// thousands of ranks go on at the same time, comparisons would mostly be guessed wrong by the processor.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "sim/event.hpp"
+
+namespace fallow::sim {
+
+class EventSorter {
+ public:
+  void sort(std::span<Event> events) {
+    if (events.size() <= kFew) return few(events);
+    if (spare_.size() < events.size()) spare_.resize(std::bit_ceil(events.size()));
+    many(events);
+  }
+  /// Events that there is room for.
+  std::size_t capacity() const noexcept { return spare_.capacity(); }
+
+ private:
+  static constexpr std::size_t kFew = 64, kVeryFew = 12;
+  static constexpr int kMostBits = 10;
+
+  static void few(std::span<Event> events) noexcept {
+    if (events.size() > kVeryFew) return std::sort(events.begin(), events.end());
+    for (std::size_t i = 1; i < events.size(); ++i) {
+      const Event event = events[i];
+      std::size_t at = i;
+      for (; at > 0 && event < events[at - 1]; --at) events[at] = events[at - 1];
+      events[at] = event;
+    }
+  }
+
+  void many(std::span<Event> events) noexcept {
+    Time first = events[0].time, last = first;
+    std::uint64_t low = events[0].tie, high = low;
+    for (const Event& e : events) {
+      first = std::min(first, e.time), last = std::max(last, e.time);
+      low = std::min(low, e.tie), high = std::max(high, e.tie);
+    }
+    if (first != last) return deal(events, static_cast<std::uint64_t>(last - first), [first](const Event& e) { return static_cast<std::uint64_t>(e.time - first); });
+    if (low != high) deal(events, high - low, [low](const Event& e) { return e.tie - low; });
+  }
+
+  /// By `key`, which is at most `largest` and differs; equal leading bits are then sorted among themselves.
+  template <class Key>
+  void deal(std::span<Event> events, std::uint64_t largest, Key&& key) noexcept {
+    const int bits = std::min(kMostBits, static_cast<int>(std::bit_width(events.size())) - 1);
+    const int shift = std::max(0, static_cast<int>(std::bit_width(largest)) - bits);
+    std::array<std::uint32_t, (1u << kMostBits) + 1> ends{};
+    for (const Event& e : events) ++ends[(key(e) >> shift) + 1];
+    const std::size_t piles = static_cast<std::size_t>(largest >> shift) + 1;
+    for (std::size_t i = 1; i <= piles; ++i) ends[i] += ends[i - 1];
+    for (const Event& e : events) spare_[ends[key(e) >> shift]++] = e;
+    std::memcpy(static_cast<void*>(events.data()), spare_.data(), events.size_bytes());
+    for (std::size_t i = 0, begin = 0; i < piles; begin = ends[i++]) {
+      const std::span<Event> pile = events.subspan(begin, ends[i] - begin);
+      if (pile.size() > kFew) {
+        many(pile);
+      } else if (pile.size() > 1) {
+        few(pile);
+      }
+    }
+  }
+  static_assert(std::is_trivially_copyable_v<Event>);
+
+  std::vector<Event> spare_;
+};
+
+}  // namespace fallow::sim
