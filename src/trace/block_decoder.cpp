@@ -156,9 +156,13 @@ std::uint64_t BlockDecoder::read_any_time(TimeState& state) {
   return d;
 }
 
+/// A time that is as expected, which is what most are in a program that repeats itself, is as many zeros as the code's
+/// parameter and one more.
 inline std::uint64_t BlockDecoder::read_time(TimeState& state) {
-  if (!state.settled() || (bits_.peek() & 1) != 0) return read_any_time(state);
-  bits_.drop(1);
+  const unsigned k = state.rice_parameter();
+  if (state.seen == 0 || (bits_.peek() & ((std::uint64_t{2} << k) - 1)) != 0) return read_any_time(state);
+  bits_.drop(k + 1);
+  state.confirm();
   const unsigned n = head_.time_bits;
   const unsigned dropped = time_code_dropped(state.mean, n);
   if (dropped == 0) return state.mean;

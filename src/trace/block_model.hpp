@@ -31,8 +31,12 @@ struct TimeState {
     const std::uint64_t mean_residual = seen == 0 ? kUnseenSpread : spread;
     return static_cast<unsigned>(std::bit_width((mean_residual * 11) >> 8));
   }
-  /// The next residual is one bit if it is 0, and teaches nothing then.
-  bool settled() const noexcept { return spread == 0 && seen == kSlow; }
+  /// learn() of what was expected, by one that has learned before.
+  void confirm() noexcept {
+    const auto s = static_cast<std::int32_t>(spread);
+    if (s != 0) spread = static_cast<std::uint32_t>(s + (-s >> kSpreadSlow)) & kSpreadMask;
+    seen = kSlow;
+  }
   void learn(std::uint64_t code, std::uint64_t residual, unsigned time_bits) noexcept {
     if (seen == 0) [[unlikely]] {
       mean = static_cast<std::uint32_t>(code);
