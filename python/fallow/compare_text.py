@@ -40,7 +40,7 @@ def lines(c: Comparison, style: Style) -> Iterator[str]:
     """The table, its warnings, and where more is."""
     pairs = (sum(not t.with_fallow for t in c.trials), sum(t.with_fallow for t in c.trials))
     yield style.paint(style.safe(shlex.join(c.command)), "bold")
-    yield style.paint(f"{pairs[0]} runs without and {pairs[1]} with Fallow, alternating; medians and ranges", "dim")
+    yield style.paint(f"runs: {pairs[0]} without and {pairs[1]} with Fallow, alternating; medians and ranges", "dim")
     yield ""
     header = ["", "without", "range", "with Fallow", "range", "ratio", "its spread"]
     rows = [[m.name, *_spread(m.bare, m.unit), *_spread(m.fallow, m.unit), *_ratio(m)] for m in c.metrics]
