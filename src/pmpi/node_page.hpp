@@ -20,6 +20,7 @@ struct alignas(128) NodeSlot {
   std::atomic<std::uint32_t> sleep_word{0};   ///< SleepWord; the futex
   std::atomic<std::int32_t> wanted{-1};       ///< world rank that the sleeper waits for, -1: any
   std::atomic<std::uint64_t> wake_tick{0};    ///< when the waker woke it
+  std::atomic<std::uint64_t> wake_spent{0};   ///< ticks that others took to wake it and that it has not paid yet
   std::atomic<std::int32_t> world_rank{-1};
   std::atomic<std::int32_t> pid{0};
   alignas(64) std::atomic<std::uint64_t> activity{0};  ///< tick since when << 3 | trace::RankState

@@ -12,6 +12,7 @@
 #include "base/options.hpp"
 #include "pmpi/budget.hpp"
 #include "pmpi/comm_table.hpp"
+#include "pmpi/contention.hpp"
 #include "pmpi/forecast.hpp"
 #include "pmpi/mpi_modules.hpp"
 #include "pmpi/node_page.hpp"
@@ -40,6 +41,7 @@ struct MeasuredCosts {
   double sleep_cpu_ns = 20e3;   ///< CPU time of a sleep: measured on virtual machines, less on bare metal
   double overshoot_ns = 30e3;   ///< lateness of a timed sleep
   double peer_wake_ns = 45e3;   ///< lateness of a wake by a peer
+  double waking_ns = 5e3;       ///< what waking us takes of the peer's time
   double idle_poll_ns = 0;      ///< one poll of the library that finds nothing
 };
 
@@ -90,7 +92,8 @@ struct Runtime {
   std::array<std::atomic<Thread*>, trace::kMaxBlocks> thread_of_block{};
   std::atomic<std::uint32_t> type_generation{1};
   std::atomic<Thread*> sleeper{nullptr};  ///< the one thread of the process that may sleep now; owns costs, model, slot
-  std::uint64_t contended_until = 0;///< tick until which somebody else is taken to want this core
+  Contention contention;            ///< of the sleeper for its core
+  const Thread* contention_of = nullptr;
   Lateness late;                    ///< of the sleeper's last wait
   std::uint64_t last_touch = 0;     ///< tick at which the header's CPU times were written
   int timer_slack_before = -1;      ///< of the starting thread, ns

@@ -33,6 +33,7 @@ struct WaitState {
   std::uint32_t polls_since = 1; ///< polls between two looks at the time
   std::uint32_t sleeps = 0;
   bool woken_by_peer = false;    ///< how the last sleep ended
+  bool others_had_core = false;  ///< for more than a moment at the end of the last sleep
 };
 
 /// A peer of a recent point-to-point call, to be woken when it may be waiting for us.

@@ -28,8 +28,6 @@ constexpr double kGraceNs = 50e3;                   // polling after a wake by a
 constexpr double kLongestSleepNs = 10e6;            // a wake may get lost with a killed peer: look at least this often
 constexpr double kFirstSliceNs = 50e3;              // first sleep of a wait in mode sleep
 constexpr double kSeenNs = 3e3;                     // an end this soon after a sleep came while we slept
-constexpr double kInterruptedNs = 1e6;              // eight polls or a wake-up never take a millisecond by themselves
-constexpr double kContendedNs = 500e6;              // how long that is remembered
 constexpr double kSmoothing = 1.0 / 8;              // of the measured costs
 constexpr std::uint32_t kKnownKind = 8;             // waits of a predicted kind before a plan goes by it
 
@@ -90,13 +88,14 @@ void sleep_until(NodeSlot& own, std::uint64_t now, std::uint64_t end) noexcept {
 
 void smooth(double& value, double sample) noexcept { value += (sample - value) * kSmoothing; }
 
-/// Something that took this long was interrupted: somebody else ran on our core. For a while spinning would only
-/// keep that somebody from getting out of our way.
-bool interrupted(std::uint64_t ticks, std::uint64_t now) noexcept {
+/// Whether something that took `ticks` until `now` was interrupted, and by whom.
+Interruption interrupted(const Thread& t, std::uint64_t ticks, std::uint64_t now) noexcept {
   Runtime& rt = runtime();
-  if (rt.clock.to_ns(ticks) <= kInterruptedNs) return false;
-  rt.contended_until = now + rt.clock.to_ticks(kContendedNs);
-  return true;
+  const double late_ns = rt.clock.to_ns(ticks);
+  if (late_ns <= Contention::kInterruptedNs) return Interruption::none;
+  if (rt.contention_of != &t) rt.contention.begin(Contention::kUnknown);
+  rt.contention_of = &t;
+  return rt.contention.judge(late_ns, rt.clock.to_ns(now), queued_ns());
 }
 
 void do_sleep(Thread& t) noexcept {
@@ -121,25 +120,36 @@ void do_sleep(Thread& t) noexcept {
     const std::uint64_t woken = own.wake_tick.load(std::memory_order_relaxed);
     w.woken_tick = woken >= before && woken < after ? woken : after;
     ++t.counters->wakes_by_peer;
-    if (!interrupted(after - w.woken_tick, after)) smooth(rt.costs.peer_wake_ns, rt.clock.to_ns(after - w.woken_tick));
-  } else if (after > w.planned_end && !interrupted(after - w.planned_end, after)) {
-    smooth(rt.costs.overshoot_ns, rt.clock.to_ns(after - w.planned_end));
+  }
+  const std::uint64_t due = w.woken_by_peer ? w.woken_tick : std::min(w.planned_end, after);
+  const Interruption cause = interrupted(t, after - due, after);
+  w.others_had_core = cause == Interruption::others;
+  if (cause == Interruption::none && after > due) {
+    smooth(w.woken_by_peer ? rt.costs.peer_wake_ns : rt.costs.overshoot_ns, rt.clock.to_ns(after - due));
   }
   touch_header(false);
 }
 
-/// A plan for modes that do not ask the model: sleep at once, in slices that grow with the wait.
-WaitPlan plan_growing(double waited_ns) noexcept {
-  return {to_nanoseconds(std::clamp(waited_ns, kFirstSliceNs, kLongestSleepNs)), to_nanoseconds(0)};
+/// A plan that does not weigh spinning against sleeping: sleep at once, in slices that grow with the wait. Where the
+/// end of the wait also ends the sleep, for as long as most waits at this place last.
+WaitPlan plan_growing(const Thread& t, double waited_ns) noexcept {
+  Runtime& rt = runtime();
+  double slice_ns = std::max(waited_ns, kFirstSliceNs);
+  if (rt.whole_job_here && rt.options.wake) {
+    slice_ns = std::max(slice_ns, static_cast<double>(rt.waits.summary(known_key(t)).p90.value) - waited_ns);
+  }
+  return {to_nanoseconds(std::min(slice_ns, kLongestSleepNs)), to_nanoseconds(0)};
 }
 
 WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept {
   Runtime& rt = runtime();
   const double waited_ns = rt.clock.to_ns(now - t.enter);
-  if (rt.options.mode == WaitMode::sleep || rt.oversubscribed || now < rt.contended_until) return plan_growing(waited_ns);
+  if (rt.options.mode == WaitMode::sleep || rt.oversubscribed || rt.contention.contended(rt.clock.to_ns(now))) {
+    return plan_growing(t, waited_ns);
+  }
   rt.budget.earn(now);
   const WaitCosts costs{to_nanoseconds(rt.costs.sleep_cpu_ns), to_nanoseconds(rt.costs.overshoot_ns), rt.whole_job_here,
-                        to_nanoseconds(rt.costs.peer_wake_ns)};
+                        to_nanoseconds(rt.costs.peer_wake_ns + rt.costs.waking_ns)};
   return rt.waits.plan(known_key(t), to_nanoseconds(waited_ns), costs, rt.budget.price());
 }
 
@@ -189,7 +199,7 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
   Runtime& rt = runtime();
   WaitState& w = t.wait;
   const double grace = static_cast<double>(rt.clock.to_ticks(kGraceNs));
-  if (w.phase == WaitPhase::spinning) interrupted(now - w.last_poll, now);
+  if (w.phase == WaitPhase::spinning) interrupted(t, now - w.last_poll, now);
   if (w.phase == WaitPhase::armed) {
     do_sleep(t);
     now = rt.clock.now();
@@ -259,17 +269,27 @@ void slow_poll(Thread& t) noexcept {
 
 namespace {
 
+/// What others took to wake us: some of it may be told only after the next wait.
+void pay_wakers() noexcept {
+  Runtime& rt = runtime();
+  const std::uint64_t spent = rt.node.own().wake_spent.exchange(0, std::memory_order_relaxed);
+  if (spent == 0) return;
+  rt.budget.pay(spent);
+  if (rt.clock.to_ns(spent) < Contention::kInterruptedNs) smooth(rt.costs.waking_ns, rt.clock.to_ns(spent));
+}
+
 /// Pays for the delay of a wait that lasted `wait` ticks, and notes how much of the delay before it made good. Only where
 /// every rank is seen: another node's may have waited.
 void account_delay(WaitState& w, std::uint64_t exit, std::uint64_t wait) noexcept {
   Runtime& rt = runtime();
-  if (rt.clock.to_ns(w.delay) > kInterruptedNs) {  // others had the core; without sleep they would have had it as well
+  if (w.others_had_core) {  // without sleep they would have had it as well
     w.delay = std::min(w.delay, rt.clock.to_ticks(std::max(rt.costs.peer_wake_ns, rt.costs.overshoot_ns)));
   }
   w.absorbed = std::min(rt.late.ticks, wait);
   rt.late = {};
   if (rt.whole_job_here && rt.threads.load(std::memory_order_relaxed) == 1) rt.late = {exit - w.delay, w.delay};
   if (rt.options.mode != WaitMode::automatic) return;
+  pay_wakers();
   rt.budget.pay(w.delay);
 }
 

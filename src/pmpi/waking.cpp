@@ -20,7 +20,7 @@ void wake_slot(Thread& thread, NodeSlot& slot) noexcept {
   const std::uint64_t spent = rt.clock.now() - before;
   ++thread.counters->wakes_sent;
   thread.counters->wake_send_ticks += spent;
-  if (rt.options.mode == WaitMode::automatic) rt.budget.pay(spent);
+  slot.wake_spent.fetch_add(spent, std::memory_order_relaxed);  // it chose to sleep, so it pays
 }
 
 /// Wakes the rank that a call is addressed to, whatever it waits for: it may have to answer this call on the way.

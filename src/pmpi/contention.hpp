@@ -1,0 +1,40 @@
+// Who is to blame when something that takes microseconds has taken milliseconds: another thread on this core, which would
+// have had it without Fallow as well, or what lies below the operating system (a hypervisor that gave the processor away,
+// a late interrupt), which comes more often to those who sleep.
+#pragma once
+
+#include <cstdint>
+
+namespace fallow::pmpi {
+
+enum class Interruption : std::uint8_t { none, others, elsewhere };
+
+/// What one thread knows of those who want its core.
+class Contention {
+ public:
+  static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
+  static constexpr double kInterruptedNs = 1e6;  ///< eight polls or a wake-up never take longer by themselves
+  static constexpr double kAgainNs = 100e6;      ///< one interruption may be anything, another this soon is somebody
+  static constexpr double kContendedNs = 500e6;  ///< how long that is remembered
+
+  /// The thread, or another in its place, begins with `queued_ns`, see below.
+  void begin(std::uint64_t queued_ns) noexcept { queued_ns_ = queued_ns; }
+
+  /// Something took `late_ns` too long until `now_ns`. `queued_ns`: what the thread has waited for a core until now in
+  /// all, or kUnknown: then others are to blame.
+  Interruption judge(double late_ns, double now_ns, std::uint64_t queued_ns) noexcept;
+
+  /// Whether others are taken to want this core at `now_ns`: spinning would keep them from getting out of our way.
+  bool contended(double now_ns) const noexcept { return now_ns < until_ns_; }
+
+ private:
+  std::uint64_t queued_ns_ = kUnknown;
+  double last_ns_ = -1e18;
+  double until_ns_ = -1e18;
+};
+
+/// How long the calling thread has been ready to run while others had its core, in nanoseconds since it began; kUnknown
+/// where the kernel does not tell. Some microseconds.
+std::uint64_t queued_ns() noexcept;
+
+}  // namespace fallow::pmpi

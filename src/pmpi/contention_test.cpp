@@ -1,0 +1,84 @@
+#include "pmpi/contention.hpp"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+
+namespace fallow::pmpi {
+namespace {
+
+constexpr double kMs = 1e6;
+
+TEST(Contention, OthersAreToBlameForWhatWasWaitedForACore) {
+  Contention c;
+  c.begin(1000);
+  EXPECT_EQ(c.judge(4 * kMs, 10 * kMs, 1000 + 3'900'000), Interruption::others);
+  EXPECT_EQ(c.judge(4 * kMs, 20 * kMs, 1000 + 3'900'000 + 10'000), Interruption::elsewhere);
+  EXPECT_EQ(c.judge(0.5 * kMs, 30 * kMs, 1000 + 9'000'000), Interruption::none);
+  EXPECT_EQ(c.judge(4 * kMs, 40 * kMs, 1000 + 9'000'000), Interruption::elsewhere);  // what was queued before is not counted again
+}
+
+TEST(Contention, OneInterruptionMayBeAnything) {
+  Contention c;
+  c.begin(0);
+  EXPECT_EQ(c.judge(4 * kMs, 10 * kMs, 4'000'000), Interruption::others);
+  EXPECT_FALSE(c.contended(10 * kMs));
+  EXPECT_EQ(c.judge(4 * kMs, 200 * kMs, 8'000'000), Interruption::others);
+  EXPECT_FALSE(c.contended(200 * kMs));
+  EXPECT_EQ(c.judge(4 * kMs, 250 * kMs, 12'000'000), Interruption::others);
+  EXPECT_TRUE(c.contended(250 * kMs));
+  EXPECT_TRUE(c.contended(749 * kMs));
+  EXPECT_FALSE(c.contended(751 * kMs));
+}
+
+TEST(Contention, WhatTheMachineDoesIsNoContention) {
+  Contention c;
+  c.begin(0);
+  for (int i = 1; i <= 20; ++i) {
+    EXPECT_EQ(c.judge(5 * kMs, i * 10 * kMs, 1000), Interruption::elsewhere);
+    EXPECT_FALSE(c.contended(i * 10 * kMs));
+  }
+}
+
+TEST(Contention, OthersAreToBlameWhereTheKernelDoesNotTell) {
+  Contention c;
+  EXPECT_EQ(c.judge(2 * kMs, 10 * kMs, Contention::kUnknown), Interruption::others);
+  EXPECT_EQ(c.judge(2 * kMs, 20 * kMs, Contention::kUnknown), Interruption::others);
+  EXPECT_TRUE(c.contended(20 * kMs));
+  EXPECT_EQ(c.judge(2 * kMs, 30 * kMs, 5), Interruption::others);  // the first reading has nothing to be compared with
+}
+
+/// Two processes on one core: each waits for it about as long as the other computes.
+TEST(Contention, TheKernelTellsHowLongAnotherHadTheCore) {
+  const std::uint64_t before = queued_ns();
+  if (before == Contention::kUnknown) GTEST_SKIP() << "this kernel has no /proc/thread-self/schedstat";
+  cpu_set_t old{}, one{};
+  ASSERT_EQ(sched_getaffinity(0, sizeof old, &old), 0);
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &old)) {
+      CPU_SET(i, &one);
+      break;
+    }
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) asm volatile("");
+  }
+  ASSERT_GT(child, 0);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+  const std::uint64_t after = queued_ns();
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  sched_setaffinity(0, sizeof old, &old);
+  EXPECT_GT(after, before + 10'000'000);
+}
+
+}  // namespace
+}  // namespace fallow::pmpi
