@@ -57,6 +57,10 @@ def headline(report: Report, style: Style) -> Iterator[str]:
     budget = f"{worst}, budget {text.percent(t.slowdown_budget, 2)}"
     more = f"{absorbed}; {style.paint(budget, *(['red'] if over else []))}"
     yield line("wake-up delay", text.percent(t.wake_delay_share, 2), more)
+    if t.wake_send_s > 0:
+        share = text.percent(t.wake_send_s / t.core_time_s, 2)
+        more = f"{share} of core time, in the calls of those whom they waited for"
+        yield line("waking others", text.seconds(t.wake_send_s), more)
     yield from _energy_lines(report, line)
 
 

@@ -127,6 +127,7 @@ class RankFile:
     host: bytes = b"node1"
     wake_delay: int = 0
     wake_absorbed: int = 0
+    wake_send: int = 0
     budget: float = 0.01
     wall_start_ns: int = 1_700_000_000_000_000_000
 
@@ -165,6 +166,7 @@ class RankFile:
         sites, ring = (SiteStats * 8)(), (Event * self.ring_events)()
         counters.thread_id, counters.events = 77, len(self.calls)
         counters.wake_delay, counters.wake_absorbed = self.wake_delay, self.wake_absorbed
+        counters.wake_send_ticks = self.wake_send
         counters.sleeps = sum(call.asleep > 0 for call in self.calls)
         for slot, (address, module) in self.sites.items():
             sites[slot].address, sites[slot].module, sites[slot].comm_size = address, module, self.size

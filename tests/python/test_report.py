@@ -65,6 +65,18 @@ def test_only_the_delay_that_was_not_made_good_is_held_against_the_budget(tmp_pa
         assert ("\x1b[31m" in line) == over, line
 
 
+def test_what_waking_others_took_is_told(tmp_path):
+    """Of 421 us of core time; a line of its own only where there is something to tell."""
+    for woken, told in ((0, False), (8_420, True)):
+        rank = two_calls()
+        rank.wake_send = woken
+        directory = write_run(tmp_path / str(woken), [rank])
+        lines = list(report_text.headline(analyse.load(directory), Style(colour=False, unicode=True, width=112)))
+        found = [x for x in lines if "waking others" in x]
+        assert bool(found) == told
+        assert not told or "8.42 us  2.00 % of core time" in found[0], found
+
+
 def test_calls_that_did_not_wait_are_told(run_dir, fallow):
     waits = analyse.load(run_dir).waits
     assert f"{waits.none_count} of the first are blocking calls that did not wait at all" in fallow("report", run_dir).stdout

@@ -44,6 +44,8 @@ function numbers() {
       mood: t.slowdown_budget > 0 && t.wake_lasting_share_worst > t.slowdown_budget ? "bad" : "",
       more: `of which ${percent(t.wake_absorbed_share, 2)} made good by later waits; ` +
         `worst rank's rest ${percent(t.wake_lasting_share_worst, 2)}, budget ${percent(t.slowdown_budget, 2)}` })),
+    number("waking others", "", ({ totals: t }) => (t.wake_send_s > 0 ? { value: t.wake_send_s, show: seconds(t.wake_send_s),
+      more: `${percent(t.wake_send_s / (t.core_time_s || 1), 2)} of core time, in the calls of those whom they waited for` } : null)),
     number("energy", "metered", ({ energy: { metered: m } }) => (m === null || m.energy_j === null ? null : { value: m.energy_j,
       show: joules(m.energy_j), more: `energy-delay ${count(m.energy_delay_js)} J s` })),
     number("energy", "modelled", ({ energy: { modelled: m } }) => (m === null ? null : { value: m.energy_j, show: joules(m.energy_j),
