@@ -274,6 +274,7 @@ void Engine::leave_call(std::uint32_t r, const CallEvent& call) {
   predict::Predictor& predictor = *predictors_[r];
   const predict::Answer answer = predictor.on_exit(event);
   if (recorder_ != nullptr && answer.call_expected) [[unlikely]] recorder_->expected(r);
+  network_.call_ends(r);
   rest_.leave(r, rank.now, answer.rest_for.value * kNs, network_);
   if (policy_.cost.search == 0 && policy_.cost.tuning == 0) return;
   const predict::PredictorState state = predictor.state();
@@ -285,6 +286,7 @@ void Engine::leave_call(std::uint32_t r, const CallEvent& call) {
 /// The present call begins: what serves the rank may have to wake.
 void Engine::enter_rest(std::uint32_t r, const CallEvent& call) {
   const bool wide = policy_.marks != Marks::none && network_.narrows() && wants_all_lanes(call);
+  network_.call_begins(r, ranks_[r].now);
   rest_.enter(r, ranks_[r].now, wide, network_);
 }
 

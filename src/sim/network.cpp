@@ -239,7 +239,7 @@ Time Network::take(std::uint32_t number, Time at, Time& tail, std::uint64_t byte
     link.bulk = 0;
     const bool edge = number < edge_links_;
     if (at - link.free > (edge ? edge_quiet_ : upper_quiet_)) start = (edge ? edge_timed_ : upper_timed_) ? wake_timed(link, edge ? edge_ : upper_, at) : wake(number, at);
-    else if (recorder_ != nullptr) [[unlikely]] recorded_gap(number, link.free, at, {at});
+    else if (recorder_ != nullptr) [[unlikely]] recorded_gap(number, link.free, at, {{at}, {}});
   }
   Time duration = serialize(bytes, link.ps_per_kib);
   if (lanes_on_ != 0) duration = at_width(number, at, start, duration, message.squeezed != 0);

@@ -15,6 +15,7 @@
 #include "sim/parts.hpp"
 #include "sim/policy.hpp"
 #include "sim/recorder.hpp"
+#include "sim/silence.hpp"
 #include "sim/topology.hpp"
 
 namespace fallow::sim {
@@ -94,6 +95,13 @@ class Network {
   /// Links whose rule is `planned` and that rest wake at `at`; with `wide`, to all their lanes.
   void activate(std::uint32_t node, Time at, bool wide) noexcept;
   void activate_group(NodeGroup group, Time at) noexcept;
+  /// A rank begins a call, or has ended it.
+  void call_begins(std::uint32_t rank, Time at) noexcept {
+    if (!silences_.empty()) silences_[node_of(rank)].call_begins(at);
+  }
+  void call_ends(std::uint32_t rank) noexcept {
+    if (!silences_.empty()) silences_[node_of(rank)].call_ends();
+  }
   /// Whether messages of this size and kind are compressed.
   bool compresses(std::uint64_t bytes, bool collective) const noexcept {
     return bytes >= compress_.least_bytes && compress_.active() &&
@@ -118,7 +126,7 @@ class Network {
   }
   const HugeVector<Link>& links() const noexcept { return links_; }
   std::size_t memory_bytes() const noexcept {
-    return links_.capacity() * sizeof(Link) + plans_.capacity() * sizeof(RestPlan) +
+    return links_.capacity() * sizeof(Link) + plans_.capacity() * sizeof(RestPlan) + silences_.capacity() * sizeof(Silence) +
            widths_.capacity() * sizeof(Width) + (origin_.capacity() + served_.capacity() + served_from_.capacity()) * sizeof(std::uint32_t) +
            switches_.memory_bytes() + cards_.memory_bytes();
   }
@@ -157,12 +165,29 @@ class Network {
   void narrow(std::uint32_t link, Time at) noexcept;
   void widen(std::uint32_t link, Time at) noexcept;
   Time rested(std::uint32_t link) const noexcept { return links_[link].low + links_[link].deep; }
-  RestResult gap(std::uint32_t link, Time idle_from, Time arrival) const noexcept;
-  void recorded_gap(std::uint32_t link, Time from, Time at, const RestResult& r) const;
+  /// What a link does in a gap that goes on, or ends with a message at `arrival`.
+  struct Gap {
+    RestResult planned, late;  // the second after a silence, from `late_from`
+    Time late_from = kNever;
+    RestResult both() const noexcept;
+  };
+  /// Since when a node's links have been silent and awake, and what came before.
+  struct Quiet {
+    Time from;
+    Silence::Kind kind;
+  };
+  Gap gap(std::uint32_t link, Time idle_from, Time arrival) const noexcept;
+  Quiet quiet(std::uint32_t node) const noexcept;
+  Time silence_begin(std::uint32_t node) const noexcept;
+  void recorded_rests(std::uint32_t link, Time from, const Gap& gap) const;
+  void recorded_gap(std::uint32_t link, Time from, Time at, const Gap& gap) const;
   Time wake(std::uint32_t link, Time arrival) noexcept;
+  void wake_other(std::uint32_t link, Time arrival, const Gap& gap) noexcept;
+  bool rests_in_silence(std::uint32_t link) const noexcept { return link < edge_links_ && !silences_.empty(); }
   Time wake_timed(Link& link, const LinkPolicy& policy, Time arrival) noexcept;
   void add_rest(std::uint32_t link, const RestResult& r, Time arrival) noexcept;
   void replan(std::uint32_t link, RestPlan plan) noexcept;
+  void rest_on(std::uint32_t link, Time begin, Time wake) noexcept;
   Time serialize(std::uint64_t bytes, std::uint32_t ps_per_kib) const noexcept {
     return static_cast<Time>((bytes * ps_per_kib) >> 10);
   }
@@ -187,6 +212,8 @@ class Network {
   EventQueue& queue_;
   HugeVector<Link> links_;
   std::vector<RestPlan> plans_;  // of edge links, or all, if their rule is `planned`
+  SilencePolicy silence_;
+  std::vector<Silence> silences_;  // of each node, if its links rest after silences
   std::vector<Width> widths_;    // empty: all lanes are always on
   Parts switches_, cards_;
   static constexpr std::uint32_t kSwitchBit = 1u << 31;

@@ -9,6 +9,8 @@ void Network::prepare_rests(const NetworkPolicy& policy) {
   } else if (edge_.rule == LinkRule::planned) {
     plans_.resize(std::size_t{2} * nodes());
   }
+  silence_ = policy.silence;
+  if (silence_.rests && edge_.rule == LinkRule::planned) silences_.resize(nodes());
   if (compress_.active()) {
     lanes_on_ = compress_.lanes_of(machine_.link.lanes);
     widths_.resize(links_.size());
@@ -105,13 +107,41 @@ void Network::narrow(std::uint32_t number, Time at) noexcept {
 
 /// Ends the gap of a link with a message that reaches it at `arrival`; returns when it can carry it.
 Time Network::wake(std::uint32_t number, Time arrival) noexcept {
-  const RestResult r = gap(number, links_[number].free, arrival);
-  if (recorder_ != nullptr) [[unlikely]] recorded_gap(number, links_[number].free, arrival, r);
+  const Gap g = gap(number, links_[number].free, arrival);
+  const RestResult r = g.both();
+  if (recorder_ != nullptr) [[unlikely]] recorded_gap(number, links_[number].free, arrival, g);
+  if (rests_in_silence(number)) wake_other(number, arrival, g);
   if (r.rests == 0) return r.ready;
   add_rest(number, r, arrival);
   links_[number].late += r.ready > arrival ? 1 : 0;
   if (number < plans_.size()) plans_[number] = RestPlan{};
   return r.ready;
+}
+
+/// A message has reached one of a node's links at `arrival`, after `mine`: the silence is over, and the other direction
+/// wakes as well, as one card drives both.
+void Network::wake_other(std::uint32_t number, Time arrival, const Gap& mine) noexcept {
+  const bool up = number < nodes();
+  const std::uint32_t node = up ? number : number - nodes(), other = up ? number + nodes() : node;
+  Silence& silence = silences_[node];
+  const Quiet q = quiet(node);
+  Link& link = links_[other];
+  const Gap g = arrival > link.free ? gap(other, link.free, arrival) : Gap{};  // by what was known until now
+  if (arrival > q.from) silence.ended(arrival, arrival - q.from, q.kind, silence_, machine_.link.rest);
+  if (mine.planned.rests + mine.late.rests == 0) return;
+  const Time ready = mine.both().ready;
+  if (up) {
+    silence.sent(arrival, ready);
+  } else {
+    silence.received(arrival, ready);
+  }
+  const RestResult r = g.both();
+  if (r.rests == 0) return;
+  if (recorder_ != nullptr) [[unlikely]] recorded_rests(other, link.free, g);
+  add_rest(other, r, r.ready);
+  link.free = r.ready;
+  link.bulk = 0;
+  plans_[other] = RestPlan{};
 }
 
 void Network::add_rest(std::uint32_t number, const RestResult& r, Time arrival) noexcept {
@@ -124,8 +154,15 @@ void Network::add_rest(std::uint32_t number, const RestResult& r, Time arrival) 
 
 void Network::plan(std::uint32_t node, RestPlan plan) noexcept {
   if (edge_.rule == LinkRule::planned) {
-    replan(node, plan);
-    replan(nodes() + node, plan);
+    if (!silences_.empty() && !silences_[node].affords(plan.begin, silence_, machine_.link.rest)) return;
+    const Time silent = silences_.empty() ? kNever : silence_begin(node);
+    for (const std::uint32_t link : {node, nodes() + node}) {
+      if (silent < plan.begin) {
+        rest_on(link, silent, plan.wake);
+      } else {
+        replan(link, plan);
+      }
+    }
   }
   if (cards_.active()) cards_.plan(node, plan);
 }
@@ -169,19 +206,38 @@ void Network::replan(std::uint32_t number, RestPlan plan) noexcept {
       old.wake = old.deep && plan.wake < kNever ? plan.wake + spec.rest.up - spec.deep.up : plan.wake;
       return;
     }
-    const RestResult r = gap(number, link.free, plan.begin);  // it is over: count it, and begin anew
-    if (recorder_ != nullptr) [[unlikely]] recorder_->rested(number, nodes(), link.free, r, policy, old, spec);
+    const Gap g = gap(number, link.free, plan.begin);  // it is over: count it, and begin anew
+    if (recorder_ != nullptr) [[unlikely]] recorded_rests(number, link.free, g);
+    const RestResult r = g.both();
     add_rest(number, r, r.ready);
     link.free = r.ready;
   }
   old = policy.deep_timer == kNever ? plan : plan_for(policy, spec, plan, spec.rest.up);
 }
 
-void Network::recorded_gap(std::uint32_t link, Time from, Time at, const RestResult& r) const {
+/// It rests after a silence, since `begin`, and wakes by the plan now.
+void Network::rest_on(std::uint32_t number, Time begin, Time wake) noexcept {
+  Link& link = links_[number];
+  const Gap g = gap(number, link.free, begin);  // a planned rest before the silence
+  if (g.planned.rests != 0) {
+    if (recorder_ != nullptr) [[unlikely]] recorded_rests(number, link.free, g);
+    add_rest(number, g.planned, g.planned.ready);
+    link.free = g.planned.ready;
+  }
+  plans_[number] = {begin, wake};
+}
+
+void Network::recorded_rests(std::uint32_t link, Time from, const Gap& g) const {
   const LinkPolicy& policy = link < 2 * nodes() ? edge_ : upper_;
+  recorder_->rested(link, nodes(), from, g.planned, policy, link < plans_.size() ? plans_[link] : RestPlan{}, machine_.link);
+  if (g.late.rests != 0) recorder_->rested(link, nodes(), g.late_from, g.late, {LinkRule::timer}, {}, machine_.link);
+}
+
+void Network::recorded_gap(std::uint32_t link, Time from, Time at, const Gap& g) const {
   recorder_->idled(link, nodes(), from, at);
+  const RestResult r = g.both();
   if (r.rests == 0) return;
-  recorder_->rested(link, nodes(), from, r, policy, link < plans_.size() ? plans_[link] : RestPlan{}, machine_.link);
+  recorded_rests(link, from, g);
   if (r.ready > at && recorder_->path() != nullptr) recorder_->path()->held(taking_, r.ready - at);
 }
 
@@ -189,13 +245,49 @@ void Network::finish_record(Time end) const {
   for (std::uint32_t l = 0; l < links_.size(); ++l) {
     if (end <= links_[l].free) continue;
     const bool rests = l < 2 * nodes() ? edge_rests_ : upper_rests_;
-    recorded_gap(l, links_[l].free, end, rests ? gap(l, links_[l].free, end) : RestResult{end});
+    recorded_gap(l, links_[l].free, end, rests ? gap(l, links_[l].free, end) : Gap{{end}, {}});
   }
 }
 
-RestResult Network::gap(std::uint32_t link, Time idle_from, Time arrival) const noexcept {
+RestResult Network::Gap::both() const noexcept {
+  RestResult r = planned;
+  if (late.rests == 0) return r;
+  r.low += late.low;
+  r.rests += late.rests;
+  r.ready = late.ready;
+  return r;
+}
+
+Network::Gap Network::gap(std::uint32_t link, Time idle_from, Time arrival) const noexcept {
   const RestPlan plan = link < plans_.size() ? plans_[link] : RestPlan{};
-  return end_of_gap(link < 2 * nodes() ? edge_ : upper_, plan, machine_.link, idle_from, arrival);
+  Gap g;
+  g.planned = end_of_gap(link < 2 * nodes() ? edge_ : upper_, plan, machine_.link, idle_from, arrival);
+  if (!rests_in_silence(link)) return g;
+  g.late_from = silence_begin(link < nodes() ? link : link - nodes());
+  if (arrival > g.late_from) g.late = detail::after_timer({LinkRule::timer}, machine_.link, g.late_from, arrival);
+  return g;
+}
+
+Network::Quiet Network::quiet(std::uint32_t node) const noexcept {
+  Quiet q{0, Silence::kPlain};
+  for (const std::uint32_t number : {node, nodes() + node}) {
+    const RestPlan& plan = plans_[number];
+    Time from = links_[number].free;
+    const Time begin = std::max(plan.begin, from);
+    if (plan.wake > begin) {
+      const RestState& state = plan.deep ? machine_.link.deep : machine_.link.rest;
+      from = plan.wake >= kNever ? kNever : std::max(plan.wake, begin + state.down) + state.up;
+      q.kind = Silence::kAfterPlan;
+    }
+    q.from = std::max(q.from, from);
+  }
+  return q;
+}
+
+/// When a node's links rest after a silence, if no message comes.
+Time Network::silence_begin(std::uint32_t node) const noexcept {
+  const Quiet q = quiet(node);
+  return silences_[node].begin(q.from, q.kind, silence_, machine_.link.rest);
 }
 
 LinkTotals Network::totals(LinkClass link_class, std::uint32_t used, Time end) const {
@@ -215,7 +307,7 @@ LinkTotals Network::total(std::uint32_t l, Time end) const {
   t.links = 1;
   t.busy = link.busy;
   if (edge_rests_ || upper_rests_) {
-    const RestResult open = end > link.free ? gap(l, link.free, end) : RestResult{};
+    const RestResult open = end > link.free ? gap(l, link.free, end).both() : RestResult{};
     t.rests = link.rests + open.rests;
     t.late = link.late;
     t.low = link.low + open.low;

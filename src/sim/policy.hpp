@@ -11,6 +11,7 @@
 #include "predict/predictor.hpp"
 #include "sim/core_policy.hpp"
 #include "sim/link_rest.hpp"
+#include "sim/silence.hpp"
 
 namespace fallow::sim {
 
@@ -28,6 +29,7 @@ struct CompressPolicy {
 
 struct NetworkPolicy {
   LinkPolicy edge, upper, switches, cards;
+  SilencePolicy silence;  ///< edge links whose rule is `planned` also rest after silences
   CompressPolicy compress;
 };
 

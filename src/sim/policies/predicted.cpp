@@ -6,6 +6,10 @@
 namespace fallow::sim::policies_detail {
 namespace {
 
+/// Delays of several nodes add up along the critical path, and no node knows of the others': what its own links may
+/// cause is so much less than the budget that the program keeps to it.
+constexpr double kSilenceShare = 0.65;
+
 predict::PredictorOptions options_for(const PolicyOptions& options, const LinkSpec& link) {
   predict::PredictorOptions p;
   for (predict::PpsOptions* pps : {&p.pps, &p.spps.pps}) {
@@ -20,7 +24,7 @@ predict::PredictorOptions options_for(const PolicyOptions& options, const LinkSp
   p.spps.restarts = options.restarts;
   p.adaptive.memory_bytes = std::size_t{1} << 16;
   p.adaptive.budget = options.budget;
-  p.adaptive.silence = 0;  // links rest in windows that are known when a gap begins
+  p.adaptive.silence = 0;  // silences are watched where messages pass (Silence), not from the end of a call
   p.set_react({nanoseconds(link.rest.down), nanoseconds(link.rest.up)});
   return p;
 }
@@ -36,6 +40,11 @@ Policy predicted(std::string_view name, const PolicyOptions& options, const Link
 
 Policy pps(const PolicyOptions& options, const LinkSpec& link) { return predicted("pps", options, link); }
 Policy spps(const PolicyOptions& options, const LinkSpec& link) { return predicted("spps", options, link); }
-Policy adaptive(const PolicyOptions& options, const LinkSpec& link) { return predicted("adaptive", options, link); }
+
+Policy adaptive(const PolicyOptions& options, const LinkSpec& link) {
+  Policy policy = predicted("adaptive", options, link);
+  policy.silence = {true, kSilenceShare * options.budget};
+  return policy;
+}
 
 }  // namespace fallow::sim::policies_detail

@@ -1,0 +1,145 @@
+// Rests after silences: the time-out that is learned, the account that bounds it, and what both do to a program.
+#include "sim/silence.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "sim/test_programs.hpp"
+
+namespace fallow::sim {
+namespace {
+
+using namespace testing;
+
+constexpr RestState kRest{};  // 10 us both ways
+constexpr Time kWorst = kRest.down + kRest.up;
+const SilencePolicy kPolicy{true, 0.01, 6};
+
+/// Silences of these lengths again and again, one after the other, with `between` between their ends.
+Silence taught(std::initializer_list<Time> lengths, Time between, int times = 64) {
+  Silence silence;
+  Time at = 0;
+  for (int k = 0; k < times; ++k) {
+    for (const Time length : lengths) silence.ended(at += between, length, Silence::kPlain, kPolicy, kRest);
+  }
+  return silence;
+}
+
+TEST(Silence, RestsAtOnceWhereAllAreLong) {
+  EXPECT_LE(taught({5 * kMs}, 6 * kMs).timer(Silence::kPlain), 10 * kUs);
+}
+
+TEST(Silence, LetsTheShortOnesPass) {
+  const Silence silence = taught({30 * kUs, 30 * kUs, 30 * kUs, 5 * kMs}, 2 * kMs);
+  EXPECT_GT(silence.timer(Silence::kPlain), 30 * kUs);
+  EXPECT_LT(silence.timer(Silence::kPlain), 100 * kUs);
+}
+
+TEST(Silence, PassesOverMoreWhereDelaysWouldBeTooMany) {
+  const auto timer = [](Time between) { return taught({400 * kUs, 5 * kMs}, between).timer(Silence::kPlain); };
+  EXPECT_LT(timer(20 * kMs), 400 * kUs);
+  EXPECT_GT(timer(200 * kUs), 400 * kUs);  // 10 us of each 200 are more than four times the budget
+}
+
+TEST(Silence, LearnsThoseAfterPlannedRestsApart) {
+  Silence silence;
+  for (int k = 1; k <= 64; ++k) {
+    silence.ended(k * 10 * kMs, 4 * kMs, Silence::kPlain, kPolicy, kRest);
+    silence.ended(k * 10 * kMs, 40 * kUs, Silence::kAfterPlan, kPolicy, kRest);
+  }
+  EXPECT_LE(silence.timer(Silence::kPlain), 10 * kUs);
+  EXPECT_GT(silence.timer(Silence::kAfterPlan), 40 * kUs);
+}
+
+TEST(Silence, StillEndsWhereOnlyShortOnesWereSeen) {
+  const Silence silence = taught({3 * kUs}, 100 * kUs);
+  EXPECT_EQ(silence.timer(Silence::kPlain), static_cast<Time>(kPolicy.price) * kRest.up);  // what its rest would cost
+}
+
+TEST(Silence, RestsOnlyWhenTheWorstIsWithinTheBudget) {
+  Silence silence;
+  EXPECT_EQ(silence.begin(0, Silence::kPlain, kPolicy, kRest), 100 * kWorst);
+  silence.sent(1 * kMs, 1 * kMs + 30 * kUs);
+  EXPECT_EQ(silence.begin(0, Silence::kPlain, kPolicy, kRest), 100 * (kWorst + 30 * kUs));
+  EXPECT_FALSE(silence.affords(4 * kMs, kPolicy, kRest));
+  EXPECT_TRUE(silence.affords(5 * kMs, kPolicy, kRest));
+  EXPECT_GT(silence.begin(10 * kMs, Silence::kPlain, kPolicy, kRest), 10 * kMs);
+  EXPECT_EQ(silence.begin(10 * kMs, Silence::kPlain, {true, 0}, kRest), kNever);
+}
+
+TEST(Silence, ChargesWhatSomebodyWaitsFor) {
+  Silence silence;
+  silence.received(100 * kUs, 110 * kUs);  // while its rank computes
+  EXPECT_EQ(silence.paid(), 0);
+  silence.call_begins(106 * kUs);
+  EXPECT_EQ(silence.paid(), 4 * kUs);
+  silence.received(200 * kUs, 210 * kUs);
+  EXPECT_EQ(silence.paid(), 14 * kUs);
+  silence.call_ends();
+  silence.received(300 * kUs, 310 * kUs);
+  silence.call_begins(400 * kUs);
+  EXPECT_EQ(silence.paid(), 14 * kUs);
+}
+
+TEST(SilentLinks, WakeTogether) {
+  Program p(2);
+  p.compute(10'000'000).p2p(0, Op::send, 1, 1024).p2p(1, Op::recv, 0, 1024);
+  p.p2p(1, Op::send, 0, 1024).p2p(0, Op::recv, 1, 1024);
+  Machine machine = crossbar(2);
+  const Time bare = p.run(machine).makespan;
+  Policy policy = make_policy("adaptive", {}, machine);
+  policy.silence.budget = 0.01;
+  const Result result = p.run(machine, policy);
+  EXPECT_EQ(result.edge.late, 2u);  // the answer finds both nodes' links awake
+  EXPECT_EQ(result.makespan, bare + 2 * kRest.up);
+  EXPECT_EQ(p.run(machine, make_policy("hardware", {}, machine)).edge.late, 4u);
+  const Time each = 10 * kMs - 100 * kWorst - kRest.down;  // rank 1 spends it inside its call
+  EXPECT_GE(result.edge.low, 4 * each);
+  EXPECT_LT(result.edge.low, 4 * (each + 50 * kUs));
+}
+
+TEST(SilentLinks, RestInGapsThatNobodyForesees) {
+  std::mt19937_64 random(7);
+  Program p(4);
+  for (int k = 0; k < 400; ++k) {
+    for (std::uint32_t r = 0; r < 4; ++r) {
+      const double length = std::exp(std::uniform_real_distribution<>(std::log(2e4), std::log(2e7))(random));
+      p.compute(static_cast<std::int64_t>(length)).collective(r, Op::allreduce, 8);
+    }
+  }
+  Machine machine = crossbar(4);
+  const Result base = p.run(machine), oracle = p.run(machine, make_policy("oracle", {}, machine));
+  const Policy policy = make_policy("adaptive", {}, machine);
+  const Result found = p.run(machine, policy);
+  Policy planned_only = policy;
+  planned_only.silence.rests = false;
+  const auto saved = [&](const Result& r) { return 1 - r.energy.edge_links.value / base.energy.edge_links.value; };
+  EXPECT_GT(saved(found), 0.9 * saved(oracle));
+  EXPECT_LT(saved(p.run(machine, planned_only)), 0.6 * saved(oracle));
+  EXPECT_LT(static_cast<double>(found.makespan), 1.01 * static_cast<double>(base.makespan));
+}
+
+TEST(SilentLinks, KeepNearTheBudgetWhateverItIs) {
+  std::mt19937_64 random(11);
+  Program p(4);
+  for (int k = 0; k < 2000; ++k) {
+    const std::int64_t length = std::uniform_int_distribution<std::int64_t>(50'000, 500'000)(random);
+    for (std::uint32_t r = 0; r < 4; ++r) p.compute(length).collective(r, Op::allreduce, 8);
+  }
+  Machine machine = crossbar(4);
+  const auto base = static_cast<double>(p.run(machine).makespan);
+  double last = 0;
+  for (const double budget : {0.001, 0.01, 0.04}) {
+    PolicyOptions options;
+    options.budget = budget;
+    const Result r = p.run(machine, make_policy("adaptive", options, machine));
+    EXPECT_LT(static_cast<double>(r.makespan), (1 + 1.2 * budget) * base) << budget;  // accounts are each node's own
+    EXPECT_GT(static_cast<double>(r.edge.low), 1.1 * last) << budget;
+    last = static_cast<double>(r.edge.low);
+  }
+}
+
+}  // namespace
+}  // namespace fallow::sim
