@@ -168,9 +168,10 @@ def thresholds(r: Results) -> Section:
     ]
     if capped:
         s.differences.append(
-            f"{', '.join(capped)}: a sweep repeats the same grams at least three times. This short pattern is found first and "
-            "ends with every sweep, and its length caps those that are looked for later, as the publication says; the "
-            "pattern of a whole step is longer. `fallow predict --no-cap-by-first` finds that one."
+            f"{', '.join(capped)}: the steps of a sweep are alike, so a short pattern may be found before that of a whole time "
+            "step; it ends with every sweep, and its length caps those that are looked for later, as the publication says. "
+            "Without the cap (`fallow predict --no-cap-by-first`) most calls of some of these runs are foreseen, and fewer of "
+            "others."
         )
     s.differences.append(
         "Thresholds differ because the gaps differ: any value between two groups of gaps gives the same grams, and the "
