@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace fallow::pmpi {
 
@@ -21,8 +22,8 @@ class Contention {
   void begin(std::uint64_t queued_ns) noexcept { queued_ns_ = queued_ns; }
 
   /// Something took `late_ns` too long until `now_ns`. `queued_ns`: what the thread has waited for a core until now in
-  /// all, or kUnknown: then others are to blame.
-  Interruption judge(double late_ns, double now_ns, std::uint64_t queued_ns) noexcept;
+  /// all, or kUnknown: then others are to blame, if `others_want_cores`.
+  Interruption judge(double late_ns, double now_ns, std::uint64_t queued_ns, bool others_want_cores) noexcept;
 
   /// Whether others are taken to want this core at `now_ns`: spinning would keep them from getting out of our way.
   bool contended(double now_ns) const noexcept { return now_ns < until_ns_; }
@@ -36,5 +37,13 @@ class Contention {
 /// How long the calling thread has been ready to run while others had its core, in nanoseconds since it began; kUnknown
 /// where the kernel does not tell. Some microseconds.
 std::uint64_t queued_ns() noexcept;
+
+/// Whether threads other than the node's ranks are likely to want this thread's core. Under a hypervisor a thread that is
+/// woken counts as queued until its virtual processor gets a real one, so there it takes more threads that can run than
+/// processors; on bare metal being queued says it already. Some microseconds.
+bool others_want_cores() noexcept;
+
+/// The number of threads that can run, as the kernel's `text` of /proc/loadavg tells it; 0 if it does not.
+unsigned runnable_threads(std::string_view text) noexcept;
 
 }  // namespace fallow::pmpi

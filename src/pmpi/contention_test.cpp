@@ -16,20 +16,20 @@ constexpr double kMs = 1e6;
 TEST(Contention, OthersAreToBlameForWhatWasWaitedForACore) {
   Contention c;
   c.begin(1000);
-  EXPECT_EQ(c.judge(4 * kMs, 10 * kMs, 1000 + 3'900'000), Interruption::others);
-  EXPECT_EQ(c.judge(4 * kMs, 20 * kMs, 1000 + 3'900'000 + 10'000), Interruption::elsewhere);
-  EXPECT_EQ(c.judge(0.5 * kMs, 30 * kMs, 1000 + 9'000'000), Interruption::none);
-  EXPECT_EQ(c.judge(4 * kMs, 40 * kMs, 1000 + 9'000'000), Interruption::elsewhere);  // what was queued before is not counted again
+  EXPECT_EQ(c.judge(4 * kMs, 10 * kMs, 1000 + 3'900'000, true), Interruption::others);
+  EXPECT_EQ(c.judge(4 * kMs, 20 * kMs, 1000 + 3'900'000 + 10'000, true), Interruption::elsewhere);
+  EXPECT_EQ(c.judge(0.5 * kMs, 30 * kMs, 1000 + 9'000'000, true), Interruption::none);
+  EXPECT_EQ(c.judge(4 * kMs, 40 * kMs, 1000 + 9'000'000, true), Interruption::elsewhere);  // what was queued before is not counted again
 }
 
 TEST(Contention, OneInterruptionMayBeAnything) {
   Contention c;
   c.begin(0);
-  EXPECT_EQ(c.judge(4 * kMs, 10 * kMs, 4'000'000), Interruption::others);
+  EXPECT_EQ(c.judge(4 * kMs, 10 * kMs, 4'000'000, true), Interruption::others);
   EXPECT_FALSE(c.contended(10 * kMs));
-  EXPECT_EQ(c.judge(4 * kMs, 200 * kMs, 8'000'000), Interruption::others);
+  EXPECT_EQ(c.judge(4 * kMs, 200 * kMs, 8'000'000, true), Interruption::others);
   EXPECT_FALSE(c.contended(200 * kMs));
-  EXPECT_EQ(c.judge(4 * kMs, 250 * kMs, 12'000'000), Interruption::others);
+  EXPECT_EQ(c.judge(4 * kMs, 250 * kMs, 12'000'000, true), Interruption::others);
   EXPECT_TRUE(c.contended(250 * kMs));
   EXPECT_TRUE(c.contended(749 * kMs));
   EXPECT_FALSE(c.contended(751 * kMs));
@@ -39,17 +39,35 @@ TEST(Contention, WhatTheMachineDoesIsNoContention) {
   Contention c;
   c.begin(0);
   for (int i = 1; i <= 20; ++i) {
-    EXPECT_EQ(c.judge(5 * kMs, i * 10 * kMs, 1000), Interruption::elsewhere);
+    EXPECT_EQ(c.judge(5 * kMs, i * 10 * kMs, 1000, true), Interruption::elsewhere);
     EXPECT_FALSE(c.contended(i * 10 * kMs));
   }
 }
 
 TEST(Contention, OthersAreToBlameWhereTheKernelDoesNotTell) {
   Contention c;
-  EXPECT_EQ(c.judge(2 * kMs, 10 * kMs, Contention::kUnknown), Interruption::others);
-  EXPECT_EQ(c.judge(2 * kMs, 20 * kMs, Contention::kUnknown), Interruption::others);
+  EXPECT_EQ(c.judge(2 * kMs, 10 * kMs, Contention::kUnknown, true), Interruption::others);
+  EXPECT_EQ(c.judge(2 * kMs, 20 * kMs, Contention::kUnknown, true), Interruption::others);
   EXPECT_TRUE(c.contended(20 * kMs));
-  EXPECT_EQ(c.judge(2 * kMs, 30 * kMs, 5), Interruption::others);  // the first reading has nothing to be compared with
+  EXPECT_EQ(c.judge(2 * kMs, 30 * kMs, 5, true), Interruption::others);  // the first reading has nothing to be compared with
+}
+
+TEST(Contention, NobodyIsToBlameWhereNobodyElseWantsACore) {
+  Contention c;
+  c.begin(0);
+  for (int i = 1; i <= 20; ++i) {  // a hypervisor that runs the processor late: the thread is queued meanwhile
+    EXPECT_EQ(c.judge(5 * kMs, i * 10 * kMs, static_cast<std::uint64_t>(i) * 5'000'000, false), Interruption::elsewhere);
+    EXPECT_FALSE(c.contended(i * 10 * kMs));
+  }
+}
+
+TEST(Contention, ReadsHowManyThreadsCanRun) {
+  EXPECT_EQ(runnable_threads("0.43 1.51 2.03 3/211 12345\n"), 3u);
+  EXPECT_EQ(runnable_threads("0.43 1.51 2.03 412/2110 12345\n"), 412u);
+  EXPECT_EQ(runnable_threads(""), 0u);
+  EXPECT_EQ(runnable_threads("0.43 1.51 2.03 "), 0u);
+  EXPECT_EQ(runnable_threads("0.43 1.51 2.03 x/2"), 0u);
+  EXPECT_EQ(runnable_threads("/"), 0u);
 }
 
 /// Two processes on one core: each waits for it about as long as the other computes.

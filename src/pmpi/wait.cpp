@@ -95,7 +95,7 @@ Interruption interrupted(const Thread& t, std::uint64_t ticks, std::uint64_t now
   if (late_ns <= Contention::kInterruptedNs) return Interruption::none;
   if (rt.contention_of != &t) rt.contention.begin(Contention::kUnknown);
   rt.contention_of = &t;
-  return rt.contention.judge(late_ns, rt.clock.to_ns(now), queued_ns());
+  return rt.contention.judge(late_ns, rt.clock.to_ns(now), queued_ns(), others_want_cores());
 }
 
 void do_sleep(Thread& t) noexcept {
@@ -291,6 +291,7 @@ void account_delay(WaitState& w, std::uint64_t exit, std::uint64_t wait) noexcep
   if (rt.options.mode != WaitMode::automatic) return;
   pay_wakers();
   rt.budget.pay(w.delay);
+  rt.budget.give_back(w.absorbed);
 }
 
 /// How late the rank noticed the end of its wait, and what the model learns from it.
