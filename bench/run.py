@@ -19,7 +19,7 @@ import prediction
 import sim_accuracy
 from families import FALLOW, Family, found_families
 from libraries import run_library_benchmarks
-from measure import AUTO, BARE, SPIN, TRACED, Busy, Sample, Way, instructions_per_call, side_by_side
+from measure import AUTO, BARE, SPIN, TRACED, Busy, Sample, Way, instructions_per_call, left_out, side_by_side
 from traces import NotHere, traces
 
 CALL_WAYS = (BARE, SPIN, AUTO, TRACED)  # what tracing adds holds its packing and writing: these programs hardly wait
@@ -149,6 +149,9 @@ def main() -> int:
                 results |= part(family, repeats)
             except Busy as e:
                 print(f"  left out: {e}", flush=True)
+            if again := sum(left_out):
+                print(f"  repeated because the host took the processors meanwhile: {again}", flush=True)
+            left_out.clear()
     save(args.json, everything)
     if not args.quick:
         trace_sizes()
