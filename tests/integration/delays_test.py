@@ -6,7 +6,7 @@ import pytest
 from harness.lab import Lab
 
 _ENOUGH = 50  # sleeps that tell
-_TRIES = 3
+_TRIES = 6  # pairs of runs
 
 
 def _made_good(lab: Lab, mode: str, *args: str) -> float:
@@ -24,11 +24,9 @@ def _made_good(lab: Lab, mode: str, *args: str) -> float:
 @pytest.mark.parametrize("mode", ["auto", "sleep"])
 def test_only_a_rank_with_slack_makes_its_delays_good(lab: Lab, mode: str) -> None:
     """Rank 1 sleeps until rank 0 sends. Its late wake-ups are gone in its next wait, unless rank 0 waited for it."""
-    with_slack = _made_good(lab, mode)
-    assert with_slack > 0.5
-    # Rank 0's shortest waits are not seen, and a delay is an upper estimate: some of the answered ones count as made good,
-    # the more the less of the machine the ranks get.
-    answered: list[float] = []
-    while len(answered) < _TRIES and not any(part < 0.9 * with_slack for part in answered):
-        answered.append(_made_good(lab, mode, "answered"))
-    assert min(answered) < 0.9 * with_slack, (with_slack, answered)
+    # Rank 0's shortest waits are not seen, a delay is an upper estimate, and whoever takes the cores away adds to both
+    # sides: some of the answered delays count as made good, and some with slack do not. So several pairs may be needed.
+    pairs: list[tuple[float, float]] = []
+    while len(pairs) < _TRIES and not any(slack > 0.5 and answered < 0.9 * slack for slack, answered in pairs):
+        pairs.append((_made_good(lab, mode), _made_good(lab, mode, "answered")))
+    assert any(slack > 0.5 and answered < 0.9 * slack for slack, answered in pairs), pairs
