@@ -25,7 +25,8 @@ const trace::TraceInfo& checked(const trace::EventSource& source, const Machine&
 void at_frequency(Machine& m, const CorePolicy& core) {
   const auto slower = [](auto& value, double by) { value = static_cast<std::remove_reference_t<decltype(value)>>(std::llround(static_cast<double>(value) * by)); };
   slower(m.node.compute_ps_per_ns, core.slower);
-  for (Time* t : {&m.message.overhead, &m.message.call_overhead, &m.message.match, &m.message.reduce_ps_per_kib}) slower(*t, core.calls_slower);
+  MessageSpec& s = m.message;
+  for (Time* t : {&s.overhead, &s.receive_overhead, &s.unexpected, &s.call_overhead, &s.match, &s.reduce_ps_per_kib}) slower(*t, core.calls_slower);
 }
 
 /// Whether links between switches, or switches, rest by what is known of the ranks that they serve.
@@ -43,6 +44,7 @@ Engine::Engine(const Machine& machine, const Policy& policy, trace::EventSource&
     throw SimError("the program has " + std::to_string(size_) + " ranks; the machine has room for " + std::to_string(room));
   }
   if (policy_.core.compute == Watts{}) policy_.core = make_core_policy({}, machine.node.core);
+  if (machine_.message.receive_overhead < 0) machine_.message.receive_overhead = machine_.message.overhead;
   at_frequency(machine_, policy_.core);
   if (rest_.active() && joins_groups(policy)) rest_.join_groups(network_);
   const Domains& domains = network_.domains();

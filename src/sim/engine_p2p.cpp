@@ -127,11 +127,12 @@ std::uint32_t Engine::start_send(std::uint32_t r, std::uint32_t request, std::ui
 bool Engine::post(std::uint32_t request, Time& now) {
   Node& n = pool_[request];
   Rank& rank = ranks_[n.rank];
-  now += machine_.message.overhead;
+  now += machine_.message.receive_overhead;
   n.time = now;
   if (rank.unexpected.count != 0) {
     const std::uint32_t message = matcher_.find_message(rank.unexpected, n.key, n.tag);
     if (message != kNone) {
+      if (pool_[message].time <= now) n.time = now += machine_.message.unexpected;
       matcher_.remove(rank.unexpected, message);
       match(request, message, std::max(now, pool_[message].time));
       return true;

@@ -86,6 +86,22 @@ TEST(ClosedForm, MemoryOfANode) {
   EXPECT_EQ(p.run(machine).makespan, machine.node.memory_latency + 2 * machine.node.memory_ps_per_kib);
 }
 
+TEST(ClosedForm, WhatMessagesCostTheirCores) {
+  Machine machine = crossbar(2);
+  machine.message.overhead = 5 * kUs;
+  machine.message.receive_overhead = 2 * kUs;
+  machine.message.unexpected = 11 * kUs;
+  machine.message.match = 3 * kUs;
+  Program waited(2);
+  waited.p2p(0, Op::send, 1, 1024).p2p(1, Op::recv, 0, 1024);
+  EXPECT_EQ(waited.run(machine).makespan, 5 * kUs + kLatency + kPerKib + 3 * kUs);
+  Program late(2);
+  late.p2p(0, Op::send, 1, 1024).compute(1000000).p2p(1, Op::recv, 0, 1024);
+  EXPECT_EQ(late.run(machine).makespan, kMs + 2 * kUs + 11 * kUs + 3 * kUs);
+  machine.message.receive_overhead = -1;  // not told: a receive costs what a send costs
+  EXPECT_EQ(late.run(machine).makespan, kMs + 5 * kUs + 11 * kUs + 3 * kUs);
+}
+
 TEST(ClosedForm, WithoutContentionOnlyTheCardCounts) {
   Program p(3);
   p.p2p(0, Op::irecv, 1, 0, 0, 0).p2p(0, Op::irecv, 2, 0, 0, 1).wait(0, Op::waitall, {0, 1});

@@ -93,7 +93,9 @@ struct NodeSpec {
 };
 
 struct MessageSpec {
-  Time overhead = 0;                  ///< of a core per message sent or received
+  Time overhead = 0;                  ///< of a core per message sent, and per receive posted unless that is told
+  Time receive_overhead = -1;         ///< of a core per receive posted; below 0: as `overhead`
+  Time unexpected = 0;                ///< of a core more, per receive posted after its message had come
   Time call_overhead = 0;             ///< of a core per call
   Time latency = 1 * kUs;             ///< of MPI per message between nodes
   Time match = 0;                     ///< of the receiver per message

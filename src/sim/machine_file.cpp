@@ -211,6 +211,8 @@ void read_link(Section s, LinkSpec& link) {
 void read_message(Section s, MessageSpec& message) {
   s.time("latency_us", kUs, message.latency);
   s.time("overhead_ns", kNs, message.overhead);
+  s.time("receive_overhead_ns", kNs, message.receive_overhead);
+  s.time("unexpected_ns", kNs, message.unexpected);
   s.time("call_overhead_ns", kNs, message.call_overhead);
   s.time("match_ns", kNs, message.match);
   s.whole("eager_bytes", 0, std::int64_t{1} << 40, message.eager_limit);

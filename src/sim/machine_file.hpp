@@ -17,7 +17,8 @@
 //              lane_fractions = [0.43, 0.62, 0.81, 1]   deep_fraction deep_react_us deep_react_down_us
 //   [switch]   idle_fraction rest_fraction rest_react_us rest_react_down_us       # what is not its ports
 //   [nic]      idle_w active_w rest_fraction rest_react_us rest_react_down_us
-//   [message]  latency_us overhead_ns call_overhead_ns match_ns eager_bytes segment_bytes train_segments reduce_gb_s
+//   [message]  latency_us overhead_ns receive_overhead_ns unexpected_ns call_overhead_ns match_ns eager_bytes segment_bytes
+//              train_segments reduce_gb_s
 //   [node]     memory_gb_s memory_latency_ns cpu_speed
 //   [core]     compute_w spin_w yield_w sleep_w sleep_down_us wake_us frequency_us throttle_us throttle_steps yield_us
 //   [storage]  latency_us node_gb_s gb_s           # the file system: of an access, of a node, of all nodes together
