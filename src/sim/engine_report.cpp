@@ -136,11 +136,13 @@ void Engine::refuse(std::uint32_t r, const std::string& what) const {
 void Engine::deadlock() const {
   constexpr std::size_t kShown = 8;
   std::size_t stuck = 0, cut = 0;
+  std::uint32_t threads = 1;
   std::string list, ended;
   each_share([&](const Engine& engine) {
     for (std::uint32_t r = engine.ranks_.first(); r < engine.ranks_.last(); ++r) {
       if (engine.ranks_[r].state != State::ended) {
         if (stuck++ < kShown) list += "\n  " + engine.describe(r);
+        threads = std::max(threads, info_.ranks[r].threads);
       } else if (!info_.ranks[r].complete && cut++ < kShown) {
         ended += "\n  rank " + std::to_string(r) + " after call " + std::to_string(engine.ranks_[r].calls);
       }
@@ -148,6 +150,11 @@ void Engine::deadlock() const {
   });
   std::string text = std::to_string(stuck) + " of " + std::to_string(size_) + " ranks wait for what never comes:" + list;
   if (stuck > kShown) text += "\n  and " + std::to_string(stuck - kShown) + " more";
+  if (threads > 1) {
+    text += "\nRanks called MPI from up to " + std::to_string(threads) +
+            " threads. A replay makes a rank's calls one after another, in the order in which they began; calls that wait for those "
+            "of another thread of the rank cannot be replayed.";
+  }
   if (cut != 0) text += "\nThe trace is not whole; it ends early for:" + ended;
   throw SimError(text);
 }

@@ -146,6 +146,7 @@ void TraceReader::finish_rank(std::uint32_t rank) {
     info.first_ns = std::min(info.first_ns, b.first_ns);
     info.last_ns = std::max(info.last_ns, b.last_ns);
     const bool follows = i > 0 && blocks[i - 1].thread == b.thread;
+    if (i > 0 && !follows) ++info.threads;
     if (follows && (b.first_event != blocks[i - 1].first_event + blocks[i - 1].events || b.first_ns < blocks[i - 1].last_ns)) {
       files_[b.file]->refuse(b.chunk.offset, "the blocks of rank " + std::to_string(rank) + " do not follow each other");
     }

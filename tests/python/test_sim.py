@@ -191,6 +191,16 @@ def test_a_deadlock_names_ranks_calls_and_positions(fallow, tmp_path):
     assert "rank 1 in MPI_Recv (call 2) for a message from rank 0, tag 6" in done.stderr
 
 
+def test_calls_of_threads_that_wait_for_each_other_are_told(fallow, tmp_path):
+    late = Event(op=op_number("MPI_Recv"), comm=COMM_WORLD, enter_ns=10, exit_ns=100, peer=1, tag=5, size_bytes=8)
+    t = trace(tmp_path / "t.ftr", [
+        [late, call("MPI_Send", 20, peer=1, tag=6, size_bytes=8, thread=1)],
+        [call("MPI_Recv", 10, peer=0, tag=6, size_bytes=8), call("MPI_Send", 40, peer=0, tag=5, size_bytes=8)],
+    ])  # fmt: skip
+    done = fallow("sim", t, "--policy", "oracle")
+    assert done.returncode == 2 and "Ranks called MPI from up to 2 threads." in done.stderr
+
+
 def test_calls_that_make_no_sense_are_refused(fallow, tmp_path):
     t = trace(tmp_path / "w.ftr", [[call("MPI_Barrier", 1), call("MPI_Send", 5, peer=7, tag=1, size_bytes=8)], [call("MPI_Barrier", 1)]])
     done = fallow("sim", t)
