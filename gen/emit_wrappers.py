@@ -81,7 +81,7 @@ def _record(call: Call, proto: Prototype) -> str:
 
 def _free(call: Call, proto: Prototype) -> list[str]:
     """Forgets a handle before it is given back, for its value may be handed out again."""
-    parameter = {"comm": "comm", "type": "datatype", "win": "win"}.get(call.frees, "")
+    parameter = {"comm": "comm", "type": "datatype", "win": "win", "session": "session"}.get(call.frees, "")
     if parameter and not proto.has(parameter):
         parameter = {"type": "type"}.get(call.frees, proto.parameters[0].name)
     return [f"if ({parameter} != nullptr) scope.forget_{call.frees}(*{parameter});"] if parameter else []
@@ -96,10 +96,11 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
     ]
     special = SPECIAL.get(name, "")
     if special in ("init", "session"):
+        more = ", session" if special == "session" else ""
         body += [
             "  fallow::pmpi::StartScope start;",
             f"  const int result = next({proto.forward()});",
-            f"  start.{special}(result, kOp_{name}, __builtin_return_address(0));",
+            f"  start.{special}(result, kOp_{name}, __builtin_return_address(0){more});",
             "  return result;",
             "}",
         ]

@@ -1,7 +1,6 @@
 #include "pmpi/comm_table.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "pmpi/runtime.hpp"
 
@@ -88,18 +87,8 @@ const CommInfo* CommTable::put(std::uint64_t key, MPI_Comm comm, std::unique_ptr
 
 namespace {
 
-/// World ranks of a group's members, -1 for those of another world.
-std::vector<std::int32_t> world_ranks(MPI_Group group, std::int32_t size) {
-  std::vector<int> ranks(static_cast<std::size_t>(size));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  std::vector<std::int32_t> world(ranks.size());
-  runtime().mpi.group_translate_ranks(group, size, ranks.data(), runtime().world_group, world.data());
-  for (std::int32_t& r : world) r = r == MPI_UNDEFINED ? -1 : r;
-  return world;
-}
-
 bool all_known(const std::vector<std::int32_t>& world) noexcept {
-  return std::none_of(world.begin(), world.end(), [](std::int32_t r) { return r < 0; });
+  return !world.empty() && std::none_of(world.begin(), world.end(), [](std::int32_t r) { return r < 0; });
 }
 
 /// Who takes part, for the trace; `info` is filled.
@@ -114,7 +103,7 @@ void find_members(const CommInfo& info, CommMembers& members, MPI_Comm comm) {
   members.remote = trace::Group(info.world);
   MPI_Group group = MPI_GROUP_NULL;
   mpi.comm_group(comm, &group);
-  const auto local = world_ranks(group, info.size);
+  const auto local = runtime().world.ranks(mpi, group, info.size);
   mpi.group_free(&group);
   members.known = all_known(local);
   members.group = trace::Group(local);
@@ -150,9 +139,9 @@ void CommTable::fill(CommInfo& info, CommMembers& members, MPI_Comm comm) {
     info.in_neighbors = info.neighbors;
     if (topology == MPI_DIST_GRAPH) mpi.dist_graph_neighbors_count(comm, &info.in_neighbors, &info.neighbors, &weighted);
   }
-  if (runtime().world_group_known) info.world = world_ranks(group, info.peers);
+  info.world = runtime().world.ranks(mpi, group, info.peers);
   mpi.group_free(&group);
-  if (runtime().tracer.active() && runtime().world_group_known) find_members(info, members, comm);
+  if (runtime().tracer.active()) find_members(info, members, comm);
 }
 
 std::uint32_t CommTable::size_of(std::uint32_t id) noexcept {

@@ -32,6 +32,9 @@ bool PmpiCalls::load(const fallow_preload_api& preload) noexcept {
   take(graph_neighbors_count, "PMPI_Graph_neighbors_count");
   take(cartdim_get, "PMPI_Cartdim_get");
   take(get_library_version, "PMPI_Get_library_version");
+#if MPI_VERSION >= 4
+  take(group_from_session_pset, "PMPI_Group_from_session_pset");
+#endif
   return complete;
 }
 

@@ -30,6 +30,9 @@ struct PmpiCalls {
   decltype(&MPI_Cart_shift) cart_shift = nullptr;
   decltype(&MPI_Cartdim_get) cartdim_get = nullptr;
   decltype(&MPI_Get_library_version) get_library_version = nullptr;
+#if MPI_VERSION >= 4
+  decltype(&MPI_Group_from_session_pset) group_from_session_pset = nullptr;
+#endif
 
   /// Fills every pointer. False if the library lacks one of them.
   bool load(const fallow_preload_api& preload) noexcept;

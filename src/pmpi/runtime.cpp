@@ -67,10 +67,10 @@ void read_world(Runtime& rt, const LaunchInfo& launch) noexcept {
   rt.mpi.initialized(&initialized);
   rt.world_rank = launch.world_rank;
   rt.world_size = launch.world_size;
-  if (initialized == 0) return;  // the sessions model: there is no world to ask
+  if (initialized == 0) return;  // the sessions model: MPI_COMM_WORLD cannot be asked
   rt.mpi.comm_rank(MPI_COMM_WORLD, &rt.world_rank);
   rt.mpi.comm_size(MPI_COMM_WORLD, &rt.world_size);
-  rt.world_group_known = rt.mpi.comm_group(MPI_COMM_WORLD, &rt.world_group) == MPI_SUCCESS;
+  rt.world.take_comm_world(rt.mpi);
 }
 
 /// OpTraits of a function.
@@ -275,7 +275,7 @@ void finish_runtime(std::uint32_t how) noexcept {
 
 namespace {
 /// A program may exit without MPI_Finalize.
-__attribute__((destructor)) void at_exit() noexcept { finish_runtime(0); }
+__attribute__((destructor)) void at_exit() noexcept { finish_runtime(runtime().world.sessions_over() ? 1 : 0); }
 }  // namespace
 
 void about_to_abort() noexcept {

@@ -20,6 +20,7 @@
 #include "pmpi/rank_writer.hpp"
 #include "pmpi/thread_state.hpp"
 #include "pmpi/tracer.hpp"
+#include "pmpi/world.hpp"
 #include "predict/wait_model.hpp"
 
 namespace fallow::pmpi {
@@ -80,8 +81,7 @@ struct Runtime {
   double ns_per_tick = 1.0;
   std::uint64_t ns_per_tick_q32 = std::uint64_t{1} << 32;  ///< the same, times 2^32
   std::int32_t world_rank = -1, world_size = -1;
-  bool world_group_known = false;
-  MPI_Group world_group{};
+  World world;
   bool whole_job_here = false;      ///< every rank of the world runs on this node under Fallow
   bool oversubscribed = false;
   std::uint32_t first_polls = kFirstPolls;

@@ -303,9 +303,17 @@ void StartScope::record(std::uint16_t op, const void* caller) noexcept {
 }
 
 void StartScope::init(int result, std::uint16_t op, const void* caller) noexcept {
-  if (outermost_ && result == MPI_SUCCESS && start_runtime()) record(op, caller);
+  if (!outermost_ || result != MPI_SUCCESS || !start_runtime()) return;
+  runtime().world.take_comm_world(runtime().mpi);  // after sessions: it was not there when recording began
+  record(op, caller);
 }
 
-void StartScope::session(int result, std::uint16_t op, const void* caller) noexcept { init(result, op, caller); }
+#if MPI_VERSION >= 4
+void StartScope::session(int result, std::uint16_t op, const void* caller, const MPI_Session* session) noexcept {
+  if (!outermost_ || result != MPI_SUCCESS) return;
+  runtime().world.begin(*session);
+  if (start_runtime()) record(op, caller);
+}
+#endif
 
 }  // namespace fallow::pmpi

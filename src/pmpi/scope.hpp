@@ -186,6 +186,9 @@ class Scope {
   FALLOW_HOT void wake_after() noexcept { wake_recent(); }
 
   FALLOW_HOT void forget_comm(MPI_Comm comm) noexcept { runtime().comms.forget(comm); }
+#if MPI_VERSION >= 4
+  void forget_session(MPI_Session session) noexcept { runtime().world.end(session); }
+#endif
   FALLOW_HOT void forget_type(MPI_Datatype) noexcept { runtime().type_generation.fetch_add(1, std::memory_order_relaxed); }
   FALLOW_HOT void forget_win(MPI_Win) noexcept {}
 
@@ -230,7 +233,9 @@ class StartScope {
   StartScope& operator=(const StartScope&) = delete;
 
   void init(int result, std::uint16_t op, const void* caller) noexcept;
-  void session(int result, std::uint16_t op, const void* caller) noexcept;
+#if MPI_VERSION >= 4
+  void session(int result, std::uint16_t op, const void* caller, const MPI_Session* session) noexcept;
+#endif
 
  private:
   void record(std::uint16_t op, const void* caller) noexcept;

@@ -93,13 +93,10 @@ void TraceCall::topology(MPI_Comm made) noexcept try {
 }
 
 void TraceCall::members(MPI_Group group) noexcept try {
-  if (!runtime().world_group_known) return;
   int size = 0;
   runtime().mpi.group_size(group, &size);
-  std::vector<int> ranks(static_cast<std::size_t>(size)), world(ranks.size(), MPI_UNDEFINED);
-  std::iota(ranks.begin(), ranks.end(), 0);
-  if (size > 0) runtime().mpi.group_translate_ranks(group, size, ranks.data(), runtime().world_group, world.data());
-  if (std::find(world.begin(), world.end(), MPI_UNDEFINED) != world.end()) return;
+  const auto world = runtime().world.ranks(runtime().mpi, group, size);
+  if (std::find(world.begin(), world.end(), -1) != world.end()) return;
   for (const int rank : world) t_.recorder.add_count(r_, static_cast<std::uint64_t>(rank));
 } catch (...) {
   flag(trace::kEventCountsLost);

@@ -127,9 +127,7 @@ std::uint32_t Tracer::define(MPI_Comm comm, const CommMembers& members) noexcept
   if (comm == MPI_COMM_WORLD) return trace::kCommWorld;
   if (comm == MPI_COMM_SELF) return trace::kCommSelf;
   if (members.known) return shared_->writer.define_comm(rank_, members.group, members.remote);
-  say(kUnknownComm, runtime().world_group_known
-                        ? "the trace leaves out where calls go on communicators with processes of another MPI_COMM_WORLD"
-                        : "the trace leaves out where calls go: this program starts MPI by MPI_Session_init and has no MPI_COMM_WORLD");
+  say(kUnknownComm, "the trace leaves out where calls go on communicators with processes of another MPI_COMM_WORLD or process set");
   return trace::kCommNone;
 }
 

@@ -61,9 +61,9 @@ void wake_target_slow(Thread& thread, MPI_Win win, int peer) noexcept {
   Runtime& rt = runtime();
   if (!rt.options.wake || peer < 0) return;
   MPI_Group group = MPI_GROUP_NULL;
-  if (!rt.world_group_known || rt.mpi.win_get_group(win, &group) != MPI_SUCCESS) return wake_everybody(thread);
+  if (rt.world.group() == MPI_GROUP_NULL || rt.mpi.win_get_group(win, &group) != MPI_SUCCESS) return wake_everybody(thread);
   int world = MPI_UNDEFINED;
-  rt.mpi.group_translate_ranks(group, 1, &peer, rt.world_group, &world);
+  rt.mpi.group_translate_ranks(group, 1, &peer, rt.world.group(), &world);
   rt.mpi.group_free(&group);
   if (world != MPI_UNDEFINED) wake_addressee(thread, world);
 }

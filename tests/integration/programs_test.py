@@ -40,6 +40,7 @@ def test_program(lab: Lab, source: str, modes: tuple[str, ...]) -> None:
     """The program's own checks hold and its output is the same."""
     for trial in lab.compare(2, lab.program(source), modes=modes)[1:]:
         assert [r.world_rank for r in trial.ranks()] == [0, 1] or source == "sessions.c", trial.outcome.describe()
+        assert all(r.finalized == 1 for r in trial.ranks()), trial.outcome.describe()
 
 
 @pytest.mark.parametrize("modes", ALL_MODES)

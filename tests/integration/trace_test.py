@@ -221,6 +221,17 @@ def test_communicators_agree(lab: Lab, fallow: Fallow) -> None:
     assert len(set(inter)) == 1 and inter[0] not in broadcasts[0][:5]
 
 
+def test_sessions(lab: Lab, fallow: Fallow) -> None:
+    """Communicators made from a session's process set are known, and what is sent on them is replayed."""
+    if lab.family.name == "openmpi":
+        return  # 4.1 has no sessions
+    trace, file = record(lab, fallow, 2, lab.program("sessions.c"))
+    exchanged = [[c for c in calls if c.op == "MPI_Sendrecv"] for calls in trace.ranks]
+    assert exchanged[0] and all(c.comm not in (0, 1, 2) for calls in exchanged for c in calls), exchanged
+    assert [c.comm for c in exchanged[0]] == [c.comm for c in exchanged[1]]
+    assert replay(fallow, file)["simulations"][0]["raw"]["messages"] >= 2 * len(exchanged[0])
+
+
 @pytest.mark.parametrize("binding", BINDINGS)
 def test_bindings(lab: Lab, fallow: Fallow, binding: str) -> None:
     """C and Fortran: each call once, consistent requests, call sites in the program, and a replay to the end."""

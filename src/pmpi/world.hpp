@@ -1,0 +1,44 @@
+// Which world rank a member of a group is: by MPI_COMM_WORLD, or where a program starts MPI by sessions alone, by the
+// process set that every session has of the same processes.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "pmpi/mpi_header.hpp"
+#include "pmpi/pmpi_calls.hpp"
+
+namespace fallow::pmpi {
+
+class World {
+ public:
+  /// MPI_Init is done: MPI_COMM_WORLD can be asked from now on. `calls` must outlive this.
+  void take_comm_world(const PmpiCalls& calls) noexcept;
+
+  /// The group of MPI_COMM_WORLD, which stays; MPI_GROUP_NULL in the sessions model.
+  MPI_Group group() const noexcept { return group_; }
+
+  /// World ranks of the group's first `size` members, -1 for those of another world; empty if nothing tells. Local.
+  /// Throws std::bad_alloc.
+  std::vector<std::int32_t> ranks(const PmpiCalls& calls, MPI_Group group, std::int32_t size);
+
+#if MPI_VERSION >= 4
+  /// A session is there until the program ends it.
+  void begin(MPI_Session session) noexcept;
+  void end(MPI_Session session) noexcept;
+#endif
+  /// Whether the program started MPI by sessions alone and has ended them all: there is no MPI_Finalize to reach.
+  bool sessions_over() noexcept;
+
+ private:
+  MPI_Group group_ = MPI_GROUP_NULL;
+#if MPI_VERSION >= 4
+  std::mutex mutex_;
+  std::vector<MPI_Session> sessions_;
+  bool began_ = false;
+#endif
+};
+
+}  // namespace fallow::pmpi
