@@ -57,6 +57,7 @@ struct PolicyOptions {
   Time deep_timer = kNever;          ///< likewise before the deep state; not kNever: other policies may use it, too
   Nanoseconds threshold{20'000};     ///< pps: grouping threshold
   std::uint32_t sample_gaps = 0;     ///< spps: gaps that its threshold is tuned on; 0: its default
+  bool cap_by_first = true;          ///< pps, spps: the first predicted pattern's length caps that of later ones
   bool restarts = true;              ///< spps: tunes again when gaps come close to the threshold
   Time loop_gap = 20 * kUs;          ///< loops: calls closer than this belong together
   PredictorCost cost;

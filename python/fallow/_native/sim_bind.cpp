@@ -226,6 +226,7 @@ PolicyOptions policy_options(const nb::dict& options) {
     else if (name == "deep_timer_us") o.deep_timer = from_us(v);
     else if (name == "threshold_us") o.threshold = nanoseconds(from_us(v));
     else if (name == "sample_gaps") o.sample_gaps = nb::cast<std::uint32_t>(v);
+    else if (name == "cap_by_first") o.cap_by_first = nb::cast<bool>(v);
     else if (name == "restarts") o.restarts = nb::cast<bool>(v);
     else if (name == "call_cost_us") o.cost.call = from_us(v);
     else if (name == "search_cost_us") o.cost.search = from_us(v);

@@ -44,6 +44,15 @@ class Saving:
 
 
 @dataclass
+class Reading:
+    """The published predictors, as the publication is read."""
+
+    threshold_us: float
+    pps: dict[float, Saving]  # by lead
+    spps: dict[tuple[int, bool], Saving]  # by sample and restarts
+
+
+@dataclass
 class TraceResults:
     """All that is drawn from one trace."""
 
@@ -53,10 +62,9 @@ class TraceResults:
     run_time_s: float
     gaps: tuple[tuple[float, float], ...]  # of one rank on average: number, time in s below 20 us, to 200 us, above
     mpi_share: float
-    threshold_us: float = 0.0
+    capped: Reading  # the first predicted pattern's length caps later ones
+    uncapped: Reading
     hit_rate: float | None = None
-    pps: dict[float, Saving] = field(default_factory=dict)  # by lead
-    spps: dict[tuple[int, bool], Saving] = field(default_factory=dict)  # by sample and restarts
     others: dict[str, Saving] = field(default_factory=dict)
     repeated: float = 0.0  # share of idle time in gaps within 10 % of the last one after the same calls
     by_threshold: dict[float, float] = field(default_factory=dict)  # share of time at rest of rank 0's link
@@ -104,6 +112,17 @@ def _case(policy: str, **options: Any) -> Case:  # noqa: ANN401
     return Case(policy, options)
 
 
+def _read(bench: Bench, base: Outcome, *, cap: bool) -> Reading:
+    names = ("call_cost_us", "search_cost_us", "tuning_cost_us")
+    cost = dict(zip(names, machines.require("published_predictor_cost")(), strict=True)) | {"cap_by_first": cap}
+    cases = [_case("pps", lead=0.01, threshold_us=float(t), **cost) for t in THRESHOLDS_US]
+    best = best_threshold(dict(zip(map(float, THRESHOLDS_US), bench.savings(cases, base), strict=True)))
+    cases = [_case("pps", lead=lead, threshold_us=best, **cost) for lead in LEADS]
+    pps = dict(zip(LEADS, bench.savings(cases, base), strict=True))
+    cases = [_case("spps", lead=0.01, sample_gaps=n, restarts=again, **cost) for n, again in SPPS_VARIANTS]
+    return Reading(best, pps, dict(zip(SPPS_VARIANTS, bench.savings(cases, base), strict=True)))
+
+
 def measure(program: str, trace: Path, *, figure: bool, threads: int) -> TraceResults:
     """Everything of chapter 5."""
     bench = Bench(trace, threads=threads)
@@ -114,23 +133,15 @@ def measure(program: str, trace: Path, *, figure: bool, threads: int) -> TraceRe
         program, int(base.raw["ranks"]), int(base.raw["calls"]), base.run_time_s,
         streams.gap_classes(drawn),
         busy / (sum(r.end_s for r in base.ranks) or 1),
+        _read(bench, base, cap=True), _read(bench, base, cap=False),
     )  # fmt: skip
-    names = ("call_cost_us", "search_cost_us", "tuning_cost_us")
-    cost = dict(zip(names, machines.require("published_predictor_cost")(), strict=True))
-    cases = [_case("pps", lead=0.01, threshold_us=float(t), **cost) for t in THRESHOLDS_US]
-    swept = dict(zip((float(t) for t in THRESHOLDS_US), bench.savings(cases, base), strict=True))
-    out.threshold_us = best_threshold(swept)
-    cases = [_case("pps", lead=lead, threshold_us=out.threshold_us, **cost) for lead in LEADS]
-    out.pps = dict(zip(LEADS, bench.savings(cases, base), strict=True))
-    cases = [_case("spps", lead=0.01, sample_gaps=n, restarts=again, **cost) for n, again in SPPS_VARIANTS]
-    out.spps = dict(zip(SPPS_VARIANTS, bench.savings(cases, base), strict=True))
     others = ("hardware", "adaptive", "oracle")
     out.others = dict(zip(others, bench.savings([_case(n, upper_links=False) for n in others], base), strict=True))
     out.repeated = streams.repeated(drawn)
-    (chosen,) = bench.outcomes([_case("pps", lead=0.01, threshold_us=out.threshold_us)], details=True)
+    (chosen,) = bench.outcomes([_case("pps", lead=0.01, threshold_us=out.capped.threshold_us)], details=True)
     out.hit_rate = sum(r.expected for r in chosen.ranks) / max(out.calls, 1)
     out.search_share = sum(r.searches for r in chosen.ranks) / max(out.calls, 1)
-    out.cost_us = streams.cost_us(drawn, "pps", out.threshold_us)
+    out.cost_us = streams.cost_us(drawn, "pps", out.capped.threshold_us)
     if figure:
         cases = [_case("pps", lead=0.01, threshold_us=t) for t in FIGURE_THRESHOLDS_US]
         for t, outcome in zip(FIGURE_THRESHOLDS_US, bench.outcomes(cases, details=True), strict=True):

@@ -15,6 +15,7 @@ predict::PredictorOptions options_for(const PolicyOptions& options, const LinkSp
   for (predict::PpsOptions* pps : {&p.pps, &p.spps.pps}) {
     pps->threshold = options.threshold;
     pps->lead = options.lead;
+    pps->cap_by_first = options.cap_by_first;
     pps->max_grams = 1024;
     pps->max_events = 4096;
     pps->max_patterns = 512;
