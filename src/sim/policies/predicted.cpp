@@ -8,7 +8,7 @@ namespace {
 
 /// Delays of several nodes add up along the critical path, and no node knows of the others': what its own links may
 /// cause is so much less than the budget that the program keeps to it.
-constexpr double kSilenceShare = 0.65;
+constexpr double kSilenceShare = 0.6;
 
 predict::PredictorOptions options_for(const PolicyOptions& options, const LinkSpec& link) {
   predict::PredictorOptions p;
@@ -25,6 +25,7 @@ predict::PredictorOptions options_for(const PolicyOptions& options, const LinkSp
   p.spps.restarts = options.restarts;
   p.adaptive.memory_bytes = std::size_t{1} << 16;
   p.adaptive.budget = options.budget;
+  p.adaptive.start_up = Nanoseconds(0);  // what is simulated begins with the first call
   p.adaptive.silence = 0;  // silences are watched where messages pass (Silence), not from the end of a call
   p.set_react({nanoseconds(link.rest.down), nanoseconds(link.rest.up)});
   return p;
