@@ -122,6 +122,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--threshold", type=listed(time_us), metavar="LIST", help="pps: grouping threshold (default: 20us)"
     )
     policy.add_argument(
+        "--no-cap-by-first",
+        action="store_const",
+        const=False,
+        dest="cap_by_first",
+        help="pps, spps: the first predicted pattern's length does not cap later ones",
+    )
+    policy.add_argument(
         "--budget", type=share, metavar="SHARE", help="adaptive: slowdown that is acceptable (default: 1%%)"
     )
     policy.add_argument(
@@ -233,6 +240,7 @@ def cases(arguments: argparse.Namespace) -> list[Case]:
                     options = common | {
                         "lead": lead,
                         "threshold_us": threshold,
+                        "cap_by_first": arguments.cap_by_first if policy in ("pps", "spps") else None,
                         "core": core if core != "spin" else None,
                     }
                     if arguments.published_cost:

@@ -281,3 +281,10 @@ def test_a_trace_of_synth_reads_back(fallow, tmp_path):
     assert "8 ranks, 336 calls" in done.stdout
     events = list(FileSource([tmp_path / "x.ftr"]).events(0))
     assert [e.compute_ns for e in events if e.compute_ns] == [1_000_000] * 3
+
+
+def test_the_cap_on_patterns_can_be_taken_off(fallow):
+    capped, free = (study(fallow, *SMALL, "--policy", "pps,oracle", *more)["simulations"] for more in ((), ("--no-cap-by-first",)))
+    label = next(s for s in free if s["policy"] == "pps")
+    assert label["label"] == "pps (patterns of any length)" and label["options"]["cap_by_first"] is False
+    assert [s for s in capped if s["policy"] == "oracle"] == [s for s in free if s["policy"] == "oracle"]

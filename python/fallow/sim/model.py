@@ -35,6 +35,8 @@ class Case:
             said.append(f"lead {self.options['lead'] * 100:g} %")
         if self.policy == "pps" and "threshold_us" in self.options:
             said.append(f"GT {self.options['threshold_us']:g} us")
+        if self.options.get("cap_by_first") is False:
+            said.append("patterns of any length")
         if self.policy == "adaptive" and "budget" in self.options:
             said.append(f"budget {self.options['budget'] * 100:g} %")
         if "compress" in self.options:
