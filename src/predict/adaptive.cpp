@@ -39,8 +39,8 @@ constexpr std::array<std::uint64_t, kLevel.size()> kOldest = [] {
 }();
 
 constexpr float kStartDoubt = 0.1F;    // an expert starts as if it had been late in every tenth of its first visits
-constexpr float kFirstLead[2] = {0.02F, 0.05F};
 constexpr float kGood = 0.97F;         // share of the ideal from which a context needs no help
+constexpr float kLastBetter = 0.01F;   // share of the ideal by which the last gap must do better than the sample
 constexpr float kClearlyBetter = 0.01F;  // share of the ideal by which a longer context must do better
 constexpr std::uint16_t kExploreFirst = 96;  // visits in which a call tries all levels; afterwards one in ...
 constexpr std::uint32_t kExploreEach = 4;
@@ -127,10 +127,7 @@ AdaptivePredictor::Context* AdaptivePredictor::look_up(std::uint64_t key, bool c
   tags[victim] = tag;
   Context& fresh = first[victim];
   std::memset(static_cast<void*>(&fresh), 0, sizeof fresh);
-  for (int e = 0; e < kExperts; ++e) {
-    fresh.lead[e] = kFirstLead[e];
-    fresh.score[e] = -kStartDoubt * price_ * up_;
-  }
+  for (float& score : fresh.score) score = -kStartDoubt * price_ * up_;
   return &fresh;
 }
 
@@ -169,7 +166,7 @@ void AdaptivePredictor::settle(Nanoseconds gap) noexcept {
       pass_by(c, code);
       continue;
     }
-    const bool scored = c.visits < kSettled || random() % kScoreEach == 0;
+    const bool scored = c.visits < kSettled || &c == trusted_ || random() % kScoreEach == 0;
     Earnings earnings{{0.0F, 0.0F}, earned_before};
     if (scored)
       for (int e = 0; e < kExperts; ++e) earnings.own[e] = earned(c.target[e], gap_ns);
@@ -183,13 +180,18 @@ void AdaptivePredictor::settle(Nanoseconds gap) noexcept {
   }
 }
 
+/// The sample, unless the last gap has clearly done better: as a rule that is chance.
+int AdaptivePredictor::better_expert(const Context& c) noexcept {
+  return c.score[kLast] > c.score[kSample] + kLastBetter * c.ideal ? kLast : kSample;
+}
+
 /// Enters a context into the list of those that predict what follows, and chooses it if it has earned more
 /// than the shorter ones.
 void AdaptivePredictor::visit(Context* context, unsigned level) noexcept {
   const float before = chosen_;
   context->stamp = clock_;
   if (context->visits >= 2) {
-    const int expert = context->score[kLast] > context->score[kSample] ? kLast : kSample;
+    const int expert = better_expert(*context);
     const float score = context->score[expert];
     const float target = score > 0.0F ? context->target[expert] : 0.0F;  // not to rest earns nothing
     if (level == kRoot || score > context->rival + kClearlyBetter * context->ideal) {

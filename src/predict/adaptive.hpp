@@ -4,14 +4,14 @@
 // After each call a few contexts are looked up: the call itself, the calls before it with their peers (2 to 64 of
 // them, the longer with sizes), and how often it was made since its gap was last unusual. Each context keeps the
 // last gaps that followed and the waits inside, and plans a rest by two experts: the best rest over its sample,
-// and the last gap less a lead learned by stochastic gradient. What is maximized is
+// and the last gap less a lead. What is maximized is
 //
 //     time at low power - price x delay,
 //
 // and each expert and context is trusted by what it would have earned so far, a longer context only where it
 // earned more than the shorter ones did at the same calls (prediction by partial matching, blended by success).
-// Where no rest is planned, or a gap outlasts it, a rest begins after a silence: once as much has been lost by waiting
-// as the late wake-up will cost. That is what gaps are rested in that come once, and what no context can foresee.
+// Where no rest is planned, or a gap outlasts it, a rest begins after a silence of many wake-ups' length. That is what gaps
+// are rested in that come once, and what no context can foresee.
 //
 // A rest is taken only while the credit, budget x time - delay caused, covers the worst delay that it can
 // cause: the budget holds at every moment, and the price rises as the credit is used up.
@@ -34,10 +34,10 @@ namespace fallow::predict {
 struct AdaptiveOptions {
   ReactTimes react;
   double budget = 0.01;        ///< accepted delay as a share of run time
-  double delay_price = 4.0;    ///< low-power time given up to avoid one unit of delay, while credit is plenty
+  double delay_price = 16.0;   ///< low-power time given up to avoid one unit of delay, while credit is plenty
   double late_share = 0.05;    ///< ... and at least this share of the gap to avoid a late wake-up
   Nanoseconds start_up = kStartUp;  ///< run time before the first call, which the budget is a share of too
-  double silence = 2.0;        ///< rest after a silence of so many prices of a wake-up; 0: never, for who cannot do so later
+  double silence = 12.0;       ///< rest after a silence of so many wake-ups; 0: never, for who cannot do so later
   std::size_t memory_bytes = std::size_t{1} << 20;  ///< arena, when the predictor brings its own
 };
 
@@ -74,12 +74,12 @@ class AdaptivePredictor final : public Predictor {
     std::uint8_t waits, wait_head;
     std::array<std::uint8_t, kLevels> benefit;  ///< of a call: what looking at each level has brought lately
     float target[kExperts];         ///< planned end of the wake-up, ns after the call; 0: no rest
-    float lead[kExperts];           ///< share taken off what the expert expects
     float score[kExperts];          ///< mean of what the expert would have earned, ns
     float rival;                    ///< what shorter contexts would have earned at the same calls
     float ideal;                    ///< what the oracle would have
     float wait_error;               ///< mean error of the median wait, in codes
     float base;                     ///< what the sample expert takes its lead from, ns
+    double most;                    ///< low-power time in all gaps of the window if they were known, ns
     SampleWindow gap;
     SampleWindow wait;
   };
@@ -107,12 +107,13 @@ class AdaptivePredictor final : public Predictor {
   void settle(Nanoseconds gap) noexcept;
   void learn(Context& c, float gap_ns, std::uint16_t code, const Earnings& earnings) const noexcept;
   void pass_by(Context& c, std::uint16_t code) const noexcept;
+  void keep(Context& c, std::uint16_t code) const noexcept;
   void choose_base(Context& context) const noexcept;
   void plan(Context& context) const noexcept;
   void plan_last(Context& context) const noexcept;
   [[nodiscard]] static bool is_quiet(const Context& c) noexcept;
   static void note_unusual(Context& context, std::uint16_t code) noexcept;
-  void adjust_lead(Context& context, int expert, float gap_ns) const noexcept;
+  [[nodiscard]] static int better_expert(const Context& c) noexcept;
   [[nodiscard]] Nanoseconds rest_after(double credit) const noexcept;
   /// Price of one unit of delay at this target: never so low that a late wake-up counts less than a share of it.
   [[nodiscard]] float price_at(float target) const noexcept { return std::max(price_, late_share_ * target); }

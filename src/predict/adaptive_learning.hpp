@@ -8,8 +8,8 @@
 namespace fallow::predict::adaptive_detail {
 
 inline constexpr int kMemory = 32;            // visits over which earnings are averaged
-inline constexpr std::uint16_t kSettled = 16;   // visits after which one in so many is scored and kept, so that those kept reach
-inline constexpr unsigned kScoreEach = 4;       // further back; at random, as counting would pick phases of a loop
+inline constexpr std::uint16_t kSettled = 16;   // visits after which contexts that are not trusted learn from one in so many; at
+inline constexpr unsigned kScoreEach = 2;       // random, as counting would pick phases of a loop
 
 /// Weight of the n-th visit in a mean.
 inline constexpr std::array<float, kMemory + 1> kWeights = [] {
