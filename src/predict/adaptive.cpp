@@ -162,27 +162,31 @@ void AdaptivePredictor::settle(Nanoseconds gap) noexcept {
   for (std::size_t i = 0; i < visited_; ++i) {
     const Visit& visit = visits_[i];
     Context& c = *visit.context;
+    const bool is_root = i == 0;
     if (code == 0 && earned_before == 0.0F && is_quiet(c)) {  // a short gap as always: nothing to learn
-      pass_by(c, code);
+      pass_by(c, code, is_root);
       continue;
     }
     const bool scored = c.visits < kSettled || &c == trusted_ || random() % kScoreEach == 0;
     Earnings earnings{{0.0F, 0.0F}, earned_before};
-    if (scored)
-      for (int e = 0; e < kExperts; ++e) earnings.own[e] = earned(c.target[e], gap_ns);
-    if (visit.after != visit.before) earned_before = earned(visit.after, gap_ns);
-    if (i > 0) reward(root, visit, earned_before - earnings.rival);
     if (scored) {
-      learn(c, gap_ns, code, earnings);
+      earnings.own[kSample] = earned(c.target[kSample], gap_ns);
+      if (is_root) earnings.own[kLast] = earned(c.target[kLast], gap_ns);
+    }
+    if (visit.after != visit.before) earned_before = earned(visit.after, gap_ns);
+    if (!is_root) reward(root, visit, earned_before - earnings.rival);
+    if (scored) {
+      learn(c, gap_ns, code, earnings, is_root);
     } else {
-      pass_by(c, code);
+      pass_by(c, code, is_root);
     }
   }
 }
 
-/// The sample, unless the last gap has clearly done better: as a rule that is chance.
-int AdaptivePredictor::better_expert(const Context& c) noexcept {
-  return c.score[kLast] > c.score[kSample] + kLastBetter * c.ideal ? kLast : kSample;
+/// The sample, unless the last gap has done better: as a rule that is chance, the more so the fewer visits there are,
+/// so that longer contexts go by the sample alone.
+int AdaptivePredictor::better_expert(const Context& c, unsigned level) noexcept {
+  return level == kRoot && c.score[kLast] > c.score[kSample] + kLastBetter * c.ideal ? kLast : kSample;
 }
 
 /// Enters a context into the list of those that predict what follows, and chooses it if it has earned more
@@ -191,7 +195,7 @@ void AdaptivePredictor::visit(Context* context, unsigned level) noexcept {
   const float before = chosen_;
   context->stamp = clock_;
   if (context->visits >= 2) {
-    const int expert = better_expert(*context);
+    const int expert = better_expert(*context, level);
     const float score = context->score[expert];
     const float target = score > 0.0F ? context->target[expert] : 0.0F;  // not to rest earns nothing
     if (level == kRoot || score > context->rival + kClearlyBetter * context->ideal) {

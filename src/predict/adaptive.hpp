@@ -68,7 +68,6 @@ class AdaptivePredictor final : public Predictor {
   struct alignas(64) Context {
     std::uint32_t stamp;            ///< of the last visit
     std::uint16_t visits;           ///< gaps learned, saturating
-    std::uint16_t last;             ///< code of the last gap
     std::uint16_t since_unusual;    ///< visits since the gap was last far from the median
     std::uint8_t gaps, gap_head;    ///< of the window
     std::uint8_t waits, wait_head;
@@ -78,7 +77,6 @@ class AdaptivePredictor final : public Predictor {
     float rival;                    ///< what shorter contexts would have earned at the same calls
     float ideal;                    ///< what the oracle would have
     float wait_error;               ///< mean error of the median wait, in codes
-    float base;                     ///< what the sample expert takes its lead from, ns
     double most;                    ///< low-power time in all gaps of the window if they were known, ns
     SampleWindow gap;
     SampleWindow wait;
@@ -105,15 +103,15 @@ class AdaptivePredictor final : public Predictor {
   void carve(std::span<std::byte> arena);
   void arrive(const Call& call) noexcept;
   void settle(Nanoseconds gap) noexcept;
-  void learn(Context& c, float gap_ns, std::uint16_t code, const Earnings& earnings) const noexcept;
-  void pass_by(Context& c, std::uint16_t code) const noexcept;
+  void learn(Context& c, float gap_ns, std::uint16_t code, const Earnings& earnings, bool is_root) const noexcept;
+  void pass_by(Context& c, std::uint16_t code, bool is_root) const noexcept;
   void keep(Context& c, std::uint16_t code) const noexcept;
-  void choose_base(Context& context) const noexcept;
+  [[nodiscard]] float best_of_sample(const Context& context) const noexcept;
   void plan(Context& context) const noexcept;
-  void plan_last(Context& context) const noexcept;
+  void follow_last(Context& root, std::uint16_t code) const noexcept;
   [[nodiscard]] static bool is_quiet(const Context& c) noexcept;
   static void note_unusual(Context& context, std::uint16_t code) noexcept;
-  [[nodiscard]] static int better_expert(const Context& c) noexcept;
+  [[nodiscard]] static int better_expert(const Context& c, unsigned level) noexcept;
   [[nodiscard]] Nanoseconds rest_after(double credit) const noexcept;
   /// Price of one unit of delay at this target: never so low that a late wake-up counts less than a share of it.
   [[nodiscard]] float price_at(float target) const noexcept { return std::max(price_, late_share_ * target); }

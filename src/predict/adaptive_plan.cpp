@@ -26,11 +26,11 @@ void AdaptivePredictor::keep(Context& c, std::uint16_t code) const noexcept {
   c.gap.insert(code, c.gaps, c.gap_head);
 }
 
-/// Chooses the base of the sample expert: the gap to which it would have been best to rest each time.
+/// The gap of the window to which it would have been best to rest each time, ns; 0: not to rest.
 /// Of a window of n gaps in order of size, resting to the k-th is worth the k shorter ones (each cut short, and late)
 /// and the k-th itself for all that are longer. It is at most worth all gaps together without what is late by then,
 /// which ends the search after a few where gaps are steady.
-void AdaptivePredictor::choose_base(Context& context) const noexcept {
+float AdaptivePredictor::best_of_sample(const Context& context) const noexcept {
   const float least = down_ + up_, most = static_cast<float>(context.most);
   unsigned k = 0;
   while (k < context.gaps && context.gap.sorted[k] == 0) ++k;
@@ -48,19 +48,12 @@ void AdaptivePredictor::choose_base(Context& context) const noexcept {
     left -= 1.0F;
     late += up_;
   }
-  context.base = base;
+  return base;
 }
 
-/// Sets the target of the expert that goes by the last gap.
-void AdaptivePredictor::plan_last(Context& context) const noexcept {
-  const float last = context.last == 0 ? 0.0F : decode_float(context.last) * (1.0F - kLastLead);
-  context.target[kLast] = last > down_ + up_ ? last : 0.0F;
-}
-
-/// Sets both experts' targets for the next visit.
+/// Sets the sample expert's target for the next visit.
 void AdaptivePredictor::plan(Context& context) const noexcept {
-  plan_last(context);
-  const float sample = context.base * (1.0F - kSampleLead);
+  const float sample = best_of_sample(context) * (1.0F - kSampleLead);
   context.target[kSample] = sample > down_ + up_ ? sample : 0.0F;
 }
 
@@ -71,7 +64,14 @@ void AdaptivePredictor::note_unusual(Context& context, std::uint16_t code) noexc
   context.since_unusual = unusual ? std::uint16_t{0} : static_cast<std::uint16_t>(context.since_unusual + 1U);
 }
 
-void AdaptivePredictor::learn(Context& c, float gap_ns, std::uint16_t code, const Earnings& earnings) const noexcept {
+/// Notes the last gap of a call, and sets the target of the expert that goes by it.
+void AdaptivePredictor::follow_last(Context& root, std::uint16_t code) const noexcept {
+  note_unusual(root, code);
+  const float last = code == 0 ? 0.0F : decode_float(code) * (1.0F - kLastLead);
+  root.target[kLast] = last > down_ + up_ ? last : 0.0F;
+}
+
+void AdaptivePredictor::learn(Context& c, float gap_ns, std::uint16_t code, const Earnings& earnings, bool is_root) const noexcept {
   const float weight = kWeights[std::min<std::size_t>(c.visits, kWeights.size() - 1)];
   if (c.visits < 0xffff) ++c.visits;
   c.rival = nearer(c.rival, earnings.rival, weight);
@@ -82,21 +82,19 @@ void AdaptivePredictor::learn(Context& c, float gap_ns, std::uint16_t code, cons
     return;
   }
   c.ideal = nearer(c.ideal, std::max(0.0F, gap_ns - up_ - down_), weight);
-  if (c.visits > 1)
-    for (int e = 0; e < kExperts; ++e) c.score[e] = nearer(c.score[e], earnings.own[e], weight);
-  note_unusual(c, code);
-  c.last = code;
+  if (c.visits > 1) {
+    c.score[kSample] = nearer(c.score[kSample], earnings.own[kSample], weight);
+    if (is_root) c.score[kLast] = nearer(c.score[kLast], earnings.own[kLast], weight);
+  }
+  if (is_root) follow_last(c, code);
   keep(c, code);
-  choose_base(c);
   plan(c);
 }
 
-/// A visit that is not learned from: all that is kept of it is the last gap.
-void AdaptivePredictor::pass_by(Context& c, std::uint16_t code) const noexcept {
+/// A visit that is not learned from: all that is kept of it is the last gap of a call.
+void AdaptivePredictor::pass_by(Context& c, std::uint16_t code, bool is_root) const noexcept {
   if (c.visits < 0xffff) ++c.visits;
-  c.last = code;
-  note_unusual(c, code);
-  plan_last(c);
+  if (is_root) follow_last(c, code);
 }
 
 /// After how long a silence to rest until the next call, which then waits for the wake-up; not where such gaps have not

@@ -120,6 +120,34 @@ TEST(Adaptive, RestsInGapsThatComeOnce) {  // after a silence, at the price of o
   EXPECT_EQ(run(stream, never).rests, 0U);
 }
 
+TEST(Adaptive, DearerDelayChangesPlansButNotSilences) {
+  const auto stream = streams::bt(250, 0.1);
+  double delay = 1.0, rest = 1.0;
+  for (const double price : {4.0, 16.0, 64.0}) {
+    AdaptiveOptions options;
+    options.delay_price = price;
+    AdaptivePredictor predictor(options);
+    EXPECT_EQ(predictor.on_exit(stream.front()).rest_after.value, 120'000) << price;  // nothing is known yet
+    const Evaluation sum = run(stream, options);
+    EXPECT_LT(sum.slowdown(), 0.9 * delay) << price;
+    EXPECT_LT(sum.rest_of_oracle(), rest) << price;
+    delay = sum.slowdown();
+    rest = sum.rest_of_oracle();
+  }
+}
+
+TEST(Adaptive, FollowsTheGapsOfAPlaceThatOthersShare) {  // whose own context, two calls long, must keep up with them
+  Builder b(1, 0.01);
+  double gap = kMs;
+  for (int i = 0; i < 1500; ++i) {
+    gap *= (i / 150) % 2 == 0 ? 1.005 : 1.0 / 1.005;
+    b.call(1, 1, 5 * kUs).call(3, 3, gap).call(2, 2, 5 * kUs).call(3, 3, 100 * kUs);
+  }
+  const Evaluation sum = run(b.take());
+  EXPECT_GT(sum.rest_of_oracle(), 0.9);
+  EXPECT_LT(sum.slowdown(), 4e-3);
+}
+
 TEST(Adaptive, LearnsWhereSilenceIsNotWorthIt) {  // gaps that end soon after a silence would have begun
   Builder b(1, 0.3);
   for (int i = 0; i < 2000; ++i) b.call(1, 1, 180 * kUs);
@@ -160,6 +188,7 @@ TEST(Adaptive, ShortRunsAreRestedInFromTheStart) {  // starting up took as long 
 
 TEST(Adaptive, SpendsItsBudgetOnNoisyGaps) {  // as the price rises no faster than the credit falls
   AdaptiveOptions options;
+  options.delay_price = 4.0;
   const Evaluation sum = run(streams::bt(250, 0.3), options);
   EXPECT_GT(sum.slowdown(), 0.4 * options.budget);
   EXPECT_LE(sum.budget_worst, options.budget);

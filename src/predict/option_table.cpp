@@ -76,7 +76,7 @@ constexpr std::array kOptions{
     FALLOW_ADAPTIVE(delay_price, Unit::number, 0, 1e9, v, "rest given up to avoid one unit of delay"),
     FALLOW_ADAPTIVE(late_share, Unit::share, 0, 1, v, "least share of a gap given up to avoid a late wake-up"),
     FALLOW_ADAPTIVE(start_up, Unit::time, 0, kHour, ns(v), "run time before the first call, which the budget is a share of too"),
-    FALLOW_ADAPTIVE(silence, Unit::number, 0, 1e9, v, "rest after a silence of so many prices of a wake-up; 0: never"),
+    FALLOW_ADAPTIVE(silence, Unit::number, 0, 1e9, v, "rest after a silence of so many wake-ups; 0: never"),
     PredictOption{"memory", "adaptive", Unit::bytes, 4096, 1 << 30, "memory of its contexts",
                   FALLOW_GET(o.adaptive.memory_bytes), FALLOW_SET(o.adaptive.memory_bytes = static_cast<std::size_t>(v))},
 };

@@ -10,6 +10,10 @@ namespace {
 /// cause is so much less than the budget that the program keeps to it.
 constexpr double kSilenceShare = 0.6;
 
+/// Each node keeps an account of its links' delays beside those of its ranks' predictors, so that windows may be bolder than
+/// where a predictor's own account is all there is.
+constexpr double kWindowPrice = 4.0;
+
 predict::PredictorOptions options_for(const PolicyOptions& options, const LinkSpec& link) {
   predict::PredictorOptions p;
   for (predict::PpsOptions* pps : {&p.pps, &p.spps.pps}) {
@@ -26,6 +30,7 @@ predict::PredictorOptions options_for(const PolicyOptions& options, const LinkSp
   p.adaptive.memory_bytes = std::size_t{1} << 16;
   p.adaptive.budget = options.budget;
   p.adaptive.start_up = Nanoseconds(0);  // what is simulated begins with the first call
+  p.adaptive.delay_price = kWindowPrice;
   p.adaptive.silence = 0;  // silences are watched where messages pass (Silence), not from the end of a call
   p.set_react({nanoseconds(link.rest.down), nanoseconds(link.rest.up)});
   return p;
