@@ -3,8 +3,8 @@
 //
 // After each call a few contexts are looked up: the call itself, the calls before it with their peers (2 to 64 of
 // them, the longer with sizes), and how often it was made since its gap was last unusual. Each context keeps the
-// last gaps that followed and the waits inside, and plans a rest by two experts: the best rest over its sample,
-// and the last gap less a lead. What is maximized is
+// last gaps that followed and the waits inside, and plans a rest by experts: the best rest over its sample, and, for
+// the call itself, the last gap. A lead is taken off. What is maximized is
 //
 //     time at low power - price x delay,
 //
