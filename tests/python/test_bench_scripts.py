@@ -32,4 +32,4 @@ def test_traces_are_those_of_the_list(bench):
     assert {"bt", "lu", "peptide", "gromacs", "qe"} <= {p.name for p in chosen}
     assert all(set(p.ranks) <= {16, 64} for p in chosen)
     (mg,) = traces._chosen([64], ["mg"])
-    assert mg.ranks == (64,) and mg.values[64]["points"] == 256
+    assert mg.ranks == (64,) and mg.values[64]["points"] == 512
