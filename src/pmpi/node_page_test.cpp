@@ -98,7 +98,7 @@ int sleep_as_rank_1(const std::string& run) {
   if (node.attach(run, 1, 2) != Status::ok) return 1;
   node.own().sleep_word.store(static_cast<std::uint32_t>(SleepWord::asleep));
   node.page().sleepers.fetch_add(1);
-  const timespec patience{20, 0};
+  const timespec patience{240, 0};
   while (node.own().sleep_word.load() == static_cast<std::uint32_t>(SleepWord::asleep)) {
     if (syscall(SYS_futex, &node.own().sleep_word, FUTEX_WAIT, 1, &patience, nullptr, 0) != 0 && errno == ETIMEDOUT) return 2;
   }
@@ -108,7 +108,7 @@ int sleep_as_rank_1(const std::string& run) {
 int wake_as_rank_0(const std::string& run) {
   Node node;
   if (node.attach(run, 0, 2) != Status::ok) return 1;
-  for (int i = 0; i < 100000 && node.page().sleepers.load() == 0; ++i) usleep(100);
+  for (int i = 0; i < 2'000'000 && node.page().sleepers.load() == 0; ++i) usleep(100);
   NodeSlot* const slot = node.slot_of(1);
   if (slot == nullptr || !node.wake(*slot, 4711)) return 2;
   return node.wake(*slot, 1) ? 3 : 0;  // it is awake now: no second system call

@@ -226,7 +226,7 @@ def test_commands_without_mpi(
     )
     assert outcome.rc == rc, outcome.describe()
     if rc not in {126, 127}:
-        bare = run(command, env=plain_environment, cwd=tmp_path, timeout=30, stdin=b"text\n")
+        bare = run(command, env=plain_environment, cwd=tmp_path, stdin=b"text\n")
         assert (outcome.out, outcome.err) == (bare.out, bare.err)
     else:
         assert len(_said(outcome)) == 1 and "Traceback" not in outcome.err, outcome.describe()

@@ -15,10 +15,10 @@ from harness.lab import Lab, Trial
 from harness.running import Running
 
 RANKS = 3
-_BARE_S = 1.0  # into a run that nobody watches
+_GOES_ON_S = 1.0  # a program that ends with its starter would be gone by then
 _CALLS = 300  # of each kind that a rank has made and the totals in its file show
-_START_S = 90.0
-_END_S = 60.0
+_START_S = 240.0
+_END_S = 240.0
 SHARED_MEMORY = Path("/dev/shm")
 
 Kill = Callable[[Running], None]
@@ -71,11 +71,10 @@ def _under_way(running: Running, record: Path, ranks: int) -> None:
 
 def _run_and_kill(lab: Lab, mode: str, kill: Kill) -> Trial:
     program = lab.program("steady.c")
-    running, record = lab.start(mode, lab.family.launch(RANKS, program, "300"))
-    if mode == BARE:
-        assert running.wait_for(lambda: len(_ranks(running)) == RANKS, _START_S), "the ranks did not start"
-        time.sleep(_BARE_S)
-    else:
+    begun = lab.scratch / f"begun-{mode}"
+    running, record = lab.start(mode, lab.family.launch(RANKS, program, "600", lab.scratch / "stop", begun))
+    assert running.wait_for(begun.exists, _START_S), "the ranks do not get on"
+    if mode != BARE:
         _under_way(running, record, RANKS)
     kill(running)
     outcome = running.finish(_END_S)
@@ -137,11 +136,11 @@ def test_killed_command(lab: Lab, fallow: Fallow) -> None:
     """SIGKILL to `fallow run` itself: the program goes on to its end, and what it leaves is readable."""
     program = lab.program("steady.c")
     stop = lab.scratch / "stop"
-    running, record = lab.start("auto", lab.family.launch(2, program, "300", stop))
+    running, record = lab.start("auto", lab.family.launch(2, program, "600", stop))
     _under_way(running, record, 2)
     running.process.kill()
     running.process.wait()
-    time.sleep(_BARE_S)
+    time.sleep(_GOES_ON_S)
     assert len(_ranks(running)) == 2, "the program ended with the command that started it"
     stop.touch()
     end = time.monotonic() + _END_S
@@ -157,7 +156,7 @@ def test_killed_command(lab: Lab, fallow: Fallow) -> None:
 
 def test_report_while_it_runs(lab: Lab, fallow: Fallow) -> None:
     """The record of a run that has not ended yet can be read."""
-    running, record = lab.start("auto", lab.family.launch(2, lab.program("steady.c"), "300"))
+    running, record = lab.start("auto", lab.family.launch(2, lab.program("steady.c"), "600"))
     try:
         _under_way(running, record, 2)
         report = fallow.report(record)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from harness.fallow import BARE, Fallow
 from harness.lab import Lab
+from harness.running import HANGS_S
 from harness.traces import read_trace
 
 RANKS = 2
@@ -47,9 +48,9 @@ def test_killed_rank(lab: Lab, fallow: Fallow) -> None:
         sizes = [f.stat().st_size for f in out.glob("trace-*.ftr")]
         return len(sizes) == RANKS and min(sizes) > _SOME_BLOCKS
 
-    assert running.wait_for(written, 60.0), [f.stat().st_size for f in out.glob("*")]
+    assert running.wait_for(written, HANGS_S), [f.stat().st_size for f in out.glob("*")]
     os.kill(running.processes("chatter")[-1], signal.SIGKILL)
-    outcome = running.finish(60)
+    outcome = running.finish()
     assert outcome.rc != 0 and "Traceback" not in outcome.err, outcome.describe()
     assert "it ends early for" in outcome.err, outcome.describe()
     assert [f.name for f in out.iterdir()] == ["trace.ftr"]

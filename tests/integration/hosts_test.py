@@ -45,7 +45,7 @@ def check_records_of_two_hosts(lab: Lab, hosts: Hosts, launcher: list[str], way:
         command = [str(script)]
     out = lab.scratch / "record"
     running, _ = lab.start("bare", hosts.on_first(lab.fallow.wrap("auto", out, command)))
-    outcome = running.finish(180)
+    outcome = running.finish()
     assert outcome.rc == 0 and outcome.out == f"{RANKS} ranks done\n", outcome.describe()
     ranks = lab.records(out)
     assert [r.world_rank for r in ranks] == list(range(RANKS)), outcome.describe()

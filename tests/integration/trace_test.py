@@ -329,7 +329,7 @@ def test_several_launches(lab: Lab, fallow: Fallow) -> None:
     program = lab.program("steady.c")
     line = " ".join(map(str, lab.family.launch(2, program)))
     running, _ = lab.start(MODE, ["sh", "-c", f"{line} && {line}"], options=("--trace", str(lab.scratch / "out")))
-    outcome = running.finish(60)
+    outcome = running.finish()
     assert outcome.rc == 0, outcome.describe()
     files = sorted((lab.scratch / "out").iterdir())
     assert [f.name for f in files] == ["trace.ftr", "trace2.ftr"], outcome.describe()

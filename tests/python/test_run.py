@@ -130,7 +130,7 @@ def test_without_a_process_to_be_had_the_command_takes_our_place(fake_library, t
     ours = subprocess.run(
         [sys.executable, "-c", code, "run", "-q", *more, "--", "sh", "-c", shell],
         cwd=tmp_path, env=os.environ | {"FALLOW_LIBRARY_DIR": str(fake_library)}, capture_output=True, text=True,
-        timeout=60, check=False,
+        timeout=240, check=False,
     )  # fmt: skip
     assert len(ours.stderr.splitlines()) == 1, ours.stderr
     if more:
@@ -146,7 +146,7 @@ def test_without_a_process_to_be_had_the_command_takes_our_place(fake_library, t
 
 def test_signals_are_passed_on(fake_library, tmp_path):
     env = os.environ | {"FALLOW_LIBRARY_DIR": str(fake_library)}
-    code = "import signal,sys,time\nsignal.signal(signal.SIGUSR1, lambda *a: sys.exit(5))\nprint('up', flush=True)\ntime.sleep(30)"
+    code = "import signal,sys,time\nsignal.signal(signal.SIGUSR1, lambda *a: sys.exit(5))\nprint('up', flush=True)\ntime.sleep(600)"
     ours = subprocess.Popen(
         [sys.executable, "-m", "fallow", "run", "-q", "--", sys.executable, "-c", code],
         cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True,
@@ -154,8 +154,11 @@ def test_signals_are_passed_on(fake_library, tmp_path):
     assert ours.stdout is not None
     assert ours.stdout.readline() == "up\n"
     ours.send_signal(signal.SIGUSR1)
-    assert ours.wait(20) == 5
-    ours.stdout.close()
+    try:
+        assert ours.wait(240) == 5
+    finally:
+        ours.terminate()  # both, unless they have ended
+        ours.stdout.close()
 
 
 def test_the_command_has_the_signals_it_would_have(run):

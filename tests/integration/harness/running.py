@@ -70,7 +70,7 @@ class Running:
                 continue  # ended while we looked
         return sorted(found)
 
-    def wait_for(self, condition: Callable[[], bool], seconds: float = 90.0) -> bool:
+    def wait_for(self, condition: Callable[[], bool], seconds: float = HANGS_S) -> bool:
         """Polls until `condition` holds, the run ends or the time is up."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:

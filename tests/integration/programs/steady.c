@@ -1,4 +1,5 @@
-// Exchanges and computes for some seconds, or until there is a file of the name given; rank 0 says when all have begun.
+// Exchanges and computes for some seconds, or until there is a file of the name given; rank 0 says when all have begun,
+// and makes a file of the second name given.
 // For tests that end it from outside.
 #include "check.h"
 
@@ -21,6 +22,8 @@ int main(int argc, char **argv) {
     if (rank == 0 && rounds++ == 5) {
       puts("begun");
       fflush(stdout);
+      FILE *begun = argc > 3 ? fopen(argv[3], "w") : NULL;
+      CHECK(argc <= 3 || (begun != NULL && fclose(begun) == 0));
     }
     if (rank == 0) compute(0.002);
     go_on = (seconds_now() < end && (argc < 3 || access(argv[2], F_OK) != 0)) || rounds < 7;

@@ -52,6 +52,7 @@ int main(int argc, char **argv) {
     CHECK(sum == size * (size - 1) / 2);
     MPI_Sendrecv(&value, 1, MPI_INT, (rank + 1) % size, 1, &sum, 1, MPI_INT, (rank + size - 1) % size, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
+  while (alarms < 3 && seconds_now() < start + 60) compute(0.005);  // nothing of the above may have had a core for long
   getitimer(ITIMER_REAL, &seen);
   CHECK(seen.it_interval.tv_usec == 5000);
   setitimer(ITIMER_REAL, &off, NULL);
