@@ -271,6 +271,28 @@ def test_an_interrupt_ends_a_long_simulation(tmp_path):
     assert running.returncode == 130 and "Traceback" not in errors
 
 
+def test_an_interrupt_while_simulations_are_being_started_ends_them(tmp_path):
+    """The first of them runs already, and would for hours."""
+    script = (
+        "import sys\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from fallow import cli\n"
+        "from fallow.sim import run\n"
+        "class Pool(ThreadPoolExecutor):\n"
+        "    started = 0\n"
+        "    def submit(self, *args):\n"
+        "        if self.started:\n"
+        "            raise KeyboardInterrupt\n"
+        "        self.started += 1\n"
+        "        return super().submit(*args)\n"
+        "run.ThreadPoolExecutor = Pool\n"
+        "sys.exit(cli.main(sys.argv[1:]))\n"
+    )
+    args = ["sim", "--synth", "stencil3d", "--ranks", "64", "--iterations", "100000000", "--policy", "oracle"]
+    done = subprocess.run([sys.executable, "-c", script, *args], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 130 and "Traceback" not in done.stderr, done.stderr
+
+
 def test_quantities():
     assert (time_us("20us"), time_us("1.5ms"), time_us("2s"), time_us("300ns"), time_us("7")) == (20, 1500, 2e6, pytest.approx(0.3), 7)
     assert (share("5%"), share("0.05"), share("100%")) == (0.05, 0.05, 1)

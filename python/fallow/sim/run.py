@@ -90,11 +90,6 @@ def _watch(futures: Sequence[Future[Any]], running: _Running) -> None:
                 running.stop()
                 break
             bar.show(running.share())
-    except BaseException:
-        for future in futures:
-            future.cancel()
-        running.stop()
-        raise
     finally:
         bar.close()
 
@@ -128,8 +123,13 @@ def simulate(
         return _outcome(case, found, wanted.window)
 
     with ThreadPoolExecutor(max_workers=max(1, min(threads, len(cases)))) as pool:
-        futures = [pool.submit(one, case) for case in cases]
-        _watch(futures, running)
+        try:
+            futures = [pool.submit(one, case) for case in cases]
+            _watch(futures, running)
+        except BaseException:  # an interrupt may come while they are being started: the pool waits for those that were
+            pool.shutdown(wait=False, cancel_futures=True)
+            running.stop()
+            raise
         try:
             return [f.result() for f in _first_failure_first(futures)]
         except (ValueError, MemoryError, OverflowError) as error:
