@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -28,15 +29,46 @@ class EventSorter {
  private:
   static constexpr std::size_t kFew = 64, kVeryFew = 12;
   static constexpr int kMostBits = 10;
+  static constexpr int kFewBits = 6;
+  static_assert(kFew == std::size_t{1} << kFewBits && kFew % 8 == 0);
+  static constexpr Time kFar = Time{1} << (31 - kFewBits);
+  static constexpr std::size_t kSideBySide = 8;
 
   static void few(std::span<Event> events) noexcept {
-    if (events.size() > kVeryFew) return std::sort(events.begin(), events.end());
+    if (events.size() > kVeryFew) return by_rank(events);
+    in_turn(events);
+  }
+
+  static void in_turn(std::span<Event> events) noexcept {
     for (std::size_t i = 1; i < events.size(); ++i) {
       const Event event = events[i];
       std::size_t at = i;
       for (; at > 0 && event < events[at - 1]; --at) events[at] = events[at - 1];
       events[at] = event;
     }
+  }
+
+  /// Counts for each how many are earlier: more comparisons than it takes, but several at a time, and none is guessed.
+  static void by_rank(std::span<Event> events) noexcept {
+    const std::size_t count = events.size();
+    Time first = events[0].time, last = first;
+    for (const Event& e : events) first = std::min(first, e.time), last = std::max(last, e.time);
+    if (last - first >= kFar) return std::sort(events.begin(), events.end());
+    alignas(64) std::int32_t keys[kFew];
+    for (std::size_t i = 0; i < count; ++i) keys[i] = static_cast<std::int32_t>((events[i].time - first) << kFewBits | static_cast<Time>(i));
+    for (std::size_t i = count; i % kSideBySide != 0; ++i) keys[i] = std::numeric_limits<std::int32_t>::max();
+    alignas(64) std::int32_t places[kFew];
+    for (std::size_t i = 0; i < count; i += kSideBySide) {
+      std::int32_t earlier[kSideBySide] = {};
+      for (std::size_t j = 0; j < count; ++j) {
+        for (std::size_t k = 0; k < kSideBySide; ++k) earlier[k] += keys[j] < keys[i + k] ? 1 : 0;
+      }
+      std::copy(earlier, earlier + kSideBySide, places + i);
+    }
+    alignas(Event) std::byte copy[kFew * sizeof(Event)];
+    std::memcpy(copy, events.data(), events.size_bytes());
+    for (std::size_t i = 0; i < count; ++i) std::memcpy(static_cast<void*>(&events[static_cast<std::size_t>(places[i])]), copy + i * sizeof(Event), sizeof(Event));
+    in_turn(events);  // of those at one time
   }
 
   void many(std::span<Event> events) noexcept {
