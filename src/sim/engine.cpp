@@ -136,29 +136,46 @@ void Engine::prefetch() const noexcept {
   constexpr std::size_t kRecordAhead = 16, kRankAhead = 11, kQueueAhead = 6, kCollectiveAhead = 3;
   if (const Event* e = queue_.peek(kRecordAhead); e != nullptr && e->kind != EventKind::resume) pool_.prefetch(e->index);
   if (const Event* e = queue_.peek(kRankAhead); e != nullptr) {
-    if (e->kind == EventKind::hop) return network_.prefetch_next(pool_[e->index]);
-    const Rank* rank = &ranks_[e->kind == EventKind::resume ? e->index : pool_[e->index].rank];
-    __builtin_prefetch(rank, 1);
-    __builtin_prefetch(reinterpret_cast<const char*>(rank) + 64, 1);
-    if (e->kind == EventKind::resume) source_.prefetch(e->index, false);
+    if (e->kind == EventKind::hop) {
+      network_.prefetch_next(pool_[e->index]);
+    } else {
+      const Rank* rank = &ranks_[e->kind == EventKind::resume ? e->index : pool_[e->index].rank];
+      __builtin_prefetch(rank, 1);
+      __builtin_prefetch(reinterpret_cast<const char*>(rank) + 64, 1);
+      if (e->kind == EventKind::resume) source_.prefetch(e->index, false);
+    }
   }
   if (const Event* e = queue_.peek(kQueueAhead); e != nullptr && e->kind == EventKind::arrive) {
     const MatchQueue& posted = ranks_[pool_[e->index].rank].posted;
     if (posted.count == 1) pool_.prefetch(posted.head);
     if (posted.count > 1) pool_.prefetch_row(posted.head, kTogether);
   } else if (e != nullptr && e->kind == EventKind::resume) {
-    network_.prefetch_card(e->index);
-    __builtin_prefetch(&calls_[e->index], 1);
-    __builtin_prefetch(reinterpret_cast<const char*>(&calls_[e->index]) + sizeof(KeptCall) - 1, 1);
-    const Rank& rank = ranks_[e->index];
-    if (rank.spare != kNone) pool_.prefetch_row(rank.spare, kTogether);
-    tables_.prefetch(rank.requests);
-    source_.prefetch(e->index, true);
+    prefetch_start(e->index);
   }
-  if (const Event* e = queue_.peek(kCollectiveAhead); e != nullptr && e->kind == EventKind::arrive) {
-    const MatchQueue& posted = ranks_[pool_[e->index].rank].posted;
-    if (posted.count != 1 || (pool_[posted.head].flags & kOfCollective) == 0) return;
-    collectives_.prefetch(pool_[posted.head].owner);
+  if (const Event* e = queue_.peek(kCollectiveAhead); e != nullptr && e->kind == EventKind::arrive) prefetch_end(pool_[e->index].rank);
+}
+
+/// What a rank that goes on will ask for.
+void Engine::prefetch_start(std::uint32_t r) const noexcept {
+  network_.prefetch_card(r);
+  calls_.prefetch(r);
+  const Rank& rank = ranks_[r];
+  if (rank.spare != kNone) pool_.prefetch_row(rank.spare, kTogether);
+  tables_.prefetch(rank.requests);
+  source_.prefetch(r, true);
+}
+
+/// What follows the last message that a rank waits for, or its collective.
+void Engine::prefetch_end(std::uint32_t r) const noexcept {
+  const Rank& rank = ranks_[r];
+  if (rank.posted.count != 1) return;
+  const Node& last = pool_[rank.posted.head];
+  if ((last.flags & kOfCollective) != 0) {
+    collectives_.prefetch(last.owner);
+    network_.prefetch_card(r);
+  } else if (rank.pending == 1) {
+    calls_.prefetch(r);
+    source_.prefetch(r, false);
   }
 }
 

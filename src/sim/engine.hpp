@@ -142,6 +142,8 @@ class Engine {
   bool wants_all_lanes(const trace::CallEvent& call) const noexcept;
   std::uint64_t kind_of_wait(const trace::CallEvent& call) const noexcept;
   void prefetch() const noexcept;
+  void prefetch_end(std::uint32_t r) const noexcept;
+  void prefetch_start(std::uint32_t r) const noexcept;
 
   // engine_p2p.cpp
   bool send(std::uint32_t r, const trace::CallEvent& call, std::uint16_t flags);

@@ -122,7 +122,11 @@ class Pool {
   void give(std::uint32_t index) { free_.push_back(index); }
   Record& operator[](std::uint32_t index) noexcept { return blocks_[index / kBlock][index % kBlock]; }
   const Record& operator[](std::uint32_t index) const noexcept { return blocks_[index / kBlock][index % kBlock]; }
-  void prefetch(std::uint32_t index) const noexcept { __builtin_prefetch(&(*this)[index], 1); }
+  void prefetch(std::uint32_t index) const noexcept {
+    const auto* at = reinterpret_cast<const char*>(&(*this)[index]);
+    __builtin_prefetch(at, 1);
+    if constexpr (sizeof(Record) > 64 || alignof(Record) < 64) __builtin_prefetch(at + sizeof(Record) - 1, 1);
+  }
   /// The whole row of `count` (a power of two) that `index` is one of.
   void prefetch_row(std::uint32_t index, std::uint32_t count) const noexcept {
     for (std::uint32_t i = index & ~(count - 1); count-- > 0; ++i) prefetch(i);

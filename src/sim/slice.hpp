@@ -15,6 +15,11 @@ class Slice {
 
   T& operator[](std::uint32_t i) noexcept { return data_[i - first_]; }
   const T& operator[](std::uint32_t i) const noexcept { return data_[i - first_]; }
+  void prefetch(std::uint32_t i) const noexcept {
+    const auto* at = reinterpret_cast<const char*>(&data_[i - first_]);
+    __builtin_prefetch(at, 1);
+    __builtin_prefetch(at + sizeof(T) - 1, 1);
+  }
   std::uint32_t first() const noexcept { return first_; }
   std::uint32_t last() const noexcept { return first_ + static_cast<std::uint32_t>(data_.size()); }
   bool empty() const noexcept { return data_.empty(); }
