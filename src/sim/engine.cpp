@@ -110,13 +110,20 @@ void Engine::begin() {
 
 /// Everything of this share that happens before `end`.
 void Engine::replay(Time end) {
-  for (Event event; queue_.pop(event, end); ++events_) {
+  for (Event event;; ++events_) {
+    while (!queue_.pop(event, std::min(end, network_.deferred_until()))) {
+      if (network_.deferred_until() == kNever) return;
+      network_.send_deferred();
+    }
     prefetch();
     clock_ = event.time;
     tie_ = event.tie;
     switch (event.kind) {
       case EventKind::resume: run_rank(event.index); break;
-      case EventKind::hop: network_.hop(event); break;
+      case EventKind::hop:
+        network_.send_deferred();
+        network_.hop(event);
+        break;
       case EventKind::arrive: arrive(event); break;
       case EventKind::sent: sent(event); break;
       case EventKind::access: complete(event.index, event.time); break;

@@ -34,7 +34,24 @@ void Network::send(std::uint32_t index, Time ready, Time now, std::uint32_t coun
   }
   const std::uint64_t tie = tie_of(node.rank, node.peer, count);
   if (machine_.contention == Contention::none) return send_loggp(node, index, ready, tie);
-  walk({index, ready, 0, tie}, now, false);
+  if (!defers_) {
+    Path path;
+    topology_->route(node_of(node.peer), node_of(node.rank), path);
+    return walk({index, ready, 0, tie}, path, now, false);
+  }
+  if (deferred_count_ == deferred_.size()) walk_deferred();
+  Deferred& d = deferred_[deferred_count_++];
+  d.walk = {index, ready, 0, tie};
+  d.now = now;
+  deferred_until_ = std::min(deferred_until_, ready);
+  topology_->route(node_of(node.peer), node_of(node.rank), d.path);
+  for (std::uint32_t hop = 0; hop < d.path.count; ++hop) __builtin_prefetch(&links_[d.path.links[hop]], 1);
+}
+
+void Network::walk_deferred() {
+  for (std::size_t i = 0; i < deferred_count_; ++i) walk(deferred_[i].walk, deferred_[i].path, deferred_[i].now, false);
+  deferred_count_ = 0;
+  deferred_until_ = kNever;
 }
 
 void Network::hop(const Event& event) {
@@ -44,7 +61,11 @@ void Network::hop(const Event& event) {
   }
   Node& node = pool_[event.index];
   if (node.left != 0 && !parts_rest_ && past_border(node)) return hop_on(event, node);
-  walk({event.index, event.time, node.time, event.tie}, event.time, true);
+  Path path;
+  find_way(node, node_of(node.peer), node_of(node.rank), path);
+  const std::uint32_t near = std::min(path.count, node.hop + 3u);  // what was held is often held again
+  for (std::uint32_t hop = node.hop; hop < near; ++hop) __builtin_prefetch(&links_[path.links[hop]], 1);
+  walk({event.index, event.time, node.time, event.tie}, path, event.time, true);
 }
 
 /// Whether a held message that knows its way stays in its domain from here on.
@@ -114,15 +135,11 @@ void Network::find_way(Node& node, std::uint32_t source, std::uint32_t target, P
   node.left = 0;
 }
 
-void Network::walk(Walk w, Time now, bool by_event) {
-  Path path;
+void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
   Node* node = &pool_[w.index];
   const std::uint32_t source = node_of(node->peer), target = node_of(node->rank);
-  find_way(*node, source, target, path);
   const bool leaves = domains_.count() > 1 && domains_.of_node(source) != domains_.of_node(target);
   const std::uint32_t border = leaves ? path.count / 2 : Path::kMaxHops;
-  const std::uint32_t near = by_event ? std::min(path.count, node->hop + 3u) : path.count;  // what was held is often held again
-  for (std::uint32_t hop = node->hop; hop < near; ++hop) __builtin_prefetch(&links_[path.links[hop]], 1);
   std::uint64_t bytes = wire_bytes(*node);
   for (std::uint32_t hop = node->hop; hop < path.count; ++hop) {
     taking_ = (node->flags & kTrain) != 0 ? node->owner : w.index;

@@ -3,6 +3,7 @@
 // Links serve in the order in which messages reach them, up to Machine::lookahead (docs/adr/0032).
 #pragma once
 
+#include <array>
 #include <memory>
 #include <span>
 #include <vector>
@@ -68,7 +69,7 @@ class Network {
   /// Tells it what links do from now on.
   void record(Recorder& recorder) noexcept {
     recorder_ = &recorder;
-    edge_timed_ = upper_timed_ = false;
+    edge_timed_ = upper_timed_ = defers_ = false;
   }
   /// Tells it of the gaps that are open at `end`.
   void finish_record(Time end) const;
@@ -76,6 +77,12 @@ class Network {
   /// Takes message `index` on its way at `ready` (>= `now`, the clock): from its sender's node to its receiver's,
   /// which differ. Sooner or later pushes its arrival. `count` numbers the sender's messages.
   void send(std::uint32_t index, Time ready, Time now, std::uint32_t count);
+  /// Messages that were sent may wait for their links to come nearer, as long as nothing else needs those: until this
+  /// time, before which nothing comes of them, or until a message that was held goes on.
+  Time deferred_until() const noexcept { return deferred_until_; }
+  void send_deferred() {
+    if (deferred_count_ != 0) walk_deferred();
+  }
   /// Brings a link nearer that is about to be taken: by a message held before it, or by a sender.
   void prefetch_next(const Node& held) const noexcept {
     __builtin_prefetch(&links_[held.chain], 1);
@@ -138,7 +145,8 @@ class Network {
     Time tail = 0;    // when the tail has come
     std::uint64_t tie = 0;
   };
-  void walk(Walk walk, Time now, bool by_event);
+  void walk(Walk walk, const Path& path, Time now, bool by_event);
+  void walk_deferred();
   void hop_on(const Event& event, Node& node);
   bool past_border(const Node& node) const noexcept;
   void end_walk(const Walk& walk);
@@ -227,6 +235,15 @@ class Network {
   std::uint32_t edge_links_;      // their number
   Time edge_quiet_, upper_quiet_; // gaps up to these are no rests
   bool edge_timed_, upper_timed_; // longer ones end as a timer has it, and nothing is recorded
+  struct Deferred {
+    Walk walk;
+    Time now = 0;
+    Path path;
+  };
+  std::array<Deferred, 8> deferred_;
+  std::size_t deferred_count_ = 0;
+  Time deferred_until_ = kNever;
+  bool defers_ = false;  // nothing but messages changes what links do
   Recorder* recorder_ = nullptr;
   std::uint32_t taking_ = kNone;  // the message that takes a link, for the recorder
 };

@@ -25,6 +25,7 @@ void Network::prepare_rests(const NetworkPolicy& policy) {
     switches_ = Parts(policy.switches, machine_.switches.states, react, topology_->switches());
   }
   parts_rest_ = cards_.active() || switches_.active();
+  defers_ = edge_.rule != LinkRule::planned && upper_.rule != LinkRule::planned && !parts_rest_ && lanes_on_ == 0;
   if (upper_.rule == LinkRule::planned || policy.switches.rule == LinkRule::planned) list_served();
 }
 
