@@ -10,9 +10,9 @@ namespace {
 /// cause is so much less than the budget that the program keeps to it.
 constexpr double kSilenceShare = 0.6;
 
-/// Each node keeps an account of its links' delays beside those of its ranks' predictors, so that windows may be bolder than
-/// where a predictor's own account is all there is.
-constexpr double kWindowPrice = 4.0;
+/// Price of delay for predicted windows. What they do not use of a node's account is left to rests after silences, which
+/// make more of it: so it is higher than where windows are all there is.
+constexpr double kWindowPrice = 32.0;
 
 predict::PredictorOptions options_for(const PolicyOptions& options, const LinkSpec& link) {
   predict::PredictorOptions p;
