@@ -152,14 +152,17 @@ void Engine::prefetch() const noexcept {
       if (e->kind == EventKind::resume) source_.prefetch(e->index, false);
     }
   }
-  if (const Event* e = queue_.peek(kQueueAhead); e != nullptr && e->kind == EventKind::arrive) {
+  const auto arrives = [&](const Event* e) {  // what comes back from a rank of another share is no arrival at that
+    return e != nullptr && e->kind == EventKind::arrive && ranks_.holds(pool_[e->index].rank);
+  };
+  if (const Event* e = queue_.peek(kQueueAhead); arrives(e)) {
     const MatchQueue& posted = ranks_[pool_[e->index].rank].posted;
     if (posted.count == 1) pool_.prefetch(posted.head);
     if (posted.count > 1) pool_.prefetch_row(posted.head, kTogether);
   } else if (e != nullptr && e->kind == EventKind::resume) {
     prefetch_start(e->index);
   }
-  if (const Event* e = queue_.peek(kCollectiveAhead); e != nullptr && e->kind == EventKind::arrive) prefetch_end(pool_[e->index].rank);
+  if (const Event* e = queue_.peek(kCollectiveAhead); arrives(e)) prefetch_end(pool_[e->index].rank);
 }
 
 /// What a rank that goes on will ask for.
