@@ -351,6 +351,19 @@ TEST(Threads, CallsOfEveryKindCrossBorders) {
   }
 }
 
+TEST(Threads, ManyPutsCrossABorder) {
+  Program p(64);
+  for (std::uint32_t r = 0; r < 64; ++r) {
+    for (int i = 0; i < 20; ++i) p.p2p(r, Op::put, static_cast<std::int32_t>((r + 32) % 64), 8);
+    p.collective(r, Op::win_fence, 0);
+  }
+  Machine machine;
+  machine.topology = parse_xgft("XGFT(3;4,2,8;1,2,2)");
+  machine.domains = 2;
+  machine.link.latency = 1 * kUs;
+  EXPECT_EQ(to_json(p.run(machine, {}, 2)), to_json(p.run(machine, {}, 1)));
+}
+
 TEST(Domains, ChangeLittle) {
   SynthOptions options;
   options.ranks = 64;
