@@ -204,6 +204,12 @@ def test_files_that_are_nothing_are_refused(tmp_path: Path, ending: str) -> None
         convert.open_source([path], None)
 
 
+def test_a_number_beyond_our_format_is_refused_with_the_call(tmp_path: Path) -> None:
+    (tmp_path / "x.tit").write_text("".join(f"{rank} init\n{rank} alltoall 4e18 4e18\n" for rank in range(8)))
+    with pytest.raises(UserError, match="rank 0: MPI_Alltoall has a number that a trace cannot hold"):
+        convert.convert(convert.open_source([tmp_path / "x.tit"], None), tmp_path / "x.ftr", None)
+
+
 def test_request_numbers_are_small_and_used_again() -> None:
     numbers = RequestNumbers()
     assert [numbers.add((i,)) for i in range(3)] == [0, 1, 2]

@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <typeinfo>
 
 #include "trace/file_tools.hpp"
 #include "trace/statistics.hpp"
@@ -221,7 +222,12 @@ void bind_tracefile(nb::module_& m) {
       .def("add", [](StreamWriter& w, std::uint32_t rank, const nb::list& events) {
         StoredEvent s;
         for (nb::handle item : events) {
-          take_event(item, s);
+          try {
+            take_event(item, s);
+          } catch (const std::bad_cast&) {
+            const std::string op(op_name(s.event.op));
+            throw nb::value_error(("rank " + std::to_string(rank) + ": " + op + " has a number that a trace cannot hold").c_str());
+          }
           w.add(rank, s.event);
         }
       }, nb::arg("rank"), nb::arg("events"))
