@@ -29,7 +29,7 @@ _POOLS = ("test_util_pool",)
 LEFT_OUT = {"openmpi": (*_POOLS, "test_spawn"), "mpiabi": _POOLS}
 SUBSET = "test_(p2p_obj|p2p_buf_matched|p2p_obj_matched|request|cco_obj|cco_nb_buf|comm_topo|status|msgzero)\\.py"
 _WHOLE_S = 900.0
-_SUBSET_S = 120.0
+_SUBSET_S = 300.0
 
 
 @dataclass(frozen=True)
