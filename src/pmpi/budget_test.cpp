@@ -36,19 +36,6 @@ TEST(Budget, PriceOfDelayGrowsAsItRunsOut) {
   EXPECT_GT(b.price(), 100 * half);
 }
 
-TEST(Budget, WhatWasMadeGoodComesBack) {
-  Budget paid, back;
-  for (Budget* b : {&paid, &back}) b->open(0.01, kTicksPerSecond, 0);
-  paid.pay(3'000'000);
-  back.pay(4'000'000);
-  back.give_back(1'000'000);
-  EXPECT_DOUBLE_EQ(back.balance(), paid.balance());
-  back.give_back(1'000'000'000'000);  // never more than the account holds
-  back.earn(1);
-  paid.earn(3'600'000'000'000);
-  EXPECT_DOUBLE_EQ(back.balance(), paid.balance());
-}
-
 TEST(Budget, ClockThatStandsStillEarnsNothing) {
   Budget b;
   b.open(0.05, kTicksPerSecond, 1000);

@@ -291,7 +291,6 @@ void account_delay(WaitState& w, std::uint64_t exit, std::uint64_t wait) noexcep
   if (rt.options.mode != WaitMode::automatic) return;
   pay_wakers();
   rt.budget.pay(w.delay);
-  rt.budget.give_back(w.absorbed);
 }
 
 /// How late the rank noticed the end of its wait, and what the model learns from it.
