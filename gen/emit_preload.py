@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from calls import Call, functions
 
-HOOKS = ("opal_progress", "ucp_worker_progress", "sched_yield")
+HOOKS = ("opal_progress", "ucp_worker_progress", "sched_yield", "fi_fabric")
 
 
 def fortran_names(function: str) -> list[str]:

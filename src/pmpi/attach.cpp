@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/float_guard.hpp"
+#include "pmpi/hooks.hpp"
 #include "pmpi/launcher.hpp"
 #include "pmpi/scope.hpp"
 #include "pmpi/wrapper_table.hpp"
@@ -50,6 +51,7 @@ extern "C" __attribute__((visibility("default"))) int fallow_runtime_attach(cons
       say(kMissingCalls, "the program runs without Fallow: its MPI library lacks functions of MPI 3.0");
       return 1;
     }
+    prepare_hooks(rt);
     rt.clock = TickClock(rt.options.clock);
     api->abi = FALLOW_RUNTIME_ABI;
     api->wrap = wrap;

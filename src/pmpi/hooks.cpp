@@ -1,7 +1,10 @@
 #include "pmpi/hooks.hpp"
 
-#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 
+#include "pmpi/fabric_hook.hpp"
+#include "pmpi/idle_poll.hpp"
 #include "pmpi/scope.hpp"
 
 namespace fallow::pmpi {
@@ -20,14 +23,13 @@ struct Originals {
 constinit Originals g_original;
 constinit std::uint32_t g_polls_after_events = kFirstPolls;
 
-inline void idle_poll() noexcept {
-  auto* const thread = static_cast<Thread*>(fallow_tls.waiting);
-  if (thread != nullptr && --fallow_tls.polls_left == 0) [[unlikely]] {
-    const int error = errno;
-    slow_poll(*thread);
-    errno = error;
-  }
-}
+/// Intel's library yields between polls only if it is told to: how (2: sched_yield), and after how many polls.
+struct Setting {
+  const char* name;
+  const char* value;
+  bool ours;
+};
+constinit Setting g_intel_yield[] = {{"I_MPI_THREAD_YIELD", "2", false}, {"I_MPI_SPIN_COUNT", "1", false}};
 
 void hook_opal_progress() {
   g_original.opal_progress();
@@ -38,8 +40,8 @@ unsigned hook_ucp_worker_progress(void* worker) {
   const unsigned events = g_original.ucp_worker_progress(worker);
   if (events == 0) [[likely]] {
     idle_poll();
-  } else if (fallow_tls.polls_left < g_polls_after_events) {
-    fallow_tls.polls_left = g_polls_after_events;  // something moved: poll on before resting
+  } else {
+    busy_poll(g_polls_after_events);
   }
   return events;
 }
@@ -50,6 +52,14 @@ int hook_sched_yield() {
   return result;
 }
 
+/// Where the library yields only because we told it to: it would have polled on, and so it does.
+int hook_sched_yield_asked_for() {
+  if (fallow_tls.waiting == nullptr) return g_original.sched_yield();
+  __builtin_ia32_pause();
+  idle_poll();
+  return 0;
+}
+
 template <class Function>
 bool take(Runtime& rt, int hook, Function& original, Function replacement) noexcept {
   original = reinterpret_cast<Function>(rt.preload->original_hook(hook));
@@ -58,26 +68,52 @@ bool take(Runtime& rt, int hook, Function& original, Function replacement) noexc
   return true;
 }
 
+/// Idle hooks of MPICH and what is built on it. Over UCX or libfabric it calls that on every poll; newer versions, and
+/// Intel's when told to, call sched_yield whatever they run over.
+bool take_mpich_hooks(Runtime& rt) noexcept {
+  trace::RankHeader& h = rt.writer.header();
+  const bool ucx = take(rt, FALLOW_HOOK_UCP_WORKER_PROGRESS, g_original.ucp_worker_progress, &hook_ucp_worker_progress);
+  if (fabric_hooked()) {
+    h.hook = 4;
+  } else if (ucx) {
+    h.hook = 2;
+  } else {
+    const bool asked_for = g_intel_yield[0].ours && !rt.oversubscribed;
+    if (!take(rt, FALLOW_HOOK_SCHED_YIELD, g_original.sched_yield, asked_for ? &hook_sched_yield_asked_for : &hook_sched_yield)) return false;
+    h.hook = 3;
+  }
+  return true;
+}
+
+bool is_intel(Runtime& rt) noexcept {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  return rt.mpi.get_library_version(version, &length) == MPI_SUCCESS && std::strstr(version, "Intel") != nullptr;
+}
+
 }  // namespace
+
+void prepare_hooks(Runtime& rt) noexcept {
+  if (rt.options.hook == HookChoice::off || FALLOW_FAMILY_NUMBER == static_cast<int>(trace::Family::openmpi)) return;
+  hook_fabric(rt);
+  if (rt.options.mode == WaitMode::spin || !is_intel(rt)) return;
+  for (Setting& s : g_intel_yield) s.ours = std::getenv(s.name) == nullptr && setenv(s.name, s.value, 0) == 0;
+}
 
 void install_hooks(Runtime& rt) noexcept {
   trace::RankHeader& h = rt.writer.header();
   rt.hooked = false;
   g_polls_after_events = rt.first_polls;
+  set_fabric_polls(rt.first_polls);
+  for (const Setting& s : g_intel_yield) {
+    if (s.ours) unsetenv(s.name);  // read by now; the program's children are to see what they would have seen
+  }
   if (rt.options.hook == HookChoice::off) return;
   if (FALLOW_FAMILY_NUMBER == static_cast<int>(trace::Family::openmpi)) {
     rt.hooked = take(rt, FALLOW_HOOK_OPAL_PROGRESS, g_original.opal_progress, &hook_opal_progress);
     h.hook = rt.hooked ? 1 : 0;
   } else {
-    // The MPI library calls the first on every poll where it runs over UCX; its newer versions call the second
-    // whatever they run over.
-    if (take(rt, FALLOW_HOOK_UCP_WORKER_PROGRESS, g_original.ucp_worker_progress, &hook_ucp_worker_progress)) {
-      rt.hooked = true;
-      h.hook = 2;
-    } else if (take(rt, FALLOW_HOOK_SCHED_YIELD, g_original.sched_yield, &hook_sched_yield)) {
-      rt.hooked = true;
-      h.hook = 3;
-    }
+    rt.hooked = take_mpich_hooks(rt);
   }
   rt.sleep_allowed = rt.hooked && (rt.options.mode == WaitMode::sleep || rt.options.mode == WaitMode::automatic);
 }

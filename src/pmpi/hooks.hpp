@@ -8,6 +8,9 @@ namespace fallow::pmpi {
 struct Runtime;
 struct Thread;
 
+/// To be called before the MPI library starts: some hooks must be in place by then.
+void prepare_hooks(Runtime& rt) noexcept;
+
 /// Takes over the hook that the library in this process has; notes in the header which one.
 void install_hooks(Runtime& rt) noexcept;
 

@@ -33,7 +33,8 @@ bool PmpiCalls::load(const fallow_preload_api& preload) noexcept {
   take(cartdim_get, "PMPI_Cartdim_get");
   take(get_library_version, "PMPI_Get_library_version");
 #if MPI_VERSION >= 4
-  take(group_from_session_pset, "PMPI_Group_from_session_pset");
+  // Needed in sessions only, which a library of MPI 3 does not have.
+  group_from_session_pset = reinterpret_cast<decltype(group_from_session_pset)>(preload.find("PMPI_Group_from_session_pset"));
 #endif
   return complete;
 }

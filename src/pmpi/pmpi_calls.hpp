@@ -31,10 +31,10 @@ struct PmpiCalls {
   decltype(&MPI_Cartdim_get) cartdim_get = nullptr;
   decltype(&MPI_Get_library_version) get_library_version = nullptr;
 #if MPI_VERSION >= 4
-  decltype(&MPI_Group_from_session_pset) group_from_session_pset = nullptr;
+  decltype(&MPI_Group_from_session_pset) group_from_session_pset = nullptr;  ///< may stay null
 #endif
 
-  /// Fills every pointer. False if the library lacks one of them.
+  /// Fills every pointer. False if the library lacks a function of MPI 3.
   bool load(const fallow_preload_api& preload) noexcept;
 };
 

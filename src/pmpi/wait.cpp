@@ -260,7 +260,7 @@ void slow_poll(Thread& t) noexcept {
   } else if (__atomic_load_n(&fallow_hints.latency_critical, __ATOMIC_RELAXED) > 0) {
     fallow_tls.polls_left = kPollsBetweenLooks;
   } else if (rt.options.mode == WaitMode::yield || !may_sleep) {
-    sched_yield();
+    syscall(SYS_sched_yield);  // not by its name, which may be hooked
     fallow_tls.polls_left = 1;
   } else {
     poll_automatic(t, now);

@@ -30,7 +30,7 @@ std::vector<std::int32_t> World::ranks(const PmpiCalls& calls, MPI_Group group, 
   const std::lock_guard lock(mutex_);
   // The group is made for the moment: one that is kept would outlive its session.
   MPI_Group everyone = MPI_GROUP_NULL;
-  if (sessions_.empty() || calls.group_from_session_pset(sessions_.back(), "mpi://WORLD", &everyone) != MPI_SUCCESS) return {};
+  if (sessions_.empty() || calls.group_from_session_pset == nullptr || calls.group_from_session_pset(sessions_.back(), "mpi://WORLD", &everyone) != MPI_SUCCESS) return {};
   auto world = translated(calls, group, size, everyone);
   calls.group_free(&everyone);
   return world;

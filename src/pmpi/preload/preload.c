@@ -151,6 +151,11 @@ static void missing(const char* name) {
 void* fallow_resolve(unsigned index) {
   const char* name = fallow_names[index];
   void* target = NULL;
+  if (index == FALLOW_FIRST_HOOK + FALLOW_HOOK_FI_FABRIC && fallow_loaded_mpi(NULL, 0)) {
+    pthread_once(&activate_once, activate); /* MPI is starting, maybe by a call that no wrapper saw */
+    void* hook = __atomic_load_n(&fallow_slots[index], __ATOMIC_ACQUIRE);
+    if (hook != fallow_stubs[index]) return hook;
+  }
   if (index >= FALLOW_FIRST_HOOK) {
     target = find_anywhere(name); /* hooks and Fortran names: the runtime sets hooks itself */
   } else {

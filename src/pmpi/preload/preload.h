@@ -31,8 +31,15 @@ struct fallow_hints {
 };
 extern struct fallow_hints fallow_hints __attribute__((visibility("default")));
 
-/* Hooks: library functions that MPI libraries call while they wait. */
-enum fallow_hook { FALLOW_HOOK_OPAL_PROGRESS = 0, FALLOW_HOOK_UCP_WORKER_PROGRESS = 1, FALLOW_HOOK_SCHED_YIELD = 2, FALLOW_HOOKS = 3 };
+/* Hooks: library functions that MPI libraries call while they wait, and the one through which they get the queues of
+ * libfabric, which they poll by a pointer. */
+enum fallow_hook {
+  FALLOW_HOOK_OPAL_PROGRESS = 0,
+  FALLOW_HOOK_UCP_WORKER_PROGRESS = 1,
+  FALLOW_HOOK_SCHED_YIELD = 2,
+  FALLOW_HOOK_FI_FABRIC = 3,
+  FALLOW_HOOKS = 4
+};
 
 /* Given to the runtime when it is loaded. */
 struct fallow_preload_api {

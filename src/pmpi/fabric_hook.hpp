@@ -1,0 +1,22 @@
+// The idle hook of MPI libraries over libfabric: MPICH with its OFI module and what is built on it (HPE Cray MPI, MVAPICH).
+// They poll a completion queue, by a pointer in the queue's table of operations; the queue comes from a domain, and that
+// from a fabric, which fi_fabric() gives out. Each is handed on with a copy of its table in which one entry is ours.
+#pragma once
+
+#include <cstdint>
+
+namespace fallow::pmpi {
+
+struct Runtime;
+
+/// From now on the completion queues of fabrics that are opened tell of polls that find nothing. To be called before the
+/// MPI library starts. False if there is no libfabric in the process.
+bool hook_fabric(Runtime& rt) noexcept;
+
+/// Whether a completion queue has been opened.
+bool fabric_hooked() noexcept;
+
+/// Idle polls of a call before the time is looked at, once something moved.
+void set_fabric_polls(std::uint32_t polls) noexcept;
+
+}  // namespace fallow::pmpi

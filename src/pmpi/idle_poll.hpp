@@ -1,0 +1,26 @@
+// What every hook does after a poll of the MPI library. The hot path of a wait: one counter until the time is due.
+#pragma once
+
+#include <cerrno>
+
+#include "pmpi/hooks.hpp"
+#include "pmpi/runtime.hpp"
+
+namespace fallow::pmpi {
+
+/// The library polled and found nothing.
+inline void idle_poll() noexcept {
+  auto* const thread = static_cast<Thread*>(fallow_tls.waiting);
+  if (thread != nullptr && --fallow_tls.polls_left == 0) [[unlikely]] {
+    const int error = errno;
+    slow_poll(*thread);
+    errno = error;
+  }
+}
+
+/// The library polled and something moved: poll on before resting. `polls`: idle ones before the time is looked at.
+inline void busy_poll(std::uint32_t polls) noexcept {
+  if (fallow_tls.polls_left < polls) fallow_tls.polls_left = polls;
+}
+
+}  // namespace fallow::pmpi
