@@ -144,6 +144,16 @@ def _missing(found: ranks.Ranks) -> list[str]:
     ]
 
 
+def _left_awake(read: list[_native.RankDict], info: rundir.RunInfo | None) -> list[str]:
+    """Why waits may not have slept though they were to."""
+    unhooked = [rank for rank in read if rank["mode"] in ("sleep", "auto") and rank["hook"] == "none"]
+    if not unhooked or (info is not None and info.options.get("hook") == "off"):
+        return []
+    name = _mpi_name(unhooked[0]["mpi_version"])
+    ranks_of = "every rank" if len(unhooked) == len(read) else f"{len(unhooked)} ranks"
+    return [f"{name} has no idle hook that Fallow knows: the waits of {ranks_of} were left to spin"]
+
+
 def _unique(values: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(values))
 
@@ -231,7 +241,7 @@ def load(directory: Path, platform: str | None = None) -> Report:
         raise UserError(f"{directory}: nothing to report{_why_nothing(found, info)}")
     if _several_programs(found.read):
         notes.append("the command started several MPI programs; their ranks are shown together")
-    notes += _missing(found)
+    notes += _missing(found) + _left_awake(found.read, info)
     run = _run(directory, info, found.read)
     over = info is not None and info.run_time_s is not None
     rows = [_rank(rank, over) for rank in found.read]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fallow import text, timeline_text
-from fallow.model import Bin, HistogramReport, Report, Residency
+from fallow.model import Bin, HistogramReport, Report, Residency, Run
 from fallow.sites import SEVERAL_COMMS
 from fallow.text import Style
 
@@ -21,11 +21,19 @@ def _heading(title: str, style: Style) -> str:
     return style.paint(title, "bold")
 
 
+def _mpi(run: Run) -> str:
+    """The library as it calls itself, and the families where that does not say it."""
+    families = [_FAMILY_NAMES.get(f, f) for f in run.families]
+    if len(families) == 1 and run.mpi:
+        return run.mpi + (f" ({families[0]})" if run.families == ["mpiabi"] else "")
+    return ", ".join(families)
+
+
 def _title(report: Report, style: Style) -> Iterator[str]:
     run = report.run
     command = shlex.join(run.command) or run.program
     yield style.paint(style.safe(command[: style.width]), "bold")
-    mpi = ", ".join(_FAMILY_NAMES.get(f, f) for f in run.families)
+    mpi = _mpi(run)
     where = run.hosts[0] if len(run.hosts) == 1 else f"{len(run.hosts)} nodes"
     yield style.paint(
         style.safe(f"{run.started}  {report.totals.ranks} ranks on {where}, {mpi}, wait mode {', '.join(run.modes)}"),

@@ -1,10 +1,10 @@
 #include "pmpi/hooks.hpp"
 
-#include <cstdlib>
 #include <cstring>
 
 #include "pmpi/fabric_hook.hpp"
 #include "pmpi/idle_poll.hpp"
+#include "pmpi/launcher.hpp"
 #include "pmpi/scope.hpp"
 
 namespace fallow::pmpi {
@@ -97,7 +97,7 @@ void prepare_hooks(Runtime& rt) noexcept {
   if (rt.options.hook == HookChoice::off || FALLOW_FAMILY_NUMBER == static_cast<int>(trace::Family::openmpi)) return;
   hook_fabric(rt);
   if (rt.options.mode == WaitMode::spin || !is_intel(rt)) return;
-  for (Setting& s : g_intel_yield) s.ours = std::getenv(s.name) == nullptr && setenv(s.name, s.value, 0) == 0;
+  for (Setting& s : g_intel_yield) s.ours = lend(s.name, s.value);
 }
 
 void install_hooks(Runtime& rt) noexcept {
@@ -106,7 +106,7 @@ void install_hooks(Runtime& rt) noexcept {
   g_polls_after_events = rt.first_polls;
   set_fabric_polls(rt.first_polls);
   for (const Setting& s : g_intel_yield) {
-    if (s.ours) unsetenv(s.name);  // read by now; the program's children are to see what they would have seen
+    if (s.ours) take_back(s.name);  // read by now; the program's children are to see what they would have seen
   }
   if (rt.options.hook == HookChoice::off) return;
   if (FALLOW_FAMILY_NUMBER == static_cast<int>(trace::Family::openmpi)) {

@@ -81,6 +81,10 @@ std::string absolute(const std::string& directory) {
   return path;
 }
 
+bool lend(const char* name, const char* value) noexcept { return variable(name) == nullptr && setenv(name, value, 0) == 0; }
+
+void take_back(const char* name) noexcept { unsetenv(name); }
+
 void restore_environment(const std::string& preload_original) noexcept try {
   std::vector<std::string> ours;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {

@@ -26,6 +26,10 @@ std::string launcher_namespace();
 /// The directory without links, for later: the program may change its working directory. As it is if it cannot be found.
 std::string absolute(const std::string& directory);
 
+/// Sets a variable that the environment does not have, until take_back(). False if it is the user's.
+bool lend(const char* name, const char* value) noexcept;
+void take_back(const char* name) noexcept;
+
 /// Puts LD_PRELOAD back and removes FALLOW_* and what forwards them, so that the program's own children see the environment that they
 /// would have seen without Fallow.
 void restore_environment(const std::string& preload_original) noexcept;

@@ -59,5 +59,16 @@ TEST(Launcher, TheProgramsChildrenSeeNothingOfOurs) {
   EXPECT_TRUE(is_set("PRTE_MCA_plm_base_verbose"));
 }
 
+TEST(Launcher, WhatTheUserSetIsNotLent) {
+  setenv("FALLOW_TEST_THEIRS", "3", 1);
+  EXPECT_FALSE(lend("FALLOW_TEST_THEIRS", "2"));
+  EXPECT_TRUE(lend("FALLOW_TEST_OURS", "2"));
+  EXPECT_TRUE(is_set("FALLOW_TEST_OURS"));
+  take_back("FALLOW_TEST_OURS");
+  EXPECT_FALSE(is_set("FALLOW_TEST_OURS"));
+  EXPECT_TRUE(is_set("FALLOW_TEST_THEIRS"));
+  unsetenv("FALLOW_TEST_THEIRS");
+}
+
 }  // namespace
 }  // namespace fallow::pmpi

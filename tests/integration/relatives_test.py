@@ -69,3 +69,15 @@ def test_ends(kind: str, version: str, hook: int, fallow: Fallow, tmp_path: Path
         alone, _ = lab.start(mode, [lab.program("ends.c"), "exit7"])  # Intel's launcher reports 255 now and then
         outcome = alone.finish(60)
         assert outcome.rc == ENDS["exit7"] and not outcome.timed_out and not outcome.left_over, outcome.describe()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", ["4.1.3", "3.4.3"])
+def test_messages_through_the_network(version: str, fallow: Fallow, tmp_path: Path) -> None:
+    """Ranks of one node that send each other everything through libfabric's TCP sleep too."""
+    lab = _lab("mpich", version, fallow, tmp_path)
+    network = {"MPIR_CVAR_NOLOCAL": "1", "FI_PROVIDER": "tcp;ofi_rxm"}
+    for trial in lab.compare(RANKS, lab.driver(), "sendrecv", "icoll", "sends", "wildcards", env=network)[1:]:
+        ranks = trial.ranks()
+        assert all(r.hook == LIBFABRIC and r.finalized == 1 for r in ranks), trial.outcome.describe()
+        assert (sum(r.sleeps for r in ranks) > 0) == (trial.mode in {"sleep", "auto"})
