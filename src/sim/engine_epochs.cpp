@@ -12,7 +12,7 @@ using trace::Op;
 namespace {
 
 constexpr std::uint32_t kEpochContext = 1u << 30;
-constexpr std::int32_t kPosted = 0, kCompleted = 1;  // tags
+constexpr std::int32_t kPostTag = 0, kCompleteTag = 1;
 
 }  // namespace
 
@@ -31,18 +31,18 @@ bool Engine::epoch(std::uint32_t r, const CallEvent& call) {
   switch (call.op) {
     case Op::win_post:
       state().origins = members();
-      for (const std::uint32_t origin : state().origins) notify(r, call.comm, origin, kPosted, rank.now);
+      for (const std::uint32_t origin : state().origins) notify(r, call.comm, origin, kPostTag, rank.now);
       return true;
     case Op::win_start:
       state().targets = members();
-      return await(r, call.comm, state().targets, kPosted);
+      return await(r, call.comm, state().targets, kPostTag);
     case Op::win_test:
       if ((call.flags & trace::kEventComplete) == 0) return true;
       [[fallthrough]];
     case Op::win_wait: {
       const std::vector<std::uint32_t> origins = std::move(state().origins);
       state().origins.clear();
-      return await(r, call.comm, origins, kCompleted);
+      return await(r, call.comm, origins, kCompleteTag);
     }
     case Op::win_complete:
       if (!flush(r)) return false;
@@ -58,7 +58,7 @@ Time Engine::flushed(std::uint32_t r, const CallEvent& call, Time at) {
   if (call.op != Op::win_complete) return at;
   const auto found = side_.epochs.find(SideTables::key(r, call.comm));
   if (found == side_.epochs.end()) return at;
-  for (const std::uint32_t target : found->second.targets) notify(r, call.comm, target, kCompleted, at);
+  for (const std::uint32_t target : found->second.targets) notify(r, call.comm, target, kCompleteTag, at);
   found->second.targets.clear();
   return at;
 }

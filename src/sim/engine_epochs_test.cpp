@@ -35,6 +35,15 @@ TEST(Epochs, AStartWaitsForThePostAndAWaitForTheComplete) {
   EXPECT_EQ(p.run(crossbar(2)).makespan, 3 * kUs + 3 * kLatency + 64 * kPerKib);
 }
 
+TEST(Epochs, AWaitDoesNotTakeAPostForAComplete) {
+  Program p(2);
+  const std::vector<std::uint64_t> zero{0}, one{1};
+  p.add(0, on(Op::win_post, one)).add(0, on(Op::win_wait)).add(0, on(Op::win_start, one)).add(0, on(Op::win_complete));
+  p.add(1, on(Op::win_post, zero)).compute(3000).add(1, on(Op::win_start, zero)).add(1, on(Op::win_complete)).add(1, on(Op::win_wait));
+  // Rank 1's post is there long before its complete, which rank 0 waits for; then rank 0's complete.
+  EXPECT_EQ(p.run(crossbar(2)).makespan, 3 * kUs + 2 * kLatency);
+}
+
 TEST(Epochs, OneTargetOfManyOrigins) {
   Program p(5);
   const std::vector<std::uint64_t> zero{0}, rest{1, 2, 3, 4};
