@@ -1,7 +1,7 @@
 #include "pmpi/pause.hpp"
 
 #include <cpuid.h>
-#include <immintrin.h>
+#include <x86intrin.h>
 
 #include <cstdint>
 
