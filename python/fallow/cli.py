@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from fallow import (
     __version__,
@@ -61,8 +64,33 @@ def _split(argv: Sequence[str]) -> tuple[list[str], list[str] | None]:
     return list(argv[:at]), list(argv[at + 1 :])
 
 
+def _open_streams() -> None:
+    """What is written to a stream that was closed is lost; characters that a stream cannot show become codes."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open to the end
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _give_up_output() -> None:
+    """What standard output does not take is lost; the interpreter is not to try again at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _place(error: OSError) -> str:
+    """What failed: calls that write name no file."""
+    writing = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+    return error.filename or ("standard output" if writing else "cannot go on")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit status."""
+    _open_streams()
     ours, command = _split(sys.argv[1:] if argv is None else argv)
     try:
         arguments = parser().parse_args(ours)
@@ -74,8 +102,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"fallow: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
         return 0
+    except OSError as error:  # a full disk under the output, or a working directory that is gone
+        _give_up_output()
+        print(f"fallow: {_place(error)}: {error.strerror or error}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return 130
     return status

@@ -91,7 +91,7 @@ def _run(arguments: argparse.Namespace) -> int:
         arguments.html = ""
     if len(arguments.runs) > 2:
         raise UserError("report takes at most two runs")
-    paths = arguments.runs or [newest(Path.cwd())]
+    paths = arguments.runs or [newest(Path())]
     if len(paths) == 1 and (paths[0] / compare.FILE).is_file():
         return _show_comparison(arguments, paths[0])
     reports = [analyse.load(path, arguments.platform) for path in paths]

@@ -95,7 +95,7 @@ def make_directory(out: Path | None, tell: Callable[[str], None]) -> Path | None
     try:
         return rundir.create(out)
     except OSError as error:
-        where = out if out is not None else Path.cwd()
+        where = out or rundir.working_directory() or "the working directory, which has been removed"
         tell(f"running without Fallow: cannot make a run directory in {where}: {error.strerror or error}")
         return None
 
@@ -115,8 +115,8 @@ def _quiet(_line: str) -> None:
 
 def _shown(directory: Path) -> str:
     """A directory as the user would type it here."""
-    here = Path.cwd()
-    return shlex.quote(str(directory.relative_to(here) if directory.is_relative_to(here) else directory))
+    here = rundir.working_directory()
+    return shlex.quote(str(directory.relative_to(here) if here and directory.is_relative_to(here) else directory))
 
 
 def _summary(ended: runner.Ended) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
 import random
 import stat
@@ -14,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from fallow import __version__, analyse, energy, environment, launch, native, rundir, runner, stats
+from fallow import __version__, analyse, energy, environment, json_files, launch, native, rundir, runner, stats
 from fallow.errors import UserError
 from fallow.options import Setting
 
@@ -290,23 +289,10 @@ def write(comparison: Comparison) -> None:
 def read(directory: Path) -> Comparison:
     """Reads compare.json; UserError says what is wrong with it."""
     path = directory / FILE
+    data = json_files.read(path)
+    if data.get("schema") != SCHEMA or data.get("version") != VERSION:
+        raise UserError(f"{path}: not in a form that this Fallow knows")
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data["schema"] != SCHEMA or data["version"] != VERSION:
-            raise UserError(f"{path}: not in a form that this Fallow knows")
-        data["trials"] = [Trial(**trial) for trial in data["trials"]]
-        data["metrics"] = [
-            Metric(
-                m["name"],
-                m["unit"],
-                stats.Spread(**m["bare"]) if m["bare"] else None,
-                stats.Spread(**m["fallow"]) if m["fallow"] else None,
-                stats.Ratio(**m["ratio"]) if m["ratio"] else None,
-            )
-            for m in data["metrics"]
-        ]
-        return Comparison(**data)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path}: {type(error).__name__}: {error}") from None
+        return json_files.build(Comparison, data)
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from None

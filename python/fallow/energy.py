@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fallow import native, rundir, sampling
+from fallow import json_files, native, rundir, sampling
 from fallow.errors import UserError
 from fallow.model import Energy, Metered, MeterEnergy, Modelled, RankReport, Run
 
@@ -55,14 +54,17 @@ def metered(directory: Path, run_time_s: float, notes: list[str]) -> Metered | N
     if not path.exists():
         return None
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json_files.read(path)
         if data["schema"] != sampling.SCHEMA or data["version"] != sampling.VERSION:
             notes.append(f"{path.name}: not in a form that this Fallow knows")
             return None
         additive = {(meter, domain) for meter, domain in data["additive"]}
         domains = [d for meter in data["meters"] for d in _domains(meter, additive, notes)]
         measures = [f"{meter['name']}: {meter['measures']}" for meter in data["meters"]]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except UserError as error:
+        notes.append(str(error).removeprefix(f"{path.parent}/"))
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         notes.append(f"{path.name}: {type(error).__name__}: {error}")
         return None
     if not domains:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fallow import json_files
 from fallow.errors import UserError
 
 RUN_FILE = "run.json"
@@ -57,6 +58,14 @@ class RunInfo:
         if self.cpu_user_s is None or self.cpu_system_s is None:
             return None
         return self.cpu_user_s + self.cpu_system_s
+
+
+def working_directory() -> str:
+    """Where we are, or an empty string if that directory has been removed: a command runs there nevertheless."""
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return ""
 
 
 def new_run_id() -> str:
@@ -110,18 +119,12 @@ def write_run(directory: Path, info: RunInfo) -> None:
 def read_run(directory: Path) -> RunInfo:
     """Reads run.json; UserError says what is wrong with it."""
     path = directory / RUN_FILE
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
-    except ValueError as error:
-        raise UserError(f"{path}: not JSON: {error}") from None
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+    data = json_files.read(path)
+    if data.get("schema") != SCHEMA:
         raise UserError(f"{path}: not the record of a Fallow run")
     if data.get("version") != VERSION:
         raise UserError(f"{path}: version {data.get('version')}, this Fallow knows {VERSION}")
-    known = {f.name for f in dataclasses.fields(RunInfo)}
     try:
-        return RunInfo(**{k: v for k, v in data.items() if k in known})
-    except TypeError as error:
-        raise UserError(f"{path}: {str(error).removeprefix('RunInfo.__init__() ')}") from None
+        return json_files.build(RunInfo, data)
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from None

@@ -52,7 +52,7 @@ def _first_info(plan: Plan, run_id: str, with_fallow: bool) -> rundir.RunInfo:
         command=plan.command,
         run_id=run_id,
         with_fallow=with_fallow,
-        cwd=os.getcwd(),  # noqa: PTH109 - Path.cwd() would say the same
+        cwd=rundir.working_directory(),
         host=platform.node(),
         kernel=platform.release(),
         fallow_version=__version__,

@@ -106,3 +106,26 @@ def test_a_broken_comparison_is_exit_2(fallow, tmp_path, text):
     out = fallow("report", tmp_path)
     assert out.returncode == 2
     assert "Traceback" not in out.stderr
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [(("command",), None), (("trials", 0, "with_fallow"), None), (("metrics", 0, "name"), 3), (("metrics", 0, "bare"), {"median": 1})],
+)
+def test_a_comparison_with_a_value_of_the_wrong_kind_names_it(fallow, tmp_path, place, value):
+    trials = [trial(1, False, 2.0), trial(2, True, 1.0)]
+    whole = compare.Comparison(
+        compare.SCHEMA, compare.VERSION, "0", ["a"], {}, str(tmp_path), trials, compare.metrics(trials), []
+    )
+    compare.write(whole)
+    assert compare.read(tmp_path) == whole
+    data = compare.as_dict(whole)
+    inner = data
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    (tmp_path / compare.FILE).write_text(json.dumps(data))
+    out = fallow("report", tmp_path)
+    assert out.returncode == 2
+    name = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in place).removeprefix(".")
+    assert out.stderr.startswith(f"fallow: {tmp_path / compare.FILE}: {name}"), out.stderr

@@ -141,13 +141,28 @@ def test_no_record_is_exit_2(tmp_path, fallow, name):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"schema": "fallow-run", "version": 9}', '{"schema": "fallow-run", "version": 1}']
+    "text",
+    ["", "{", "[]", '{"schema": "fallow-run", "version": 9}', '{"schema": "fallow-run", "version": 1}', '{"a":' + "[" * 100_000],
 )
 def test_a_broken_run_json_is_noted(run_dir, text):
     (run_dir / "run.json").write_text(text)
     report = analyse.load(run_dir)
     assert report.health.notes
     assert report.run.run_time_s > 0
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("command", None), ("command", [1]), ("run_time_s", "1"), ("run_time_s", float("nan")), ("start_ns", 0.5), ("options", {"a": 1})],
+)
+def test_a_value_of_the_wrong_kind_in_run_json_is_noted(run_dir, fallow, key, value):
+    data = json.loads((run_dir / "run.json").read_text())
+    (run_dir / "run.json").write_text(json.dumps(data | {key: value}))
+    for form in ((), ("--json",), ("--html",)):
+        out = fallow("report", run_dir, *form)
+        assert (out.returncode, out.stderr) == (0, ""), out.stderr
+    (note,) = [n for n in analyse.load(run_dir).health.notes if "run.json" in n]
+    assert key in note or "NaN" in note
 
 
 def test_hostile_text_does_not_reach_the_terminal(tmp_path, fallow):

@@ -188,6 +188,20 @@ def test_without_a_directory_the_command_runs(run):
     assert one_line(out.stderr)
 
 
+@pytest.mark.parametrize(("options", "told"), [("", "has been removed"), ("--trace t", "no trace"), ("--out {}", "")])
+def test_in_a_directory_that_was_removed_the_command_runs(fake_library, tmp_path, options, told):
+    (tmp_path / "gone").mkdir()
+    ours = f"{sys.executable} -m fallow run -q {options.format(tmp_path / 'out')} -- sh -c 'echo out; exit 4'"
+    out = subprocess.run(
+        ["sh", "-c", f"rmdir ../gone; {ours}"], cwd=tmp_path / "gone", capture_output=True, text=True, timeout=240,
+        env=os.environ | {"FALLOW_LIBRARY_DIR": str(fake_library)}, check=False,
+    )  # fmt: skip
+    assert (out.returncode, out.stdout) == (4, "out\n"), out.stderr
+    lines = [line for line in out.stderr.splitlines() if line.startswith("fallow: ")]
+    assert told in "".join(lines) and bool(lines) == bool(told), out.stderr
+    assert "Traceback" not in out.stderr
+
+
 def test_with_a_full_disk_the_command_runs(run, tmp_path):
     directory = tmp_path / "out"
     directory.mkdir()
