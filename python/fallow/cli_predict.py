@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import os
 import sys
 import tempfile
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from typing import Any
 
 from fallow import native, predict_html, predict_study, predict_text
 from fallow.errors import UserError
+from fallow.files import save
 from fallow.predict_model import PredictReport
 from fallow.text import Style
 from fallow.traces import convert, model
@@ -218,16 +218,6 @@ def _native_trace(paths: list[Path], stack: ExitStack) -> list[Path]:
     return [directory / "trace.ftr"]
 
 
-def _write(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8", errors="replace")
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise UserError(f"{path}: {error.strerror}") from None
-
-
 def dumps(report: PredictReport) -> str:
     """The report as JSON, long lists of numbers on one line each."""
     data = dataclasses.asdict(report)
@@ -250,7 +240,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(dumps(shown))
     elif arguments.html is not None:
-        _write(arguments.html, predict_html.page(shown))
+        save(arguments.html, predict_html.page(shown))
         print(arguments.html)
     else:
         for line in predict_text.lines(shown, Style.of(sys.stdout)):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fallow import analyse, compare, compare_text, pair_text, report_html, report_json, report_text
 from fallow.errors import UserError
+from fallow.files import save
 from fallow.model import Report
 from fallow.text import Style
 
@@ -77,14 +78,6 @@ def _show_comparison(arguments: argparse.Namespace, directory: Path) -> int:
     return 0
 
 
-def write_page(reports: list[Report], target: Path) -> None:
-    """Writes the page; UserError where that cannot be done."""
-    try:
-        target.write_text(report_html.page(reports), encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise UserError(f"{target}: {error.strerror}") from None
-
-
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.html and Path(arguments.html).is_dir():  # fallow report --html RUN
         arguments.runs.append(Path(arguments.html))
@@ -99,7 +92,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print(report_json.dumps(reports))
     elif arguments.html is not None:
         target = Path(arguments.html) if arguments.html else paths[-1] / "report.html"
-        write_page(reports, target)
+        save(target, report_html.page(reports))
         print(target)
     else:
         _print(reports)

@@ -6,9 +6,9 @@ import argparse
 import json
 from pathlib import Path
 
+from fallow.files import save
 from fallow.quantities import whole
 from fallow.reproduce import dickov2015, document, record
-from fallow.sim.page import save
 
 _EPILOG = """\
 examples:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fallow import report_html
-from fallow.errors import UserError
+from fallow.files import save
 from fallow.sim import text, timeline
 from fallow.sim.model import Study
 
@@ -40,13 +40,3 @@ def page(study: Study) -> str:
 def write(study: Study, path: Path) -> None:
     """Writes the page under a temporary name, then renames it."""
     save(path, page(study))
-
-
-def save(path: Path, content: str) -> None:
-    """Writes a text file whole or not at all; UserError where that cannot be."""
-    temporary = path.with_name(path.name + ".part")
-    try:
-        temporary.write_text(content, encoding="utf-8", errors="replace")
-        temporary.replace(path)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fallow import files
 from fallow.errors import UserError
 from fallow.traces import model, paraver
 from fallow.traces.text import Losses
@@ -138,19 +139,14 @@ def _perfetto_events(label: str, base: int, t: Timeline) -> Iterator[dict[str, A
 
 def write_perfetto(timelines: Sequence[tuple[str, Timeline]], path: Path) -> None:
     """One JSON file; each policy's ranks and links are processes of their own."""
-    temporary = path.with_name(path.name + ".part")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write('{"displayTimeUnit":"ns","traceEvents":[\n')
-            first = True
-            for number, (label, t) in enumerate(timelines):
-                for event in _perfetto_events(label, number * 1_000_000, t):
-                    file.write(("" if first else ",\n") + json.dumps(event, separators=(",", ":")))
-                    first = False
-            file.write("\n]}\n")
-        temporary.replace(path)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
+    with files.whole(path) as file:
+        file.write('{"displayTimeUnit":"ns","traceEvents":[\n')
+        first = True
+        for number, (label, t) in enumerate(timelines):
+            for event in _perfetto_events(label, number * 1_000_000, t):
+                file.write(("" if first else ",\n") + json.dumps(event, separators=(",", ":")))
+                first = False
+        file.write("\n]}\n")
 
 
 # --- Paraver

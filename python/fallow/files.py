@@ -1,0 +1,38 @@
+"""Files that are whole or not there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+from fallow.errors import UserError
+
+
+@contextlib.contextmanager
+def whole(path: Path) -> Iterator[TextIO]:
+    """A text file that takes its name when it is complete, and otherwise leaves what was there; UserError if it cannot.
+
+    Links and what is no ordinary file, such as /dev/stdout, are written to as they are.
+    """
+    direct = path.is_symlink() or (path.exists() and not path.is_file())
+    target = path if direct else path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with target.open("w", encoding="utf-8", errors="replace") as file:
+            yield file
+        if not direct:
+            target.replace(path)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    finally:
+        if not direct:
+            with contextlib.suppress(OSError):
+                target.unlink()
+
+
+def save(path: Path, content: str) -> None:
+    """Writes a text file in one go, as `whole` does."""
+    with whole(path) as file:
+        file.write(content)
