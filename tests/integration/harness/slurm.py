@@ -33,6 +33,7 @@ MpiDefault=none
 ReturnToService=2
 StateSaveLocation={place}/state
 SlurmdSpoolDir={place}/spool
+TmpFS={place}/tmp
 SlurmctldPidFile={place}/slurmctld.pid
 SlurmdPidFile={place}/slurmd.pid
 SlurmctldLogFile={place}/slurmctld.log
@@ -113,7 +114,7 @@ def slurm(place: Path) -> Iterator[dict[str, str]]:
     """The environment in which `srun` reaches it. RuntimeError with the logs if it does not come up."""
     host = socket.gethostname().split(".")[0]
     controller, daemon = _free_ports(2)
-    for folder in ("state", "spool"):
+    for folder in ("state", "spool", "tmp"):  # a step of PMIx fails where one of that number, killed, left its folder
         (place / folder).mkdir(parents=True)
     conf = place / "slurm.conf"
     cpus = os.cpu_count() or 1
