@@ -1,0 +1,42 @@
+"""Files that are whole or not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fallow import files
+from fallow.errors import UserError
+
+
+def test_what_was_there_stays_until_the_new_is_whole(tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text("old")
+    with pytest.raises(KeyError), files.whole(path) as file:
+        file.write("half")
+        file.flush()
+        assert path.read_text() == "old"
+        raise KeyError
+    assert path.read_text() == "old"
+    files.save(path, "new")
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_links_and_devices_stay_what_they_are(tmp_path):
+    (tmp_path / "kept").write_text("old")
+    (tmp_path / "link").symlink_to("kept")
+    files.save(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "kept").read_text() == "new"
+    before = Path("/dev/null").stat().st_rdev
+    files.save(Path("/dev/null"), "gone")
+    assert Path("/dev/null").stat().st_rdev == before
+
+
+@pytest.mark.parametrize("place", ["none/page.html", ".", "/dev/full"])
+def test_what_cannot_be_written_is_the_users_error(tmp_path, place):
+    with pytest.raises(UserError, match=str(tmp_path / place)):
+        files.save(tmp_path / place, "text")
+    assert list(tmp_path.iterdir()) == []
