@@ -55,7 +55,7 @@ Engine::Engine(const Machine& machine, const Policy& policy, trace::EventSource&
   const std::uint32_t first = share.count == 1 ? 0 : first_rank(share.index);
   const std::uint32_t last = share.count == 1 ? size_ : first_rank(share.index + 1);
   ranks_ = Slice<Rank>(first, last - first);
-  calls_ = Slice<KeptCall>(first, last - first);
+  tables_.reserve(last - first);
   if (policy.predictor) {
     worked_ = Slice<Worked>(first, last - first);
     predictors_ = Slice<std::unique_ptr<predict::Predictor>>(first, last - first);
@@ -141,7 +141,13 @@ void Engine::record(Recorder& recorder) {
 /// Brings what the next events will touch nearer: with many ranks it has left the cache since they last ran.
 void Engine::prefetch() const noexcept {
   constexpr std::size_t kRecordAhead = 16, kRankAhead = 11, kQueueAhead = 6, kCollectiveAhead = 3;
-  if (const Event* e = queue_.peek(kRecordAhead); e != nullptr && e->kind != EventKind::resume) pool_.prefetch(e->index);
+  if (const Event* e = queue_.peek(kRecordAhead); e != nullptr) {
+    if (e->kind == EventKind::resume) {
+      source_.prefetch(e->index, 0);
+    } else {
+      pool_.prefetch(e->index);
+    }
+  }
   if (const Event* e = queue_.peek(kRankAhead); e != nullptr) {
     if (e->kind == EventKind::hop) {
       network_.prefetch_next(pool_[e->index]);
@@ -149,16 +155,21 @@ void Engine::prefetch() const noexcept {
       const Rank* rank = &ranks_[e->kind == EventKind::resume ? e->index : pool_[e->index].rank];
       __builtin_prefetch(rank, 1);
       __builtin_prefetch(reinterpret_cast<const char*>(rank) + 64, 1);
-      if (e->kind == EventKind::resume) source_.prefetch(e->index, false);
+      if (e->kind == EventKind::resume) source_.prefetch(e->index, 1);
     }
   }
   const auto arrives = [&](const Event* e) {  // what comes back from a rank of another share is no arrival at that
     return e != nullptr && e->kind == EventKind::arrive && ranks_.holds(pool_[e->index].rank);
   };
   if (const Event* e = queue_.peek(kQueueAhead); arrives(e)) {
-    const MatchQueue& posted = ranks_[pool_[e->index].rank].posted;
-    if (posted.count == 1) pool_.prefetch(posted.head);
+    const std::uint32_t r = pool_[e->index].rank;
+    const MatchQueue& posted = ranks_[r].posted;
+    if (posted.count == 1) {
+      pool_.prefetch(posted.head);
+      source_.prefetch(r, 0);
+    }
     if (posted.count > 1) pool_.prefetch_row(posted.head, kTogether);
+    if (ranks_[r].unexpected.count != 0) pool_.prefetch(ranks_[r].unexpected.head);
   } else if (e != nullptr && e->kind == EventKind::resume) {
     prefetch_start(e->index);
   }
@@ -168,11 +179,11 @@ void Engine::prefetch() const noexcept {
 /// What a rank that goes on will ask for.
 void Engine::prefetch_start(std::uint32_t r) const noexcept {
   network_.prefetch_card(r);
-  calls_.prefetch(r);
   const Rank& rank = ranks_[r];
   if (rank.spare != kNone) pool_.prefetch_row(rank.spare, kTogether);
+  if (rank.unexpected.count != 0) pool_.prefetch(rank.unexpected.head);
   tables_.prefetch(rank.requests);
-  source_.prefetch(r, true);
+  source_.prefetch(r, 2);
 }
 
 /// What follows the last message that a rank waits for, or its collective.
@@ -184,8 +195,7 @@ void Engine::prefetch_end(std::uint32_t r) const noexcept {
     collectives_.prefetch(last.owner);
     network_.prefetch_card(r);
   } else if (rank.pending == 1) {
-    calls_.prefetch(r);
-    source_.prefetch(r, false);
+    source_.prefetch(r, 1);
   }
 }
 
@@ -201,7 +211,6 @@ void Engine::run_rank(std::uint32_t r) {
     if (rest_.active()) enter_rest(r, call);
     if (!issue(r, call)) {
       rank.blocked = rank.now;
-      calls_[r].keep(call);
       return;
     }
     leave_call(r, call);
@@ -213,7 +222,7 @@ bool Engine::next_call(std::uint32_t r, CallEvent& call) {
   Rank& rank = ranks_[r];
   if (rank.loaded) {
     rank.loaded = false;
-    calls_[r].restore(call);
+    source_.again(r, call);
     return true;
   }
   if (!source_.next(r, call)) {
@@ -228,7 +237,6 @@ bool Engine::next_call(std::uint32_t r, CallEvent& call) {
   rank.now += compute;
   if (path_ != nullptr) [[unlikely]] path_->computed(r, compute);
   if (rank.now - clock_ <= machine_.lookahead) return true;
-  calls_[r].keep(call);
   rank.loaded = true;
   rank.state = State::computing;
   queue_.push({rank.now, tie_of(r, r, rank.messages), r, EventKind::resume});
@@ -342,7 +350,7 @@ void Engine::unblock(std::uint32_t r, Time at) {
   Rank& rank = ranks_[r];
   const bool told = rank.flushing || cores_.active() || recorder_ != nullptr || !predictors_.empty();
   CallEvent call;
-  if (told) calls_[r].restore(call);
+  if (told) source_.again(r, call);
   if (rank.flushing) [[unlikely]] at = flushed(r, call, at);
   const Time waited = at - rank.blocked;
   rank.now = at;

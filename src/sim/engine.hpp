@@ -13,7 +13,6 @@
 #include "sim/cores.hpp"
 #include "sim/details.hpp"
 #include "sim/event_queue.hpp"
-#include "sim/kept_call.hpp"
 #include "sim/machine.hpp"
 #include "sim/match.hpp"
 #include "sim/network.hpp"
@@ -252,7 +251,6 @@ class Engine {
   RequestTables tables_;
   Pool<Collective> collectives_;
   Slice<Rank> ranks_;
-  Slice<KeptCall> calls_;  // of a rank that is blocked, its present call; that computes, its next one
   Slice<std::unique_ptr<predict::Predictor>> predictors_;
   struct Worked {
     std::uint64_t searches = 0, restarts = 0;

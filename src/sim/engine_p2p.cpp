@@ -157,7 +157,7 @@ void Engine::arrive(const Event& event) {
     matcher_.append(rank.unexpected, message);
     if (rank.state != State::probing) return;
     CallEvent call;
-    calls_[m.rank].restore(call);
+    source_.again(m.rank, call);
     const std::uint32_t comm = context(call);
     const std::uint64_t key = key_of(comm, source_of(m.rank, comm, call.peer));
     if (matcher_.find_message(rank.unexpected, key, tag_of(call.tag)) == kNone) return;

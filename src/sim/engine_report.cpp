@@ -40,7 +40,7 @@ void Engine::add_to(Result& result) const {
   result.edge += network_.totals(LinkClass::edge, result.nodes, result.makespan);
   result.upper += network_.totals(LinkClass::upper, result.nodes, result.makespan);
   for (const auto& predictor : predictors_) result.mispredictions += predictor->state().mispredictions;
-  result.memory_bytes += ranks_.memory_bytes() + calls_.memory_bytes() + pool_.memory_bytes() + queue_.memory_bytes() + matcher_.memory_bytes() +
+  result.memory_bytes += ranks_.memory_bytes() + pool_.memory_bytes() + queue_.memory_bytes() + matcher_.memory_bytes() +
                          network_.memory_bytes() + tables_.memory_bytes() + collectives_.memory_bytes() + rest_.memory_bytes() + cores_.memory_bytes();
 }
 
@@ -100,7 +100,7 @@ std::string tag_text(std::int32_t tag) { return tag < 0 ? "any tag" : "tag " + s
 std::string Engine::describe(std::uint32_t r) const {
   const Rank& rank = ranks_[r];
   CallEvent call;
-  calls_[r].restore(call);
+  source_.again(r, call);
   std::string text = "rank " + std::to_string(r) + " in " + std::string(trace::op_name(call.op)) + " (call " + std::to_string(rank.calls) + ")";
   const bool receives = trace::has(call.op, trace::kOpReceives) || rank.state == State::probing;
   if (trace::has(call.op, trace::kOpCollective)) {

@@ -19,7 +19,7 @@
 
 #include "sim/event.hpp"
 #include "sim/event_sorter.hpp"
-#include "sim/huge.hpp"
+#include "base/huge.hpp"
 #include "sim/time.hpp"
 
 namespace fallow::sim {

@@ -28,6 +28,7 @@ void Network::send(std::uint32_t index, Time ready, Time now, std::uint32_t coun
   node.hop = 0;
   node.squeezed = 0;
   node.left = 0;
+  node.home = 0;
   if (lanes_on_ != 0 && compresses(wire_bytes(node), (node.key & kCollectiveKey) != 0)) {
     node.squeezed = 1;
     node.bytes = static_cast<std::uint64_t>(std::ceil(static_cast<double>(node.bytes) * compress_.ratio));
@@ -45,22 +46,21 @@ void Network::send(std::uint32_t index, Time ready, Time now, std::uint32_t coun
   d.now = now;
   deferred_until_ = std::min(deferred_until_, ready);
   topology_->route(node_of(node.peer), node_of(node.rank), d.path);
-  for (std::uint32_t hop = 0; hop < d.path.count; ++hop) __builtin_prefetch(&links_[d.path.links[hop]], 1);
+  constexpr std::uint32_t kUsual = 6;  // fetched without asking how many there are
+  for (std::uint32_t hop = 0; hop < kUsual; ++hop) __builtin_prefetch(&links_[d.path.links[std::min(hop, d.path.count - 1)]], 1);
+  for (std::uint32_t hop = kUsual; hop < d.path.count; ++hop) __builtin_prefetch(&links_[d.path.links[hop]], 1);
 }
 
 void Network::walk_deferred() {
-  for (std::size_t i = 0; i < deferred_count_; ++i) walk(deferred_[i].walk, deferred_[i].path, deferred_[i].now, false);
+  for (std::size_t i = 0; i < deferred_count_; ++i) set_out(deferred_[i].walk, deferred_[i].path, deferred_[i].now);
   deferred_count_ = 0;
   deferred_until_ = kNever;
 }
 
 void Network::hop(const Event& event) {
-  if (machine_.contention == Contention::none) {
-    const Node& node = pool_[event.index];
-    return end_loggp({event.index, event.time, node.time, event.tie}, node);
-  }
   Node& node = pool_[event.index];
-  if (node.left != 0 && !parts_rest_ && past_border(node)) return hop_on(event, node);
+  if (node.home != 0) return hop_on(event, node);
+  if (machine_.contention == Contention::none) return end_loggp({event.index, event.time, node.time, event.tie}, node);
   Path path;
   find_way(node, node_of(node.peer), node_of(node.rank), path);
   const std::uint32_t near = std::min(path.count, node.hop + 3u);  // what was held is often held again
@@ -68,27 +68,51 @@ void Network::hop(const Event& event) {
   walk({event.index, event.time, node.time, event.tie}, path, event.time, true);
 }
 
-/// Whether a held message that knows its way stays in its domain from here on.
-bool Network::past_border(const Node& node) const noexcept {
-  return domains_.count() == 1 || node.hop >= (node.hop + node.left) / 2 || domains_.of_node(node_of(node.peer)) == domains_.of_node(node_of(node.rank));
-}
-
-/// walk() for what most events are about: a plain message that was held and knows the rest of its way.
+/// walk() for what most events are about: a plain message that was held and knows the rest of its way, which stays in
+/// its domain.
 void Network::hop_on(const Event& event, Node& node) {
   Walk w{event.index, event.time, node.time, event.tie};
-  if (node.left > 1) __builtin_prefetch(&links_[node.kept(node.left - 2u)], 1);
+  __builtin_prefetch(&links_[node.second()], 1);
   taking_ = event.index;
+  const std::uint64_t bytes = node.bytes;
+  std::uint32_t left = node.left, hop = node.hop, number = node.chain;
   for (;;) {
-    w.at = take(node.chain, w.at, w.tail, node.bytes, node);
-    ++node.hop;
-    if (--node.left == 0) return end_walk(w);
-    node.chain = node.kept(node.left - 1u);
-    Link& link = links_[node.chain];
+    w.at = take(number, w.at, w.tail, bytes, false, node);
+    ++hop;
+    if (--left == 0) break;
+    number = node.kept(left - 1);
+    Link& link = links_[number];
     if (w.at - event.time <= machine_.lookahead && event.time >= link.events_until) continue;
     link.events_until = std::max(link.events_until, w.at);
     node.time = w.tail;
+    node.chain = number;
+    node.left = left & 0x7f;
+    node.hop = hop & 0x7f;
     return queue_.push({w.at, w.tie, w.index, EventKind::hop});
   }
+  end_walk(w);
+}
+
+/// walk() for most messages, where nothing but links has a say.
+void Network::set_out(Walk w, const Path& path, Time now) {
+  Node& node = pool_[w.index];
+  const std::uint64_t bytes = wire_bytes(node);
+  if (bytes > train_bytes_ && (node.flags & kData) != 0) [[unlikely]] return walk(w, path, now, false);
+  const bool away = leaves(node), bulk = is_bulk(node);
+  const std::uint32_t until = away ? path.count / 2 : path.count;
+  std::uint32_t hop = 0;
+  do {
+    Link& link = links_[path.links[hop]];
+    if (w.at - now > machine_.lookahead || now < link.events_until) {
+      link.events_until = std::max(link.events_until, w.at);
+      hold(w, node, path, hop, !away);
+      return queue_.push({w.at, w.tie, w.index, EventKind::hop});
+    }
+    w.at = take(path.links[hop], w.at, w.tail, bytes, bulk, node);
+  } while (++hop < until);
+  if (!away) return end_walk(w);
+  hold(w, node, path, hop, true);
+  push({w.at, w.tie, w.index, EventKind::hop}, node_of(node.rank));
 }
 
 // The card sends one message after the other; behind it all links are free (Alexandrov et al., LogGP, 1995).
@@ -97,7 +121,7 @@ void Network::send_loggp(Node& node, std::uint32_t index, Time ready, std::uint6
   const std::uint32_t card = node_of(node.peer), last = nodes() + node_of(node.rank);
   taking_ = index;
   if (cards_.active()) ready = held(ready, cards_.pass(card, ready));
-  const Time at = take(card, ready, tail, wire_bytes(node), node);
+  const Time at = take(card, ready, tail, wire_bytes(node), is_bulk(node), node);
   if (domains_.of_node(card) != domains_.of_node(node_of(node.rank)) && (edge_rests_ || lanes_on_ != 0)) {
     node.time = tail;
     node.chain = last;
@@ -133,26 +157,27 @@ void Network::find_way(Node& node, std::uint32_t source, std::uint32_t target, P
   path.links[node.hop] = node.chain;
   for (std::uint32_t after = node.left - 1u; after-- > 0;) path.links[path.count - 1 - after] = node.kept(after);
   node.left = 0;
+  node.home = 0;
 }
 
 void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
   Node* node = &pool_[w.index];
-  const std::uint32_t source = node_of(node->peer), target = node_of(node->rank);
-  const bool leaves = domains_.count() > 1 && domains_.of_node(source) != domains_.of_node(target);
-  const std::uint32_t border = leaves ? path.count / 2 : Path::kMaxHops;
+  const std::uint32_t target = node_of(node->rank);
+  const std::uint32_t border = leaves(*node) ? path.count / 2 : Path::kMaxHops;
+  const auto home = [&](std::uint32_t hop) { return !parts_rest_ && (border == Path::kMaxHops || hop >= border); };
   std::uint64_t bytes = wire_bytes(*node);
   for (std::uint32_t hop = node->hop; hop < path.count; ++hop) {
     taking_ = (node->flags & kTrain) != 0 ? node->owner : w.index;
     if (parts_rest_) w.at = held(w.at, pass_origin(path.links[hop], w.at));
     if (!by_event) {
       if (hop == border) {
-        hold(w, *node, path, hop);
+        hold(w, *node, path, hop, home(hop));
         return push({w.at, w.tie, w.index, EventKind::hop}, target);
       }
       Link& link = links_[path.links[hop]];
       if (w.at - now > machine_.lookahead || now < link.events_until) {
         link.events_until = std::max(link.events_until, w.at);
-        hold(w, *node, path, hop);
+        hold(w, *node, path, hop, home(hop));
         queue_.push({w.at, w.tie, w.index, EventKind::hop});
         return;
       }
@@ -163,7 +188,7 @@ void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
       node = &pool_[w.index];
       taking_ = node->owner;
     }
-    w.at = take(path.links[hop], w.at, w.tail, bytes, *node);
+    w.at = take(path.links[hop], w.at, w.tail, bytes, is_bulk(*node), *node);
     if (parts_rest_) leave_origin(path.links[hop]);
   }
   if (cards_.active()) {
@@ -174,18 +199,21 @@ void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
   end_walk(w);
 }
 
-void Network::hold(const Walk& w, Node& node, const Path& path, std::uint32_t hop) noexcept {
-  node.hop = static_cast<std::uint8_t>(hop);
+/// `home`: from here on nothing but links has a say.
+void Network::hold(const Walk& w, Node& node, const Path& path, std::uint32_t hop, bool home) noexcept {
+  node.hop = hop & 0x7f;
   node.time = w.tail;
   node.chain = path.links[hop];
   node.keep_way(path.links + hop + 1, path.count - hop - 1);
+  node.home = home && node.left != 0 ? 1 : 0;
 }
 
 /// The tail of a message is through its last link: it arrives, and its sender may be told.
 void Network::end_walk(const Walk& w) {
   const Node& node = pool_[w.index];
-  if ((node.flags & kTrain) != 0) return pool_.give(w.index);
   const Time at = w.tail + machine_.message.latency;
+  if (node.flags == 0) return push({at, w.tie, w.index, EventKind::arrive}, node_of(node.rank));
+  if ((node.flags & kTrain) != 0) return pool_.give(w.index);
   if ((node.flags & (kOneSided | kRendezvous | kClear)) == kOneSided) {  // a put: only its origin waits for it
     return push({at, tie_back(w.tie), w.index, EventKind::arrive}, node_of(node.peer));
   }
@@ -245,10 +273,37 @@ inline Time Network::wake_timed(Link& link, const LinkPolicy& policy, Time arriv
   return r.ready;
 }
 
-/// Takes a link at `at`, the earliest, and moves `tail` to its far end. Returns when the head gets there.
-Time Network::take(std::uint32_t number, Time at, Time& tail, std::uint64_t bytes, const Node& message) noexcept {
+/// Takes a link at `at`, the earliest, and moves `tail` to its far end. Returns when the head gets there. Without a
+/// branch on whether it rested or is taken: in programs whose ranks go out of step neither can be foreseen.
+inline Time Network::take(std::uint32_t number, Time at, Time& tail, std::uint64_t bytes, bool bulk, const Node& message) noexcept {
+  if (!plain_) [[unlikely]] return take_any(number, at, tail, bytes, message);
   Link& link = links_[number];
-  const bool bulk = (message.flags & (kTrain | kData)) != 0;
+  const RestState& rest = machine_.link.rest;
+  const Time begin = link.free + timers_[number >= edge_links_ ? 1 : 0];  // as detail::after_timer has it
+  const Time low_from = begin + rest.down;
+  const Time rested = at > begin ? -1 : 0;  // all bits
+  const Time wake = std::max(at, low_from);
+  const Time taken = std::max(at, link.free);
+  const Time start = taken + ((wake + rest.up - taken) & rested);
+  link.low += (wake - low_from) & rested;
+  link.delay += (start - at) & rested;
+  link.rests -= static_cast<std::uint32_t>(rested);
+  link.late -= static_cast<std::uint32_t>((start > at ? -1 : 0) & rested);
+  link.bulk = at > link.free ? 0 : link.bulk;
+  const Time duration = serialize(bytes, link.ps_per_kib);
+  link.busy += duration;
+  if (link.bulk != 0 && !bulk) [[unlikely]] return slip_in(link, at, tail, duration);
+  const Time end = std::max(start + duration, tail);
+  if (bulk) link.bulk = static_cast<std::uint32_t>(std::min<Time>(link.bulk + end - start, 0xffffffff));
+  link.free = end;
+  tail = end + machine_.link.latency;
+  return start + machine_.link.latency;
+}
+
+/// take() where more has a say than timers.
+Time Network::take_any(std::uint32_t number, Time at, Time& tail, std::uint64_t bytes, const Node& message) noexcept {
+  Link& link = links_[number];
+  const bool bulk = is_bulk(message);
   Time start = at;
   if (at <= link.free) {
     start = link.free;

@@ -69,7 +69,7 @@ class Network {
   /// Tells it what links do from now on.
   void record(Recorder& recorder) noexcept {
     recorder_ = &recorder;
-    edge_timed_ = upper_timed_ = defers_ = false;
+    edge_timed_ = upper_timed_ = defers_ = plain_ = false;
   }
   /// Tells it of the gaps that are open at `end`.
   void finish_record(Time end) const;
@@ -86,7 +86,7 @@ class Network {
   /// Brings a link nearer that is about to be taken: by a message held before it, or by a sender.
   void prefetch_next(const Node& held) const noexcept {
     __builtin_prefetch(&links_[held.chain], 1);
-    if (held.left > 1) __builtin_prefetch(&links_[held.kept(held.left - 2u)], 1);
+    __builtin_prefetch(&links_[held.second()], 1);
   }
   void prefetch_card(std::uint32_t rank) const noexcept { __builtin_prefetch(&links_[node_of(rank)], 1); }
   /// What tells the sender of this data that it has come.
@@ -147,16 +147,21 @@ class Network {
   };
   void walk(Walk walk, const Path& path, Time now, bool by_event);
   void walk_deferred();
+  void set_out(Walk walk, const Path& path, Time now);
   void hop_on(const Event& event, Node& node);
-  bool past_border(const Node& node) const noexcept;
   void end_walk(const Walk& walk);
   void end_loggp(Walk walk, const Node& node);
   void find_way(Node& node, std::uint32_t source, std::uint32_t target, Path& path) const noexcept;
-  static void hold(const Walk& walk, Node& node, const Path& path, std::uint32_t hop) noexcept;
+  void hold(const Walk& walk, Node& node, const Path& path, std::uint32_t hop, bool home) noexcept;
+  bool leaves(const Node& node) const noexcept {
+    return domains_.count() > 1 && domains_.of_node(node_of(node.peer)) != domains_.of_node(node_of(node.rank));
+  }
   void push(const Event& event, std::uint32_t node);
   void send_loggp(Node& node, std::uint32_t index, Time ready, std::uint64_t tie);
   void split(Walk& walk, Node& node, std::uint64_t& bytes);
-  Time take(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes, const Node& message) noexcept;
+  static bool is_bulk(const Node& message) noexcept { return (message.flags & (kTrain | kData)) != 0; }
+  Time take(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes, bool bulk, const Node& message) noexcept;
+  Time take_any(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes, const Node& message) noexcept;
   Time slip_in(Link& link, Time at, Time& tail, Time duration) noexcept;
   // network_rest.cpp
   void prepare_rests(const NetworkPolicy& policy);
@@ -244,6 +249,8 @@ class Network {
   std::size_t deferred_count_ = 0;
   Time deferred_until_ = kNever;
   bool defers_ = false;  // nothing but messages changes what links do
+  bool plain_ = false;   // and those rest by these timers or not at all
+  std::array<Time, 2> timers_{kNever, kNever};  // of edge links, of upper ones
   Recorder* recorder_ = nullptr;
   std::uint32_t taking_ = kNone;  // the message that takes a link, for the recorder
 };

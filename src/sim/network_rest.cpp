@@ -26,6 +26,9 @@ void Network::prepare_rests(const NetworkPolicy& policy) {
   }
   parts_rest_ = cards_.active() || switches_.active();
   defers_ = edge_.rule != LinkRule::planned && upper_.rule != LinkRule::planned && !parts_rest_ && lanes_on_ == 0;
+  const auto plain = [](const LinkPolicy& p) { return p.rule == LinkRule::always_on || (p.rule == LinkRule::timer && p.deep_timer == kNever); };
+  plain_ = defers_ && plain(edge_) && plain(upper_);
+  timers_ = {edge_quiet_, upper_quiet_};
   if (upper_.rule == LinkRule::planned || policy.switches.rule == LinkRule::planned) list_served();
 }
 

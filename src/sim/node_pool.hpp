@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "sim/huge.hpp"
+#include "base/huge.hpp"
 #include "sim/time.hpp"
 
 namespace fallow::sim {
@@ -57,17 +57,21 @@ struct alignas(64) Node {
   Time time = 0;                ///< request: posted, then done. Message: when its tail left the last link
   std::uint32_t peer = kNone;   ///< message: sender, world rank. Request of a send: destination
   std::uint16_t flags = 0;
-  std::uint8_t hop = 0;         ///< links passed
+  std::uint8_t hop : 7 = 0;       ///< links passed
   std::uint8_t squeezed : 1 = 0;  ///< message under way: it is compressed
   std::uint8_t left : 7 = 0;      ///< message held before a link: so many links, that one included, are kept here
+  std::uint8_t home : 1 = 0;      ///< and from here on nothing but those has a say
 
   static constexpr std::uint32_t kKept = 5;
-  /// Keeps what follows `chain` of a plain message's way, if it fits, so that it need not be found again.
+  /// Keeps what follows `chain` of a plain message's way, if it fits, so that it need not be found again. Copies as much
+  /// whatever there is of it: how long ways are is hard to foresee for the processor.
   void keep_way(const std::uint32_t* links, std::uint32_t count) noexcept {
     if (flags != 0 || count > kKept) return;
-    for (std::uint32_t i = 0; i < count; ++i) std::memcpy(place(i), &links[count - 1 - i], sizeof links[0]);
+    for (std::uint32_t i = 0; i < kKept; ++i) std::memcpy(place(i), &links[i < count ? count - 1 - i : 0], sizeof links[0]);
     left = static_cast<std::uint8_t>((count + 1) & 0x7f);
   }
+  /// The link after `chain`, or any number.
+  std::uint32_t second() const noexcept { return kept(left > 1 ? left - 2u : 0); }
   /// The link with `after` more behind it (< left - 1).
   std::uint32_t kept(std::uint32_t after) const noexcept {
     std::uint32_t link;

@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "base/huge.hpp"
 #include "sim/time.hpp"
 
 namespace fallow::sim {
@@ -17,6 +18,9 @@ class RequestTables {
   };
   static constexpr std::uint32_t kMaxNumber = 1u << 24;
 
+  /// Room for the first requests of so many ranks.
+  void reserve(std::uint32_t ranks) { entries_.reserve(std::size_t{ranks} << kFirstBits); }
+
   /// What `number` stands for; kNone if nothing. The reference is valid until the next call.
   std::uint32_t& entry(Table& table, std::uint32_t number) {
     if (table.bits == 0 || number >> table.bits != 0) grow(table, number);
@@ -27,7 +31,7 @@ class RequestTables {
 
  private:
   void grow(Table& table, std::uint32_t number) {
-    std::uint8_t bits = table.bits == 0 ? 3 : table.bits;
+    std::uint8_t bits = table.bits == 0 ? kFirstBits : table.bits;
     while (number >> bits != 0) ++bits;
     const std::uint32_t size = std::uint32_t{1} << bits;
     std::uint32_t at = 0;
@@ -44,7 +48,9 @@ class RequestTables {
     table = {at, bits};
   }
 
-  std::vector<std::uint32_t> entries_;
+  static constexpr std::uint8_t kFirstBits = 4;  ///< a cache line
+
+  HugeVector<std::uint32_t> entries_;
   std::array<std::vector<std::uint32_t>, 32> free_;
 };
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "sim/huge.hpp"
+#include "base/huge.hpp"
 
 namespace fallow::sim {
 

@@ -80,6 +80,24 @@ class Program : public trace::EventSource {
     const auto index = static_cast<std::uint32_t>(position % kMaxCalls);
     if (iteration >= options_.iterations) return false;
     next_[rank] = index + 1 == calls_ ? std::uint64_t{iteration + 1} * kMaxCalls : position + 1;
+    give(rank, iteration, index, event);
+    return true;
+  }
+  void again(std::uint32_t rank, CallEvent& event) final {
+    const std::uint64_t next = next_[rank];
+    const auto index = static_cast<std::uint32_t>(next % kMaxCalls), iteration = static_cast<std::uint32_t>(next / kMaxCalls);
+    give(rank, index == 0 ? iteration - 1 : iteration, index == 0 ? calls_ - 1 : index - 1, event);
+  }
+  void prefetch(std::uint32_t rank, unsigned step) const noexcept final {
+    if (step == 0) __builtin_prefetch(&next_[rank], 1);
+  }
+
+ protected:
+  virtual void make(std::uint32_t rank, std::uint32_t iteration, std::uint32_t index, Call& call) const noexcept = 0;
+  const SynthOptions& options() const noexcept { return options_; }
+
+ private:
+  void give(std::uint32_t rank, std::uint32_t iteration, std::uint32_t index, CallEvent& event) const noexcept {
     Call call;
     make(rank, iteration, index, call);
     event.op = call.op;
@@ -94,14 +112,8 @@ class Program : public trace::EventSource {
     event.compute_ns = call.computes ? compute(rank, iteration) : 0;
     event.requests = {numbers_.data() + (call.request == trace::kNoRequest ? 0 : call.request), call.request == trace::kNoRequest ? 0u : 1u};
     event.completed = {numbers_.data(), call.waits_for};
-    return true;
   }
 
- protected:
-  virtual void make(std::uint32_t rank, std::uint32_t iteration, std::uint32_t index, Call& call) const noexcept = 0;
-  const SynthOptions& options() const noexcept { return options_; }
-
- private:
   std::uint64_t compute(std::uint32_t rank, std::uint32_t iteration) const noexcept {
     const auto base = static_cast<std::uint64_t>(options_.compute.value);
     if (options_.jitter == 0) return base;

@@ -30,7 +30,7 @@ enum class LinkClass : std::uint8_t { edge, upper };
 struct Path {
   static constexpr std::uint32_t kMaxHops = 96;
   std::uint32_t count = 0;
-  std::uint32_t links[kMaxHops];
+  std::uint32_t links[kMaxHops + 1];  ///< what is behind `count`, and the last, may be anything
   void add(std::uint32_t link) noexcept { links[count++] = link; }
 };
 

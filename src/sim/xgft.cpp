@@ -23,28 +23,27 @@ class Xgft final : public Topology {
   Xgft(const TopologySpec& spec, std::vector<Level> levels, std::uint32_t nodes, std::uint32_t links, std::uint32_t switches)
       : Topology(nodes, links, switches), levels_(std::move(levels)), children_(spec.children), random_(spec.routing == Routing::random), seed_(mix(spec.seed)) {}
 
+  // Goes through all levels whatever the pair, and leaves what it does not need behind the way's end: how high a way goes
+  // is hard to foresee for the processor.
   void route(std::uint32_t source, std::uint32_t destination, Path& path) const noexcept override {
     const std::uint64_t hash = random_ ? mix(seed_ ^ (std::uint64_t{source} << 32 | destination)) : 0;
-    std::uint32_t way[kMaxLevels], vertex[kMaxLevels], subtree[kMaxLevels];  // vertex: B of where we are; of the destination's
+    std::uint32_t down[kMaxLevels];
     std::uint32_t from = source, to = destination;  // the subtrees that they stand in
-    std::uint32_t top = 0, count = 0, at = 0;
-    do {
-      const Level& level = levels_[top];
-      way[top] = random_ ? level.way.modulo(static_cast<std::uint32_t>(hash >> (8 * (top & 3))) ^ static_cast<std::uint32_t>(hash >> 40))
-                         : level.way.modulo(level.spread.divide(destination));
-      path.links[count++] = level.up + (from * level.vertices_below + at) * level.ways + way[top];
-      vertex[top] = at;
-      subtree[top] = to;
-      at += way[top] * level.vertices_below;
+    std::uint32_t top = 0, at = 0;                  // at: B of where we are
+    const auto height = static_cast<std::uint32_t>(levels_.size());
+    for (std::uint32_t i = 0; i < height; ++i) {
+      const Level& level = levels_[i];
+      const std::uint32_t way = random_ ? level.way.modulo(static_cast<std::uint32_t>(hash >> (8 * (i & 3))) ^ static_cast<std::uint32_t>(hash >> 40))
+                                        : level.way.modulo(level.spread.divide(destination));
+      path.links[i] = level.up + (from * level.vertices_below + at) * level.ways + way;
+      down[i] = level.down + (to * level.vertices_below + at) * level.ways + way;
+      top += from != to ? 1 : 0;
+      at += way * level.vertices_below;
       from = level.tree.divide(source);
       to = level.tree.divide(destination);
-      ++top;
-    } while (from != to);
-    while (top-- > 0) {
-      const Level& level = levels_[top];
-      path.links[count++] = level.down + (subtree[top] * level.vertices_below + vertex[top]) * level.ways + way[top];
     }
-    path.count = count;
+    for (std::uint32_t i = height; i-- > 0;) path.links[i < top ? 2 * top - 1 - i : Path::kMaxHops] = down[i];
+    path.count = 2 * top;
   }
 
   std::uint32_t origin(std::uint32_t link) const noexcept override {

@@ -27,15 +27,19 @@ void MemorySource::add(std::uint32_t rank, const CallEvent& event) {
 bool MemorySource::next(std::uint32_t rank, CallEvent& event) {
   Rank& r = ranks_[rank];
   if (r.next == r.events.size()) return false;
-  const Offsets at = r.offsets[r.next];
-  event = r.events[r.next++];
+  give(r, r.next++, event);
+  return true;
+}
+
+void MemorySource::give(const Rank& r, std::size_t number, CallEvent& event) {
+  const Offsets at = r.offsets[number];
+  event = r.events[number];
   const std::uint64_t* counts = r.counts.data() + at.counts;
   const std::uint32_t* requests = r.requests.data() + at.requests;
   event.counts = {counts, event.counts.size()};
   event.recv_counts = {counts + event.counts.size(), event.recv_counts.size()};
   event.requests = {requests, event.requests.size()};
   event.completed = {requests + event.requests.size(), event.completed.size()};
-  return true;
 }
 
 }  // namespace fallow::trace

@@ -126,8 +126,11 @@ class EventSource {
   /// With `true`, for what replays and makes its own times: enter_ns, exit_ns and wait_ns of the events to come need not
   /// be right. Holds for each rank from its next rewind() on, at the latest.
   virtual void leave_out_times(bool /*out*/) {}
-  /// A hint that events of `rank` will be wanted before long: in two steps, first with `soon` false.
-  virtual void prefetch(std::uint32_t /*rank*/, bool /*soon*/) const noexcept {}
+  /// The event that next() gave last of `rank`, once more, for whom leaves times out: who waits with it need not keep it.
+  virtual void again(std::uint32_t rank, CallEvent& event) = 0;
+  /// A hint that events of `rank` will be wanted before long: in steps 0 to 2, each of which needs what the one before it
+  /// has brought.
+  virtual void prefetch(std::uint32_t /*rank*/, unsigned /*step*/) const noexcept {}
 
  protected:
   EventSource() = default;
@@ -146,6 +149,7 @@ class MemorySource final : public EventSource {
 
   const TraceInfo& info() const noexcept override { return info_; }
   bool next(std::uint32_t rank, CallEvent& event) override;
+  void again(std::uint32_t rank, CallEvent& event) override { give(ranks_[rank], ranks_[rank].next - 1, event); }
   void rewind(std::uint32_t rank) override { ranks_[rank].next = 0; }
 
  private:
@@ -159,6 +163,7 @@ class MemorySource final : public EventSource {
     std::vector<std::uint32_t> requests;
     std::size_t next = 0;
   };
+  static void give(const Rank& rank, std::size_t number, CallEvent& event);
   TraceInfo info_;
   std::vector<Rank> ranks_;
 };

@@ -28,7 +28,7 @@ void TraceReader::open_all() {
   info_.comms = CommGroups(first.world_size);
   blocks_.resize(first.world_size);
   cursors_.resize(first.world_size);
-  only_.resize(first.world_size);
+  single_.resize(first.world_size);
   last_.resize(first.world_size);
   shift_.resize(first.world_size);
   owner_.assign(first.world_size, -1);
@@ -159,13 +159,13 @@ void TraceReader::open_cursors(std::uint32_t rank, std::uint64_t ns) {
   auto& cursors = cursors_[rank];
   const auto& blocks = blocks_[rank];
   last_[rank] = nullptr;
-  if (!ready_.empty()) ready_[rank] = {};
+  single_[rank].next = single_[rank].end = 0;
   if (cursors.empty()) {
     for (std::uint32_t i = 0; i < blocks.size(); ++i) {
       if (i == 0 || blocks[i].thread != blocks[i - 1].thread) cursors.push_back(std::make_unique<Cursor>());
       cursors.back()->blocks.push_back(i);
     }
-    only_[rank] = cursors.size() == 1 ? cursors[0].get() : nullptr;
+    single_[rank].cursor = cursors.size() == 1 ? cursors[0].get() : nullptr;
     for (const auto& c : cursors) c->shift_ns = shift_[rank], c->sites = definitions_->sites_of(rank);
   }
   for (const auto& c : cursors) {
@@ -211,13 +211,11 @@ bool TraceReader::advance(std::uint32_t rank, Cursor& c, CallEvent& event) {
 
 void TraceReader::leave_out_times(bool out) {
   without_times_ = out;
-  if (!out || calls_) return;
-  ready_.resize(blocks_.size());
-  calls_ = std::make_unique_for_overwrite<PackedCall[]>(std::size_t{kReady} * blocks_.size());
+  if (out && calls_.empty()) calls_.resize(std::size_t{kReady} * blocks_.size());
 }
 
 bool TraceReader::decode_calls(std::uint32_t rank) {
-  Cursor& c = *only_[rank];
+  Cursor& c = *single_[rank].cursor;
   struct Numbers final : ShapeNumbers {
     TraceReader& reader;
     std::uint32_t rank;
@@ -231,21 +229,36 @@ bool TraceReader::decode_calls(std::uint32_t rank) {
   } numbers(*this, rank, c);
   const std::span calls(&calls_[std::size_t{rank} * kReady], kReady);
   const std::size_t count = decode(rank, c, [&] { return c.decoder.next_calls(calls, numbers, c.event); });
-  ready_[rank] = {0, static_cast<std::uint32_t>(count)};
+  single_[rank].next = 0;
+  single_[rank].end = static_cast<std::uint32_t>(count);
   if (count != 0 && calls[count - 1].shape == 0) localize(rank, c, c.event);
   return count != 0;
 }
 
+void TraceReader::give(const Single& single, const PackedCall& call, CallEvent& event) const noexcept {
+  event = call.shape != 0 ? shapes_[call.shape] : single.cursor->event;
+  event.peer = call.peer;
+  event.recv_peer = call.recv_peer;
+  event.compute_ns = call.compute_ns();
+}
+
+void TraceReader::again(std::uint32_t rank, CallEvent& event) {
+  const Single& single = single_[rank];
+  if (single.cursor == nullptr) {
+    event = last_[rank]->event;
+  } else {
+    give(single, calls_of(rank)[single.next - 1], event);
+  }
+}
+
 bool TraceReader::next(std::uint32_t rank, CallEvent& event) {
-  if (only_[rank] != nullptr) [[likely]] {
-    if (ready_.empty() || (!without_times_ && ready_[rank].next == ready_[rank].end)) return advance(rank, *only_[rank], event);
-    Ready& ready = ready_[rank];
-    if (ready.next == ready.end && !decode_calls(rank)) return false;
-    const PackedCall& call = calls_[std::size_t{rank} * kReady + ready.next++];
-    event = call.shape != 0 ? shapes_[call.shape] : only_[rank]->event;
-    event.peer = call.peer;
-    event.recv_peer = call.recv_peer;
-    event.compute_ns = call.compute_ns();
+  Single& single = single_[rank];
+  if (single.cursor != nullptr) [[likely]] {
+    if (single.next == single.end) {
+      if (!without_times_) return advance(rank, *single.cursor, event);
+      if (!decode_calls(rank)) return false;
+    }
+    give(single, calls_of(rank)[single.next++], event);
     return true;
   }
   auto& cursors = cursors_[rank];
@@ -265,19 +278,21 @@ bool TraceReader::next(std::uint32_t rank, CallEvent& event) {
   return true;
 }
 
-void TraceReader::prefetch(std::uint32_t rank, bool soon) const noexcept {
+void TraceReader::prefetch(std::uint32_t rank, unsigned step) const noexcept {
   constexpr std::size_t kLine = 64, kCalls = 16;  // so many of them
-  const Cursor* c = only_[rank];
-  if (c == nullptr) return;
-  if (const Ready ready = ready_.empty() ? Ready{} : ready_[rank]; ready.next != ready.end) {
-    if (soon) return;
-    const PackedCall* calls = &calls_[std::size_t{rank} * kReady];
-    const auto* end = reinterpret_cast<const char*>(calls + std::min(ready.next + kCalls, std::size_t{ready.end}));
-    for (auto* at = reinterpret_cast<const char*>(calls + ready.next); at < end; at += kLine) __builtin_prefetch(at);
-    return;
+  const Single& single = single_[rank];
+  if (step == 0) return __builtin_prefetch(&single, 1);
+  if (single.cursor == nullptr || calls_.empty()) return;
+  if (single.next == single.end) {
+    if (step == 2) return single.cursor->decoder.prefetch();
+    for (std::size_t i = 0; i < sizeof(Cursor); i += kLine) __builtin_prefetch(reinterpret_cast<const char*>(single.cursor) + i, 1);
+    const auto* room = reinterpret_cast<const char*>(calls_of(rank));
+    for (std::size_t i = 0; i < kReady * sizeof(PackedCall); i += kLine) __builtin_prefetch(room + i, 1);
+  } else if (step == 1) {
+    const PackedCall* calls = calls_of(rank);
+    const auto* end = reinterpret_cast<const char*>(calls + std::min(std::size_t{single.next} + kCalls, std::size_t{single.end}));
+    for (auto* at = reinterpret_cast<const char*>(calls + single.next); at < end; at += kLine) __builtin_prefetch(at);
   }
-  if (soon) return c->decoder.prefetch();
-  for (std::size_t i = 0; i < sizeof(Cursor); i += kLine) __builtin_prefetch(reinterpret_cast<const char*>(c) + i, 1);
 }
 
 std::uint64_t TraceReader::stored_bytes() const noexcept {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/huge.hpp"
 #include "trace/block_decoder.hpp"
 #include "trace/call_shapes.hpp"
 #include "trace/chunk_file.hpp"
@@ -35,7 +36,8 @@ class TraceReader final : public EventSource {
   bool next(std::uint32_t rank, CallEvent& event) override;
   void rewind(std::uint32_t rank) override { seek(rank, 0); }
   void leave_out_times(bool out) override;
-  void prefetch(std::uint32_t rank, bool soon) const noexcept override;
+  void again(std::uint32_t rank, CallEvent& event) override;
+  void prefetch(std::uint32_t rank, unsigned step) const noexcept override;
 
   /// Moves `rank` to its first block that has events at or after `ns`: what next() gives may begin before.
   void seek(std::uint32_t rank, std::uint64_t ns);
@@ -79,12 +81,15 @@ class TraceReader final : public EventSource {
   bool decode_calls(std::uint32_t rank);
   void localize(std::uint32_t rank, const Cursor& cursor, CallEvent& event) const noexcept;
 
-  /// Calls of a rank with one thread that are decoded already, without times. Dozens are decoded at once: with thousands
-  /// of ranks a decoder's state has left the cache by the time when its rank goes on.
-  struct Ready {
+  /// Of a rank with one thread: its cursor, and its calls that are decoded already, without times. Dozens are decoded at
+  /// once: with thousands of ranks a decoder's state has left the cache by the time when its rank goes on.
+  struct Single {
+    Cursor* cursor = nullptr;  ///< null: several threads
     std::uint32_t next = 0, end = 0;
   };
   static constexpr std::uint32_t kReady = 64;
+  const PackedCall* calls_of(std::uint32_t rank) const noexcept { return &calls_[std::size_t{rank} * kReady]; }
+  void give(const Single& single, const PackedCall& call, CallEvent& event) const noexcept;
 
   std::vector<std::unique_ptr<ChunkFile>> files_;
   std::vector<std::vector<Chunk>> definition_chunks_;
@@ -94,13 +99,12 @@ class TraceReader final : public EventSource {
   std::vector<std::uint64_t> shift_;
   std::vector<std::int64_t> owner_;        ///< file that defined the rank; -1: none
   std::vector<std::vector<std::unique_ptr<Cursor>>> cursors_;
-  std::vector<Cursor*> only_;              ///< the cursor of a rank with one thread; else null
+  HugeVector<Single> single_;              ///< by rank
   std::vector<Cursor*> last_;              ///< cursor whose event was given out last
   std::vector<std::string> problems_;
   bool without_times_ = false;
   CallShapes shapes_;
-  std::vector<Ready> ready_;               ///< by rank, once times were left out
-  std::unique_ptr<PackedCall[]> calls_;    ///< kReady for each rank
+  HugeVector<PackedCall> calls_;           ///< kReady for each rank, once times were left out
 };
 
 }  // namespace fallow::trace

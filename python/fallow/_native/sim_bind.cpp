@@ -44,7 +44,10 @@ class Watched final : public trace::EventSource {
     }
     return source_->next(rank, event);
   }
+  void again(std::uint32_t rank, trace::CallEvent& event) override { source_->again(rank, event); }
   void rewind(std::uint32_t rank) override { source_->rewind(rank); }
+  void leave_out_times(bool out) override { source_->leave_out_times(out); }
+  void prefetch(std::uint32_t rank, unsigned step) const noexcept override { source_->prefetch(rank, step); }
 
   void begin() {
     done_ = 0;  // but who was stopped before stays so

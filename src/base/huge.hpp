@@ -1,5 +1,5 @@
-// Memory in large pages where the system has them: with thousands of ranks nearly every access of the engine would
-// miss the address translation's cache otherwise.
+// Memory in large pages where the system has them: who keeps something of thousands of ranks would miss the address
+// translation's cache with nearly every access otherwise.
 #pragma once
 
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 #include <new>
 #include <vector>
 
-namespace fallow::sim {
+namespace fallow {
 
 inline constexpr std::size_t kHugePage = std::size_t{1} << 21;
 
@@ -37,4 +37,4 @@ struct HugeAllocator {
 template <class T>
 using HugeVector = std::vector<T, HugeAllocator<T>>;
 
-}  // namespace fallow::sim
+}  // namespace fallow
