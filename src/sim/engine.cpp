@@ -36,7 +36,7 @@ bool joins_groups(const Policy& policy) { return policy.upper.rule == LinkRule::
 
 Engine::Engine(const Machine& machine, const Policy& policy, trace::EventSource& source, Share share)
     : machine_(machine), policy_(policy), source_(source), info_(checked(source, machine)), size_(static_cast<std::uint32_t>(info_.ranks.size())),
-      matcher_(pool_), network_(machine, policy, pool_, queue_, nodes_in_use(), share),
+      posted_(requests_), arrived_(pool_), network_(machine, policy, pool_, queue_, nodes_in_use(), share),
       rest_(policy.predictor || policy.marks != Marks::none ? size_ : 0, machine.node.ranks, policy.marks != Marks::none),
       cores_(policy.core, size_) {
   const std::uint64_t room = std::uint64_t{network_.nodes()} * machine.node.ranks;
@@ -144,11 +144,11 @@ void Engine::prefetch() const noexcept {
   if (const Event* e = queue_.peek(kRecordAhead); e != nullptr) {
     if (e->kind == EventKind::resume) {
       source_.prefetch(e->index, 0);
-    } else {
+    } else if (e->kind != EventKind::access) {
       pool_.prefetch(e->index);
     }
   }
-  if (const Event* e = queue_.peek(kRankAhead); e != nullptr) {
+  if (const Event* e = queue_.peek(kRankAhead); e != nullptr && e->kind != EventKind::access) {
     if (e->kind == EventKind::hop) {
       network_.prefetch_next(pool_[e->index]);
     } else {
@@ -165,11 +165,11 @@ void Engine::prefetch() const noexcept {
     const std::uint32_t r = pool_[e->index].rank;
     const MatchQueue& posted = ranks_[r].posted;
     if (posted.count == 1) {
-      pool_.prefetch(posted.head);
+      if (posted.head != kNone) requests_.prefetch(posted.head);
       source_.prefetch(r, 0);
     }
-    if (posted.count > 1) pool_.prefetch_row(posted.head, kTogether);
-    if (ranks_[r].unexpected.count != 0) pool_.prefetch(ranks_[r].unexpected.head);
+    if (posted.count > 1 && posted.head != kNone) requests_.prefetch_row(posted.head, kTogether);
+    if (ranks_[r].unexpected.head != kNone) pool_.prefetch(ranks_[r].unexpected.head);
   } else if (e != nullptr && e->kind == EventKind::resume) {
     prefetch_start(e->index);
   }
@@ -180,8 +180,8 @@ void Engine::prefetch() const noexcept {
 void Engine::prefetch_start(std::uint32_t r) const noexcept {
   network_.prefetch_card(r);
   const Rank& rank = ranks_[r];
-  if (rank.spare != kNone) pool_.prefetch_row(rank.spare, kTogether);
-  if (rank.unexpected.count != 0) pool_.prefetch(rank.unexpected.head);
+  if (rank.spare != kNone) requests_.prefetch_row(rank.spare, kTogether);
+  if (rank.unexpected.head != kNone) pool_.prefetch(rank.unexpected.head);
   tables_.prefetch(rank.requests);
   source_.prefetch(r, 2);
 }
@@ -189,8 +189,8 @@ void Engine::prefetch_start(std::uint32_t r) const noexcept {
 /// What follows the last message that a rank waits for, or its collective.
 void Engine::prefetch_end(std::uint32_t r) const noexcept {
   const Rank& rank = ranks_[r];
-  if (rank.posted.count != 1) return;
-  const Node& last = pool_[rank.posted.head];
+  if (rank.posted.count != 1 || rank.posted.head == kNone) return;
+  const Request& last = requests_[rank.posted.head];
   if ((last.flags & kOfCollective) != 0) {
     collectives_.prefetch(last.owner);
     network_.prefetch_card(r);

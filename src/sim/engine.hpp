@@ -172,6 +172,7 @@ class Engine {
   std::uint32_t& request(std::uint32_t r, std::uint32_t number);
   /// A fresh request of this rank. Each rank keeps its own, which lie side by side, so that its queue does too.
   std::uint32_t take_request(std::uint32_t r);
+  std::uint32_t rank_of(std::uint32_t request) const noexcept { return rows_[request / kTogether]; }
   void give_request(std::uint32_t request);
 
   // engine_coll.cpp
@@ -243,8 +244,11 @@ class Engine {
   const trace::TraceInfo& info_;
   std::uint32_t size_;  // of the world
   NodePool pool_;
+  RequestPool requests_;
+  HugeVector<std::uint32_t> rows_;  // of each kTogether requests side by side, the rank
   EventQueue queue_;
-  Matcher matcher_;
+  Matcher<Request> posted_;
+  Matcher<Node> arrived_;
   Network network_;
   NodeRest rest_;
   Cores cores_;

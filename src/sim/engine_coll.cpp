@@ -82,7 +82,7 @@ bool Engine::collective(std::uint32_t r, const CallEvent& call) {
   const bool persistent = (traits.bits & trace::kOpPersistent) != 0;
   if ((traits.bits & trace::kOpCreates) != 0) {
     const std::uint32_t handle = take_request(r);
-    Node& n = pool_[handle];
+    Request& n = requests_[handle];
     n.owner = index;
     n.flags = persistent ? kPersistent | kTemplate : 0;
     collectives_[index].request = handle;
@@ -205,7 +205,7 @@ void Engine::exchange(Collective& c, std::uint32_t index, const coll::Step& step
   };
   if (step.from != coll::kNobody) {
     const std::uint32_t request = take_request(c.rank);
-    Node& n = pool_[request];
+    Request& n = requests_[request];
     n.key = key_of(comm, partner(step.from));
     n.tag = static_cast<std::int32_t>(c.tag);
     n.owner = index;
@@ -218,8 +218,8 @@ void Engine::exchange(Collective& c, std::uint32_t index, const coll::Step& step
     const std::uint32_t request = start_send(c.rank, kNone, key_of(comm, c.rank), static_cast<std::int32_t>(c.tag),
                                              partner(step.to), step.send_bytes, 0, c.now);
     if (request != kCompleted) {
-      pool_[request].flags |= kOfCollective;
-      pool_[request].owner = index;
+      requests_[request].flags |= kOfCollective;
+      requests_[request].owner = index;
       ++c.pending;
     }
   }
@@ -262,7 +262,7 @@ void Engine::collective_part_done(std::uint32_t index, Time at) {
 void Engine::finish(std::uint32_t index) {
   const Collective c = collectives_[index];
   collectives_.give(index);
-  const bool once = c.request == kNone || (pool_[c.request].flags & kTemplate) == 0;
+  const bool once = c.request == kNone || (requests_[c.request].flags & kTemplate) == 0;
   if (c.plan != kNone && once) [[unlikely]] side_.drop(c.plan);
   if (c.request != kNone) {
     complete(c.request, c.now);

@@ -72,7 +72,7 @@ bool Engine::await(std::uint32_t r, std::uint32_t comm, const std::vector<std::u
   bool all = true;
   for (const std::uint32_t source : from) {
     const std::uint32_t request = take_request(r);
-    Node& n = pool_[request];
+    Request& n = requests_[request];
     n.key = key_of(comm | kEpochContext, source);
     n.tag = tag;
     post(request, ranks_[r].now);

@@ -18,7 +18,7 @@ std::uint32_t Engine::world(std::uint32_t r, std::uint32_t comm, std::int32_t pe
 bool Engine::block_on(std::uint32_t r, std::uint32_t node) {
   if (node == kCompleted) return true;
   Rank& rank = ranks_[r];
-  Node& n = pool_[node];
+  Request& n = requests_[node];
   if ((n.flags & kDone) != 0) {
     catch_up(rank, n.time);
     give_request(node);
@@ -49,7 +49,7 @@ bool Engine::receive(std::uint32_t r, const CallEvent& call) {
   if (call.peer >= 0 || call.peer == trace::kAnyPeer) {
     const std::uint32_t comm = context(call);
     request = take_request(r);
-    Node& n = pool_[request];
+    Request& n = requests_[request];
     n.key = key_of(comm, source_of(r, comm, call.peer));
     n.tag = tag_of(call.tag);
     post(request, ranks_[r].now);
@@ -78,7 +78,7 @@ bool Engine::probe(std::uint32_t r, const CallEvent& call) {
   if (call.peer == trace::kNullPeer || call.peer == trace::kNoPeer) return true;
   Rank& rank = ranks_[r];
   const std::uint32_t comm = context(call);
-  const std::uint32_t found = matcher_.find_message(rank.unexpected, key_of(comm, source_of(r, comm, call.peer)), tag_of(call.tag));
+  const std::uint32_t found = arrived_.find_message(rank.unexpected, key_of(comm, source_of(r, comm, call.peer)), tag_of(call.tag));
   if (found != kNone) {
     catch_up(rank, pool_[found].time);
     return true;
@@ -109,11 +109,10 @@ std::uint32_t Engine::start_send(std::uint32_t r, std::uint32_t request, std::ui
   m.flags = kRendezvous;
   if (request == kNone) {
     request = take_request(r);
-    pool_[request].peer = to;
-    pool_[request].flags = kSends;
+    requests_[request].flags = kSends;
   }
   if ((flags & kBuffered) != 0) {
-    pool_[request].flags |= kFreed;
+    requests_[request].flags |= kFreed;
     m.owner = request;
     transmit(message, now);
     return kCompleted;
@@ -125,21 +124,20 @@ std::uint32_t Engine::start_send(std::uint32_t r, std::uint32_t request, std::ui
 
 /// Posts a receive whose key and tag are set, from `now` on; true if a message was there.
 bool Engine::post(std::uint32_t request, Time& now) {
-  Node& n = pool_[request];
-  Rank& rank = ranks_[n.rank];
+  Request& n = requests_[request];
+  Rank& rank = ranks_[rank_of(request)];
   now += machine_.message.receive_overhead;
   n.time = now;
   if (rank.unexpected.count != 0) {
-    const std::uint32_t message = matcher_.find_message(rank.unexpected, n.key, n.tag);
+    const std::uint32_t message = arrived_.take_message(rank.unexpected, n.key, n.tag);
     if (message != kNone) {
       if (pool_[message].time <= now) n.time = now += machine_.message.unexpected;
-      matcher_.remove(rank.unexpected, message);
       match(request, message, std::max(now, pool_[message].time));
       return true;
     }
   }
   n.flags |= kQueued;
-  matcher_.append(rank.posted, request);
+  posted_.append(rank.posted, request);
   return false;
 }
 
@@ -148,19 +146,16 @@ void Engine::arrive(const Event& event) {
   Node& m = pool_[message];
   if ((m.flags & (kClear | kData | kOneSided)) == 0) [[likely]] {
     Rank& rank = ranks_[m.rank];
-    const std::uint32_t receive = matcher_.find_receive(rank.posted, m.key, m.tag);
-    if (receive != kNone) {
-      matcher_.remove(rank.posted, receive);
-      return match(receive, message, std::max(event.time, pool_[receive].time));
-    }
+    const std::uint32_t receive = posted_.take_receive(rank.posted, m.key, m.tag);
+    if (receive != kNone) return match(receive, message, std::max(event.time, requests_[receive].time));
     m.time = event.time;
-    matcher_.append(rank.unexpected, message);
+    arrived_.append(rank.unexpected, message);
     if (rank.state != State::probing) return;
     CallEvent call;
     source_.again(m.rank, call);
     const std::uint32_t comm = context(call);
     const std::uint64_t key = key_of(comm, source_of(m.rank, comm, call.peer));
-    if (matcher_.find_message(rank.unexpected, key, tag_of(call.tag)) == kNone) return;
+    if (arrived_.find_message(rank.unexpected, key, tag_of(call.tag)) == kNone) return;
     if (path_ != nullptr) [[unlikely]] path_->probed(message, m.rank, event.time, rank.now);
     came(m.rank, event.time);
     return;
@@ -189,7 +184,7 @@ void Engine::sent(const Event& event) {
 /// A message and a receive have found each other at `at`.
 void Engine::match(std::uint32_t receive, std::uint32_t message, Time at) {
   Node& m = pool_[message];
-  Node& n = pool_[receive];
+  Request& n = requests_[receive];
   n.flags = static_cast<std::uint16_t>(n.flags & ~kQueued);
   const bool late = n.time >= at;  // the receive came after the message
   at += machine_.message.match;
@@ -198,7 +193,7 @@ void Engine::match(std::uint32_t receive, std::uint32_t message, Time at) {
     pool_.give(message);
     return complete(receive, at);
   }
-  if (path_ != nullptr && late) [[unlikely]] path_->sent(message, n.rank, at);  // who cleared it held it up
+  if (path_ != nullptr && late) [[unlikely]] path_->sent(message, rank_of(receive), at);  // who cleared it held it up
   // The answer goes back; what it clears is kept where a waiting message has its tag and place.
   m.order = static_cast<std::uint32_t>(m.bytes >> 32);
   m.tag = static_cast<std::int32_t>(static_cast<std::uint32_t>(m.bytes));
@@ -210,7 +205,7 @@ void Engine::match(std::uint32_t receive, std::uint32_t message, Time at) {
 }
 
 void Engine::complete(std::uint32_t request, Time at) {
-  Node& n = pool_[request];
+  Request& n = requests_[request];
   if ((n.flags & kOfCollective) != 0) {
     const std::uint32_t owner = n.owner;
     give_request(request);
@@ -220,7 +215,7 @@ void Engine::complete(std::uint32_t request, Time at) {
   n.time = at;
   n.flags |= kDone;
   if ((n.flags & kWaited) == 0) return;
-  const std::uint32_t r = n.rank;
+  const std::uint32_t r = rank_of(request);
   adopt(r, at, ranks_[r].now);
   if ((n.flags & kPersistent) != 0) {
     n.flags = static_cast<std::uint16_t>(n.flags & ~(kWaited | kDone | kActive));

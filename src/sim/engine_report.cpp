@@ -40,7 +40,8 @@ void Engine::add_to(Result& result) const {
   result.edge += network_.totals(LinkClass::edge, result.nodes, result.makespan);
   result.upper += network_.totals(LinkClass::upper, result.nodes, result.makespan);
   for (const auto& predictor : predictors_) result.mispredictions += predictor->state().mispredictions;
-  result.memory_bytes += ranks_.memory_bytes() + pool_.memory_bytes() + queue_.memory_bytes() + matcher_.memory_bytes() +
+  result.memory_bytes += ranks_.memory_bytes() + pool_.memory_bytes() + requests_.memory_bytes() + rows_.capacity() * sizeof(rows_[0]) + queue_.memory_bytes() +
+                         posted_.memory_bytes() + arrived_.memory_bytes() +
                          network_.memory_bytes() + tables_.memory_bytes() + collectives_.memory_bytes() + rest_.memory_bytes() + cores_.memory_bytes();
 }
 
@@ -109,8 +110,8 @@ std::string Engine::describe(std::uint32_t r) const {
     text += " to " + peer_text(call.peer) + " and from " + peer_text(call.recv_peer) + ", " + tag_text(call.recv_tag) + ", communicator " + std::to_string(call.comm);
   } else if (call.op == trace::Op::win_start || call.op == trace::Op::win_wait || call.op == trace::Op::win_test) {
     text += call.op == trace::Op::win_start ? " for MPI_Win_post of" : " for MPI_Win_complete of";
-    for (std::uint32_t i = rank.posted.head; i != kNone; i = pool_[i].next) {
-      if ((pool_[i].flags & kWaited) != 0) text += " world rank " + std::to_string(static_cast<std::uint32_t>(pool_[i].key));
+    for (const std::uint32_t i : posted_.in_order(rank.posted)) {
+      if ((requests_[i].flags & kWaited) != 0) text += " world rank " + std::to_string(static_cast<std::uint32_t>(requests_[i].key));
     }
     text += ", windows of communicator " + std::to_string(call.comm);
   } else if (receives) {
@@ -118,8 +119,8 @@ std::string Engine::describe(std::uint32_t r) const {
   } else if (trace::has(call.op, trace::kOpSends)) {
     text += " to " + peer_text(call.peer) + ", " + tag_text(call.tag) + ", communicator " + std::to_string(call.comm);
   }
-  for (std::uint32_t i = rank.posted.head; i != kNone; i = pool_[i].next) {
-    const Node& n = pool_[i];
+  for (const std::uint32_t i : posted_.in_order(rank.posted)) {
+    const Request& n = requests_[i];
     if ((n.flags & kWaited) == 0 || !trace::has(call.op, trace::kOpCompletes)) continue;
     const auto source = static_cast<std::uint32_t>(n.key);
     text += " for a message from " + (source == kAnySource ? "any rank" : "world rank " + std::to_string(source)) + ", " + tag_text(n.tag) +

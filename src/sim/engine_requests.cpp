@@ -8,24 +8,24 @@ using trace::CallEvent;
 std::uint32_t Engine::take_request(std::uint32_t r) {
   Rank& rank = ranks_[r];
   if (rank.spare == kNone) {
-    std::uint32_t first = pool_.take_row(kTogether);
+    const std::uint32_t first = requests_.take_row(kTogether);
     for (std::uint32_t i = kTogether; i-- > 0;) {
-      pool_[first + i].rank = r;
-      pool_[first + i].next = rank.spare;
+      requests_[first + i].next = rank.spare;
       rank.spare = first + i;
     }
+    if (rows_.size() <= first / kTogether) rows_.resize(first / kTogether + 1);
+    rows_[first / kTogether] = r;
   }
   const std::uint32_t taken = rank.spare;
-  Node& n = pool_[taken];
+  Request& n = requests_[taken];
   rank.spare = n.next;
-  n = Node{};
-  n.rank = r;
+  n = Request{};
   return taken;
 }
 
 void Engine::give_request(std::uint32_t request) {
-  Node& n = pool_[request];
-  Rank& rank = ranks_[n.rank];
+  Request& n = requests_[request];
+  Rank& rank = ranks_[rank_of(request)];
   n.next = rank.spare;
   rank.spare = request;
 }
@@ -39,7 +39,7 @@ std::uint32_t& Engine::request(std::uint32_t r, std::uint32_t number) {
 void Engine::keep(std::uint32_t r, const CallEvent& call, std::uint32_t what) {
   if (call.requests.empty()) {  // the recorder could not follow it: nobody will ask
     if (what == kCompleted) return;
-    Node& n = pool_[what];
+    Request& n = requests_[what];
     if ((n.flags & kDone) != 0) return give_request(what);
     n.flags |= kFreed;
     return;
@@ -65,7 +65,7 @@ bool Engine::wait(std::uint32_t r, const CallEvent& call) {
       if ((call.flags & trace::kEventRequestsLost) != 0 || info_.ranks[r].dropped != 0) continue;
       refuse(r, "waits for request " + std::to_string(number) + ", which does not exist");
     }
-    Node& n = pool_[node];
+    Request& n = requests_[node];
     const bool persistent = (n.flags & kPersistent) != 0;
     if (!persistent) entry = kNone;
     if ((n.flags & kDone) != 0) {
@@ -87,29 +87,30 @@ bool Engine::wait(std::uint32_t r, const CallEvent& call) {
 
 void Engine::make_persistent(std::uint32_t r, const CallEvent& call, std::uint16_t flags) {
   const std::uint32_t node = take_request(r);
-  Node& n = pool_[node];
+  Request& n = requests_[node];
   const std::uint32_t comm = context(call);
   n.flags = static_cast<std::uint16_t>(flags | kPersistent);
   n.tag = tag_of(call.tag);
-  n.bytes = call.bytes;
+  Persistent made{kNone, call.bytes};
   if ((flags & kSends) != 0) {
     n.key = key_of(comm, r);
-    n.peer = call.peer < 0 ? kNone : world(r, comm, call.peer);
+    if (call.peer >= 0) made.peer = world(r, comm, call.peer);
   } else {
     n.key = key_of(comm, source_of(r, comm, call.peer));
-    n.peer = call.peer >= 0 || call.peer == trace::kAnyPeer ? r : kNone;
+    if (call.peer >= 0 || call.peer == trace::kAnyPeer) made.peer = r;
   }
+  n.owner = side_.keep(made);
   keep(r, call, node);
 }
 
 void Engine::start(std::uint32_t r, const CallEvent& call) {
   for (const std::uint32_t number : call.requests) {
     const std::uint32_t node = request(r, number);
-    if (node == kNone || node == kCompleted || (pool_[node].flags & kPersistent) == 0) {
+    if (node == kNone || node == kCompleted || (requests_[node].flags & kPersistent) == 0) {
       if ((call.flags & trace::kEventRequestsLost) != 0 || info_.ranks[r].dropped != 0) continue;
       refuse(r, "starts request " + std::to_string(number) + ", which is not persistent");
     }
-    Node& n = pool_[node];
+    Request& n = requests_[node];
     Rank& rank = ranks_[r];
     if ((n.flags & kActive) != 0) refuse(r, "starts request " + std::to_string(number) + ", which is active");
     n.flags |= kActive;
@@ -117,10 +118,10 @@ void Engine::start(std::uint32_t r, const CallEvent& call) {
       const std::uint32_t index = collectives_.take();
       collectives_[index] = collectives_[n.owner];
       begin(r, index);
-    } else if (n.peer == kNone) {
+    } else if (const Persistent made = side_.persistent[n.owner]; made.peer == kNone) {
       complete(node, rank.now);
     } else if ((n.flags & kSends) != 0) {
-      start_send(r, node, n.key, n.tag, n.peer, n.bytes, n.flags & kSynchronous, rank.now);
+      start_send(r, node, n.key, n.tag, made.peer, made.bytes, n.flags & kSynchronous, rank.now);
     } else {
       post(node, rank.now);
     }
@@ -130,10 +131,10 @@ void Engine::start(std::uint32_t r, const CallEvent& call) {
 void Engine::cancel(std::uint32_t r, const CallEvent& call) {
   for (const std::uint32_t number : call.requests) {
     const std::uint32_t node = request(r, number);
-    if (node == kNone || node == kCompleted || (pool_[node].flags & kQueued) == 0) continue;
+    if (node == kNone || node == kCompleted || (requests_[node].flags & kQueued) == 0) continue;
     Rank& rank = ranks_[r];
-    matcher_.remove(rank.posted, node);
-    pool_[node].flags = static_cast<std::uint16_t>(pool_[node].flags & ~kQueued);
+    posted_.remove(rank.posted, node);
+    requests_[node].flags = static_cast<std::uint16_t>(requests_[node].flags & ~kQueued);
     complete(node, rank.now);
   }
 }
@@ -144,8 +145,9 @@ void Engine::release(std::uint32_t r, const CallEvent& call) {
     const std::uint32_t node = entry;
     entry = kNone;
     if (node == kNone || node == kCompleted) continue;
-    Node& n = pool_[node];
+    Request& n = requests_[node];
     const bool idle = (n.flags & kPersistent) != 0 && (n.flags & kActive) == 0;
+    if ((n.flags & (kPersistent | kTemplate)) == kPersistent) side_.drop_persistent(n.owner);
     if (idle || (n.flags & kDone) != 0) {
       give_request(node);
     } else {

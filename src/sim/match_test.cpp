@@ -44,15 +44,8 @@ class Queues {
     matcher_.remove(queue, node);
     pool_.give(node);
   }
-  /// The nodes of a queue from its head on, its links checked both ways.
   std::vector<std::uint32_t> in_order(const MatchQueue& queue) const {
-    std::vector<std::uint32_t> nodes;
-    std::uint32_t before = kNone;
-    for (std::uint32_t i = queue.head; i != kNone; before = i, i = pool_[i].next) {
-      EXPECT_EQ(pool_[i].prev, before);
-      nodes.push_back(i);
-    }
-    EXPECT_EQ(queue.tail, before);
+    const std::vector<std::uint32_t> nodes = matcher_.in_order(queue);
     EXPECT_EQ(queue.count, nodes.size());
     return nodes;
   }
@@ -62,10 +55,10 @@ class Queues {
 
  private:
   NodePool pool_;
-  Matcher matcher_{pool_};
+  Matcher<Node> matcher_{pool_};
 };
 
-constexpr std::uint32_t kLong = 4 * Matcher::kLinear;  // more than a queue without index holds
+constexpr std::uint32_t kLong = 4 * Matcher<Node>::kLinear;  // more than a queue without index holds
 
 TEST(Matching, NothingFitsInEmptyQueues) {
   const Queues q;
@@ -135,7 +128,7 @@ TEST(Matching, AWildcardTakesTheOldestMessageOfAll) {
 }
 
 TEST(Matching, CancelledReceivesLeaveFromAnywhere) {
-  for (const std::uint32_t length : {3u, Matcher::kLinear, Matcher::kLinear + 1, kLong}) {
+  for (const std::uint32_t length : {3u, Matcher<Node>::kLinear, Matcher<Node>::kLinear + 1, kLong}) {
     for (std::uint32_t victim : {0u, length / 2, length - 1}) {
       Queues q;
       std::vector<std::uint32_t> receives;
@@ -172,7 +165,7 @@ class RandomMatching : public ::testing::TestWithParam<int> {};
 TEST_P(RandomMatching, AgreesWithTheNaiveOne) {
   std::mt19937_64 random(static_cast<std::uint64_t>(GetParam()));
   NodePool pool;
-  Matcher matcher(pool);
+  Matcher<Node> matcher(pool);
   MatchQueue posted, unexpected;
   std::list<Entry> naive_posted, naive_unexpected;
   const std::uint32_t sources = 1 + static_cast<std::uint32_t>(random() % 8);
@@ -197,7 +190,11 @@ TEST_P(RandomMatching, AgreesWithTheNaiveOne) {
     const std::uint32_t found = receive ? matcher.find_message(unexpected, e.key, e.tag) : matcher.find_receive(posted, e.key, e.tag);
     ASSERT_EQ(found, expected == theirs.end() ? kNone : expected->node) << "step " << i;
     if (found != kNone) {
-      matcher.remove(receive ? unexpected : posted, found);
+      if (random() % 2 == 0) {
+        matcher.remove(receive ? unexpected : posted, found);
+      } else {
+        ASSERT_EQ(receive ? matcher.take_message(unexpected, e.key, e.tag) : matcher.take_receive(posted, e.key, e.tag), found);
+      }
       pool.give(found);
       theirs.erase(expected);
       ASSERT_EQ((receive ? unexpected : posted).count, theirs.size());

@@ -1,7 +1,9 @@
-// Messages and receives: one record of one cache line for both, in one array, so that either can stand in a
-// queue of the matcher. Freed records are used again first: what is hot stays hot.
+// Messages, a cache line each, and requests, of which a rank has many at a time, in half a line each. Freed records are
+// used again first: what is hot stays hot.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -43,19 +45,32 @@ enum NodeFlags : std::uint16_t {
   kTemplate = 1u << 15,    ///< persistent request of a collective, kept as `owner`
 };
 
-struct alignas(64) Node {
+/// What a receive, or a send that is not complete at once, is kept by. Its rank is that of its row.
+struct alignas(32) Request {
   std::uint64_t key = 0;        ///< communicator and source (world rank, or any)
   std::int32_t tag = 0;
+  std::uint32_t next = kNone;   ///< in its queue, or of those that are free
+  Time time = 0;                ///< posted, then done
+  std::uint32_t owner = kNone;  ///< collective; of a persistent one, what it was made for
+  std::uint16_t flags = 0;
+};
+static_assert(sizeof(Request) == 32);
+
+/// A message.
+struct alignas(64) Node {
+  std::uint64_t key = 0;        ///< communicator and source, a world rank
+  std::int32_t tag = 0;
   // While `left` is not 0, `chain` and the next five are the links that a message has before it.
-  std::uint32_t order = 0;      ///< place in its queue's history
-  std::uint32_t prev = kNone, next = kNone;  ///< neighbours in its queue
-  std::uint32_t owner = kNone;  ///< request: collective. Message: the sender's request. Answer, data: both requests
+  std::uint32_t order = 0;      ///< answer: half of how long the data is
+  std::uint32_t spare = kNone;
+  std::uint32_t next = kNone;   ///< in its queue
+  std::uint32_t owner = kNone;  ///< the sender's request. Answer, data: both requests
   std::uint32_t other = kNone;  ///< answer, data: the receiver's request
-  std::uint32_t chain = kNone;  ///< next of the same hash; message under way: the link it is held before
-  std::uint32_t rank = 0;       ///< request: its rank. Message: destination, world rank
+  std::uint32_t chain = kNone;  ///< under way: the link it is held before
+  std::uint32_t rank = 0;       ///< destination, world rank
   std::uint64_t bytes = 0;
-  Time time = 0;                ///< request: posted, then done. Message: when its tail left the last link
-  std::uint32_t peer = kNone;   ///< message: sender, world rank. Request of a send: destination
+  Time time = 0;                ///< when its tail left the last link; then, when it came
+  std::uint32_t peer = kNone;   ///< sender, world rank
   std::uint16_t flags = 0;
   std::uint8_t hop : 7 = 0;       ///< links passed
   std::uint8_t squeezed : 1 = 0;  ///< message under way: it is compressed
@@ -129,18 +144,19 @@ class Pool {
   void prefetch(std::uint32_t index) const noexcept {
     const auto* at = reinterpret_cast<const char*>(&(*this)[index]);
     __builtin_prefetch(at, 1);
-    if constexpr (sizeof(Record) > 64 || alignof(Record) < 64) __builtin_prefetch(at + sizeof(Record) - 1, 1);
+    if constexpr (sizeof(Record) > 64 || 64 % sizeof(Record) != 0) __builtin_prefetch(at + sizeof(Record) - 1, 1);
   }
   /// The whole row of `count` (a power of two) that `index` is one of.
   void prefetch_row(std::uint32_t index, std::uint32_t count) const noexcept {
-    for (std::uint32_t i = index & ~(count - 1); count-- > 0; ++i) prefetch(i);
+    const auto* row = reinterpret_cast<const char*>(&(*this)[index & ~(count - 1)]);
+    for (std::size_t i = 0; i < count * sizeof(Record); i += 64) __builtin_prefetch(row + i, 1);
   }
   std::size_t memory_bytes() const noexcept {
     return (blocks_.size() * kBlock - made_left_ - row_left_) * sizeof(Record) + free_.capacity() * sizeof(std::uint32_t);
   }
 
  private:
-  static constexpr std::uint32_t kBlock = 1u << 15;  ///< one large page of nodes
+  static constexpr std::uint32_t kBlock = std::max(1u << 15, static_cast<std::uint32_t>(std::bit_floor(kHugePage / sizeof(Record))));  ///< a large page
   static constexpr std::size_t kAhead = 4;  ///< records that are about to be taken are fetched so far ahead
   struct Free {
     void operator()(Record* block) const noexcept { HugeAllocator<Record>().deallocate(block, kBlock); }
@@ -157,5 +173,6 @@ class Pool {
 };
 
 using NodePool = Pool<Node>;
+using RequestPool = Pool<Request>;
 
 }  // namespace fallow::sim

@@ -1,4 +1,4 @@
-// What few programs need: neighbours, epochs of one-sided communication, file accesses. Nothing of it is allocated for
+// What few programs need: persistent requests, neighbours, epochs of one-sided communication, file accesses. Nothing of it is allocated for
 // a program that has none of them.
 #pragma once
 
@@ -26,7 +26,24 @@ struct Epochs {
   std::vector<std::uint32_t> origins;  ///< given to the present win_post
 };
 
+/// What a persistent request was made for, beside what a request has anyway.
+struct Persistent {
+  std::uint32_t peer = kNone;  ///< of a send: destination, world rank; kNone: no data moves
+  std::uint64_t bytes = 0;
+};
+
 struct SideTables {
+  std::uint32_t keep(Persistent made) {
+    if (spare_persistent.empty()) {
+      persistent.push_back(made);
+      return static_cast<std::uint32_t>(persistent.size() - 1);
+    }
+    const std::uint32_t index = spare_persistent.back();
+    spare_persistent.pop_back();
+    persistent[index] = made;
+    return index;
+  }
+  void drop_persistent(std::uint32_t index) { spare_persistent.push_back(index); }
   std::uint32_t keep(Plan made) {
     std::uint32_t index = static_cast<std::uint32_t>(plans.size());
     if (spare.empty()) {
@@ -44,6 +61,8 @@ struct SideTables {
 
   std::vector<Plan> plans;
   std::vector<std::uint32_t> spare;
+  std::vector<Persistent> persistent;
+  std::vector<std::uint32_t> spare_persistent;
   std::unordered_map<std::uint64_t, Neighbors> neighbors;  ///< by key()
   std::unordered_map<std::uint64_t, Epochs> epochs;        ///< by key()
   std::unordered_map<std::uint64_t, std::uint32_t> split;  ///< by key(): the request of a file access that has begun
