@@ -141,39 +141,42 @@ void Engine::record(Recorder& recorder) {
 /// Brings what the next events will touch nearer: with many ranks it has left the cache since they last ran.
 void Engine::prefetch() const noexcept {
   constexpr std::size_t kRecordAhead = 16, kRankAhead = 11, kQueueAhead = 6, kCollectiveAhead = 3;
-  if (const Event* e = queue_.peek(kRecordAhead); e != nullptr) {
-    if (e->kind == EventKind::resume) {
-      source_.prefetch(e->index, 0);
-    } else if (e->kind != EventKind::access) {
-      pool_.prefetch(e->index);
+  const std::span<const Event> next = queue_.known();
+  if (next.size() > kRecordAhead) {
+    const Event& e = next[kRecordAhead];
+    if (e.kind == EventKind::resume) {
+      source_.prefetch(e.index, 0);
+    } else if (e.kind != EventKind::access) {
+      pool_.prefetch(e.index);
     }
   }
-  if (const Event* e = queue_.peek(kRankAhead); e != nullptr && e->kind != EventKind::access) {
-    if (e->kind == EventKind::hop) {
-      network_.prefetch_next(pool_[e->index]);
-    } else {
-      const Rank* rank = &ranks_[e->kind == EventKind::resume ? e->index : pool_[e->index].rank];
-      __builtin_prefetch(rank, 1);
-      __builtin_prefetch(reinterpret_cast<const char*>(rank) + 64, 1);
-      if (e->kind == EventKind::resume) source_.prefetch(e->index, 1);
-    }
+  if (next.size() > kRankAhead) prefetch_first(next[kRankAhead]);
+  if (next.size() > kQueueAhead) prefetch_second(next[kQueueAhead]);
+  if (next.size() <= kCollectiveAhead || next[kCollectiveAhead].kind != EventKind::arrive) return;
+  if (const std::uint32_t r = pool_[next[kCollectiveAhead].index].rank; ranks_.holds(r)) prefetch_end(r);
+}
+
+void Engine::prefetch_first(const Event& e) const noexcept {
+  if (e.kind == EventKind::hop) return network_.prefetch_next(pool_[e.index]);
+  if (e.kind == EventKind::access) return;
+  ranks_.prefetch(e.kind == EventKind::resume ? e.index : pool_[e.index].rank);
+  if (e.kind == EventKind::resume) source_.prefetch(e.index, 1);
+}
+
+void Engine::prefetch_second(const Event& e) const noexcept {
+  if (e.kind == EventKind::hop) return;
+  if (e.kind == EventKind::resume) return prefetch_start(e.index);
+  if (e.kind != EventKind::arrive) return;
+  const std::uint32_t r = pool_[e.index].rank;
+  if (!ranks_.holds(r)) return;  // what comes back from a rank of another share is no arrival at that
+  const Rank& rank = ranks_[r];
+  if (rank.posted.count > 1) {
+    if (rank.posted.head != kNone) requests_.prefetch_row(rank.posted.head, kTogether);
+  } else if (rank.posted.head != kNone) {
+    requests_.prefetch(rank.posted.head);
+    source_.prefetch(r, 0);
   }
-  const auto arrives = [&](const Event* e) {  // what comes back from a rank of another share is no arrival at that
-    return e != nullptr && e->kind == EventKind::arrive && ranks_.holds(pool_[e->index].rank);
-  };
-  if (const Event* e = queue_.peek(kQueueAhead); arrives(e)) {
-    const std::uint32_t r = pool_[e->index].rank;
-    const MatchQueue& posted = ranks_[r].posted;
-    if (posted.count == 1) {
-      if (posted.head != kNone) requests_.prefetch(posted.head);
-      source_.prefetch(r, 0);
-    }
-    if (posted.count > 1 && posted.head != kNone) requests_.prefetch_row(posted.head, kTogether);
-    if (ranks_[r].unexpected.head != kNone) pool_.prefetch(ranks_[r].unexpected.head);
-  } else if (e != nullptr && e->kind == EventKind::resume) {
-    prefetch_start(e->index);
-  }
-  if (const Event* e = queue_.peek(kCollectiveAhead); arrives(e)) prefetch_end(pool_[e->index].rank);
+  if (rank.unexpected.head != kNone) pool_.prefetch(rank.unexpected.head);
 }
 
 /// What a rank that goes on will ask for.

@@ -81,20 +81,28 @@ class Engine {
   static_assert(sizeof(Rank) == 128);
 
   /// A collective under way.
-  struct Collective {
-    coll::Shape shape;
+  struct alignas(64) Collective {
     Time now = 0;
     Time reduce = 0;               // combining due when what is pending has come
+    std::uint64_t bytes = 0;       // of its shape
+    std::uint32_t member = 0;      // its rank in the communicator
+    std::uint32_t size = 1;
+    std::uint32_t root_or_plan = 0;
     std::uint32_t rank = 0;
     std::uint32_t comm = 0;
     std::uint32_t step = 0, steps = 0;
-    std::uint32_t pending = 0;
     std::uint32_t tag = 0;
     std::uint32_t request = kNone; // kNone: the rank is blocked in it
-    std::uint32_t plan = kNone;    // its steps, where they are not those of `algorithm`
-    coll::Algorithm algorithm = coll::Algorithm::barrier_dissemination;
-    bool issuing = false;
+    std::uint32_t pending : 24 = 0;
+    std::uint32_t issuing : 1 = 0;
+    std::uint32_t planned : 1 = 0; // its steps are a plan's, not those of `algorithm`
+    std::uint32_t algorithm : 6 = 0;
   };
+  static_assert(sizeof(Collective) == 64 && coll::kAlgorithms < 1 << 6 && 2 * kMaxRanks < 1 << 24);
+  coll::Step step_of(const Collective& c, std::uint32_t step) const noexcept;
+  void drop_plan(const Collective& c) {
+    if (c.planned != 0) [[unlikely]] side_.drop(c.root_or_plan);
+  }
 
   static constexpr std::uint32_t kTogether = 8;            // requests of one rank side by side
   static constexpr std::uint32_t kCompleted = 0xfffffffe;  // a request that needs no record any more
@@ -141,6 +149,8 @@ class Engine {
   bool wants_all_lanes(const trace::CallEvent& call) const noexcept;
   std::uint64_t kind_of_wait(const trace::CallEvent& call) const noexcept;
   void prefetch() const noexcept;
+  void prefetch_first(const Event& event) const noexcept;
+  void prefetch_second(const Event& event) const noexcept;
   void prefetch_end(std::uint32_t r) const noexcept;
   void prefetch_start(std::uint32_t r) const noexcept;
 
@@ -228,7 +238,11 @@ class Engine {
   std::uint32_t context(const trace::CallEvent& call) const noexcept {
     return call.comm == trace::kCommNone ? trace::kCommWorld : call.comm;
   }
-  std::uint32_t world(std::uint32_t r, std::uint32_t comm, std::int32_t peer) const;
+  std::uint32_t world(std::uint32_t r, std::uint32_t comm, std::int32_t peer) const {
+    if (comm == trace::kCommWorld && static_cast<std::uint32_t>(peer) < size_) [[likely]] return static_cast<std::uint32_t>(peer);
+    return world_of(r, comm, peer);
+  }
+  std::uint32_t world_of(std::uint32_t r, std::uint32_t comm, std::int32_t peer) const;
   std::uint32_t source_of(std::uint32_t r, std::uint32_t comm, std::int32_t peer) const {
     return peer < 0 ? kAnySource : world(r, comm, peer);
   }

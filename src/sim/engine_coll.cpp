@@ -61,6 +61,10 @@ bool synchronizes(Op op) noexcept {
   }
 }
 
+coll::Shape shape_of(coll::Library library, std::uint32_t rank, std::uint32_t size, std::uint32_t root, std::uint64_t bytes) noexcept {
+  return {rank, size, root, bytes, coll::segment_of(library, bytes)};
+}
+
 bool by_counts(Op op) noexcept { return op == Op::alltoallv || op == Op::alltoallw || op == Op::scatterv; }
 
 }  // namespace
@@ -91,7 +95,7 @@ bool Engine::collective(std::uint32_t r, const CallEvent& call) {
     begin(r, index);
     return true;
   }
-  if (by_counts(call.op) && !call.counts.empty() && collectives_[index].plan == kNone) return exchange_counts(index, call);
+  if (by_counts(call.op) && !call.counts.empty() && collectives_[index].planned == 0) return exchange_counts(index, call);
   return begin(r, index);
 }
 
@@ -126,25 +130,26 @@ std::uint32_t Engine::prepare(std::uint32_t r, Operation operation, const CallEv
   const bool on_world = call.comm == trace::kCommWorld;
   c.rank = r;
   c.comm = call.comm;
-  c.shape.size = on_world ? size_ : info_.comms.size_of(call.comm, caller);
+  c.size = on_world ? size_ : info_.comms.size_of(call.comm, caller);
   const std::int32_t member = on_world ? caller : info_.comms.rank_in(call.comm, caller);
   if (member < 0) refuse(r, "is no member of communicator " + std::to_string(call.comm));
-  c.shape.rank = static_cast<std::uint32_t>(member);
-  c.shape.root = call.root < 0 ? 0 : static_cast<std::uint32_t>(call.root);
-  if (c.shape.root >= c.shape.size) refuse(r, "names root " + std::to_string(call.root) + " in a communicator of " + std::to_string(c.shape.size));
-  c.shape.bytes = call.bytes;
-  if (operation == Operation::alltoall) c.shape.bytes = call.bytes / c.shape.size;
-  if (operation == Operation::scatter) c.shape.bytes = c.shape.rank == c.shape.root ? call.bytes / c.shape.size : call.recv_bytes;
+  c.member = static_cast<std::uint32_t>(member);
+  const std::uint32_t root = call.root < 0 ? 0 : static_cast<std::uint32_t>(call.root);
+  if (root >= c.size) refuse(r, "names root " + std::to_string(call.root) + " in a communicator of " + std::to_string(c.size));
+  c.root_or_plan = root;
+  c.bytes = call.bytes;
+  if (operation == Operation::alltoall) c.bytes = call.bytes / c.size;
+  if (operation == Operation::scatter) c.bytes = c.member == root ? call.bytes / c.size : call.recv_bytes;
   const Op base = trace::traits(call.op).blocking;
-  if (base == Op::allgatherv && call.recv_bytes != 0) c.shape.bytes = call.recv_bytes / c.shape.size;
-  c.algorithm = coll::choose(machine_.collectives, operation, c.shape.size, c.shape.bytes);
-  if (base == Op::gatherv) c.algorithm = coll::Algorithm::gather_linear;
-  if (base == Op::scatterv) c.algorithm = coll::Algorithm::scatter_linear;
-  if (base == Op::alltoallv || base == Op::alltoallw) c.algorithm = coll::Algorithm::alltoall_linear;
-  if (base == Op::allgatherv) c.algorithm = coll::Algorithm::allgather_ring;
-  c.shape.segment = coll::segment_of(machine_.collectives, c.shape.bytes);
-  c.steps = coll::step_count(c.algorithm, c.shape);
-  const bool nothing_for_us = base == Op::scatterv && c.shape.rank != c.shape.root && c.shape.bytes == 0;
+  if (base == Op::allgatherv && call.recv_bytes != 0) c.bytes = call.recv_bytes / c.size;
+  coll::Algorithm algorithm = coll::choose(machine_.collectives, operation, c.size, c.bytes);
+  if (base == Op::gatherv) algorithm = coll::Algorithm::gather_linear;
+  if (base == Op::scatterv) algorithm = coll::Algorithm::scatter_linear;
+  if (base == Op::alltoallv || base == Op::alltoallw) algorithm = coll::Algorithm::alltoall_linear;
+  if (base == Op::allgatherv) algorithm = coll::Algorithm::allgather_ring;
+  c.algorithm = static_cast<std::uint32_t>(algorithm) & 0x3f;
+  c.steps = coll::step_count(algorithm, shape_of(machine_.collectives, c.member, c.size, root, c.bytes));
+  const bool nothing_for_us = base == Op::scatterv && c.member != root && c.bytes == 0;
   if (nothing_for_us) c.steps = 0;  // the root sends no empty blocks
   return index;
 }
@@ -172,9 +177,14 @@ bool Engine::begun(std::uint32_t r, std::uint32_t index, bool done) {
     return false;
   }
   rank.now = std::max(rank.now, c.now);
-  if (c.plan != kNone) [[unlikely]] side_.drop(c.plan);
+  drop_plan(c);
   collectives_.give(index);
   return rank.pending == 0;
+}
+
+coll::Step Engine::step_of(const Collective& c, std::uint32_t step) const noexcept {
+  if (c.planned != 0) [[unlikely]] return side_.plan(c.root_or_plan)[step];
+  return coll::step_at(static_cast<coll::Algorithm>(c.algorithm), shape_of(machine_.collectives, c.member, c.size, c.root_or_plan, c.bytes), step);
 }
 
 /// Goes through the steps until it has to wait; true when the last is done.
@@ -182,7 +192,7 @@ bool Engine::advance(std::uint32_t index) {
   Collective& c = collectives_[index];
   c.issuing = true;
   while (c.step < c.steps) {
-    const coll::Step step = c.plan == kNone ? coll::step_at(c.algorithm, c.shape, c.step) : side_.plan(c.plan)[c.step];
+    const coll::Step step = step_of(c, c.step);
     ++c.step;
     exchange(c, index, step);
     if (step.wait && c.pending != 0) {
@@ -201,7 +211,7 @@ bool Engine::advance(std::uint32_t index) {
 void Engine::exchange(Collective& c, std::uint32_t index, const coll::Step& step) {
   const std::uint32_t comm = c.comm | kCollectiveContext;
   const auto partner = [&](std::uint32_t rank) {  // plans name world ranks
-    return c.plan == kNone ? world(c.rank, c.comm, static_cast<std::int32_t>(rank)) : rank;
+    return c.planned == 0 ? world(c.rank, c.comm, static_cast<std::int32_t>(rank)) : rank;
   };
   if (step.from != coll::kNobody) {
     const std::uint32_t request = take_request(c.rank);
@@ -228,7 +238,7 @@ void Engine::exchange(Collective& c, std::uint32_t index, const coll::Step& step
 /// Exchanges whose blocks differ: everything at once, while the call's counts can be read. Blocks of 0 do not move.
 bool Engine::exchange_counts(std::uint32_t index, const CallEvent& call) {
   Collective& c = collectives_[index];
-  const std::uint32_t size = c.shape.size;
+  const std::uint32_t size = c.size;
   if (call.counts.size() < size || (!call.recv_counts.empty() && call.recv_counts.size() < size)) {
     refuse(c.rank, "has fewer counts than its communicator has ranks");
   }
@@ -238,8 +248,8 @@ bool Engine::exchange_counts(std::uint32_t index, const CallEvent& call) {
   c.issuing = true;
   for (std::uint32_t k = 1; k < size; ++k) {
     coll::Step step;
-    const std::uint32_t to = (c.shape.rank + k) % size;
-    const std::uint32_t from = (c.shape.rank + size - k) % size;
+    const std::uint32_t to = (c.member + k) % size;
+    const std::uint32_t from = (c.member + size - k) % size;
     if (call.counts[to] != 0) step.to = to, step.send_bytes = call.counts[to];
     if (!call.recv_counts.empty() && call.recv_counts[from] != 0) step.from = from;
     exchange(c, index, step);
@@ -263,7 +273,7 @@ void Engine::finish(std::uint32_t index) {
   const Collective c = collectives_[index];
   collectives_.give(index);
   const bool once = c.request == kNone || (requests_[c.request].flags & kTemplate) == 0;
-  if (c.plan != kNone && once) [[unlikely]] side_.drop(c.plan);
+  if (once) drop_plan(c);
   if (c.request != kNone) {
     complete(c.request, c.now);
   } else {

@@ -6,8 +6,7 @@ namespace fallow::sim {
 
 using trace::CallEvent;
 
-std::uint32_t Engine::world(std::uint32_t r, std::uint32_t comm, std::int32_t peer) const {
-  if (comm == trace::kCommWorld && static_cast<std::uint32_t>(peer) < size_) [[likely]] return static_cast<std::uint32_t>(peer);
+std::uint32_t Engine::world_of(std::uint32_t r, std::uint32_t comm, std::int32_t peer) const {
   const std::int32_t rank = info_.comms.valid(comm) ? info_.comms.world_rank(comm, static_cast<std::int32_t>(r), peer) : -1;
   if (rank < 0 || static_cast<std::uint32_t>(rank) >= size_) {
     refuse(r, "names rank " + std::to_string(peer) + " of communicator " + std::to_string(comm) + ", which there is not");

@@ -176,7 +176,8 @@ std::uint32_t Engine::planned(std::uint32_t r, const CallEvent& call) {
   c.rank = r;
   c.comm = call.comm;
   c.steps = static_cast<std::uint32_t>(plan.size());
-  c.plan = side_.keep(std::move(plan));
+  c.planned = 1;
+  c.root_or_plan = side_.keep(std::move(plan));
   return index;
 }
 

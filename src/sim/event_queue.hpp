@@ -73,10 +73,8 @@ class EventQueue {
     return true;
   }
 
-  /// The one that pop would take from the sorted part, for prefetching; null if unknown.
-  const Event* peek(std::size_t ahead) const noexcept {
-    return next_ + ahead < sorted_.size() ? &sorted_[next_ + ahead] : nullptr;
-  }
+  /// What pop would take next from the sorted part, for prefetching.
+  std::span<const Event> known() const noexcept { return {sorted_.data() + next_, sorted_.size() - next_}; }
 
   std::uint64_t size() const noexcept { return size_; }
   std::size_t memory_bytes() const noexcept {

@@ -20,7 +20,7 @@ class EventSorter {
  public:
   void sort(std::span<Event> events) {
     if (events.size() <= kFew) return few(events);
-    if (spare_.size() < events.size()) spare_.resize(std::bit_ceil(events.size()));
+    if (spare_.size() < events.size()) spare_.resize(events.size() + events.size() / 8);
     many(events);
   }
   /// Events that there is room for.

@@ -236,7 +236,13 @@ bool TraceReader::decode_calls(std::uint32_t rank) {
 }
 
 void TraceReader::give(const Single& single, const PackedCall& call, CallEvent& event) const noexcept {
-  event = call.shape != 0 ? shapes_[call.shape] : single.cursor->event;
+  const CallEvent& shape = call.shape != 0 ? shapes_[call.shape] : single.cursor->event;
+  event.op = shape.op, event.flags = shape.flags, event.thread = shape.thread;
+  event.comm = shape.comm, event.site = shape.site;
+  event.tag = shape.tag, event.recv_tag = shape.recv_tag, event.root = shape.root;
+  event.bytes = shape.bytes, event.recv_bytes = shape.recv_bytes;
+  event.counts = shape.counts, event.recv_counts = shape.recv_counts;
+  event.requests = shape.requests, event.completed = shape.completed;
   event.peer = call.peer;
   event.recv_peer = call.recv_peer;
   event.compute_ns = call.compute_ns();
