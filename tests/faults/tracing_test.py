@@ -69,6 +69,7 @@ def test_full_disk(lab: Lab, fallow: Fallow, small_disk: Path) -> None:
     said = [line for line in trial.outcome.err.splitlines() if "the trace ends early" in line]
     assert said == ["fallow: the trace ends early: No space left on device"], trial.outcome.describe()
     trace = read_trace(fallow, small_disk / "out")
+    assert trace.complete and not all(trace.complete), "there was room for all of it"
     assert all(c.op in ("MPI_Init", "MPI_Sendrecv") for calls in trace.ranks for c in calls)
 
 
