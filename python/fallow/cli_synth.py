@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fallow import native
-from fallow.errors import UserError
+from fallow.errors import about
 from fallow.quantities import share, size_bytes, time_us, whole
 from fallow.sim import run
 from fallow.text import count
@@ -81,7 +81,7 @@ def _run(arguments: argparse.Namespace) -> int:
     try:
         program.write(str(output))
     except (ValueError, RuntimeError, MemoryError) as error:
-        raise UserError(f"{output}: {error}") from None
+        raise about(output, error) from None
     per_call = output.stat().st_size / max(program.events, 1)
     print(f"{output}: {count(program.ranks)} ranks, {count(program.events)} calls, {per_call:.2f} bytes a call")
     return 0

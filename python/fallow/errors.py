@@ -3,3 +3,9 @@
 
 class UserError(Exception):
     """Something about the request cannot be done; the message says what and how to go on."""
+
+
+def about(path: object, error: BaseException) -> UserError:
+    """What is wrong with a file; the native library names it in some of its messages."""
+    text = str(error)
+    return UserError(text if text.startswith(f"{path}: ") else f"{path}: {text}")

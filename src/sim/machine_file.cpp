@@ -342,7 +342,7 @@ Machine parse_machine(std::string_view text, std::string_view name) {
 Machine read_machine(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) throw MachineFileError(path + ": cannot be read");
+  if (!file || !(text << file.rdbuf())) throw MachineFileError(path + ": is empty, or cannot be read");
   return parse_machine(text.str(), path);
 }
 

@@ -1,15 +1,31 @@
 #include "trace/stream_writer.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "trace/chunk_file.hpp"
 
 namespace fallow::trace {
+namespace {
+
+/// The file that a finished trace takes the place of: the one that a link leads to. Devices, pipes and directories stay.
+std::string target_of(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return path;
+  if (S_ISDIR(found.st_mode)) throw TraceFileError(path, 0, "is a directory");
+  if (!S_ISREG(found.st_mode)) throw TraceFileError(path, 0, "is not a regular file; a trace cannot be written there");
+  std::error_code none;
+  const std::filesystem::path real = std::filesystem::canonical(path, none);
+  return none ? path : real.string();
+}
+
+}  // namespace
 
 StreamWriter::StreamWriter(const std::string& path, const TraceInfo& info, const std::vector<std::uint64_t>& shift)
-    : path_(path), temporary_(path + ".tmp") {
+    : path_(target_of(path)), temporary_(path_ + ".tmp") {
   std::string problem;
   const FileOptions options{static_cast<std::uint32_t>(info.ranks.size()), 0, info.clock, info.start_wall_ns};
   if (writer_.open(temporary_.c_str(), options, problem) != Status::ok) throw TraceFileError(path, 0, problem);

@@ -1,5 +1,6 @@
 // Recorder, files, reader, merge and cut together.
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include <atomic>
@@ -177,6 +178,24 @@ TEST(TraceFile, AMergedFileWithoutItsIndexIsScanned) {
   const auto trace = read_bytes(bytes);
   EXPECT_EQ(count_events(*trace), 80u);
   EXPECT_EQ(trace->problems().size(), 1u);
+}
+
+TEST(TraceFile, TakesThePlaceOfRegularFilesOnly) {
+  const TemporaryFolder folder;
+  write_part(folder / "a", 0);
+  TraceReader parts({folder / "a"});
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("pipe", folder / "to-pipe");
+  std::filesystem::create_directory(folder / "directory");
+  for (const char* name : {"pipe", "to-pipe", "directory"}) EXPECT_THROW(merge_trace(parts, folder / name), TraceFileError) << name;
+  EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe"));
+  std::ofstream(folder / "old") << "old";
+  std::filesystem::create_symlink("old", folder / "link");
+  merge_trace(parts, folder / "link");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  TraceReader again({folder / "old"});
+  EXPECT_EQ(count_events(again), 40u);
+  EXPECT_FALSE(std::filesystem::exists(folder / "old.tmp"));
 }
 
 TEST(TraceFile, RefusesPartsThatDoNotBelongTogether) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,19 @@ def test_errors_are_one_line_and_status_2(
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [["synth", "cg"], ["trace", "merge", "{trace}"], ["trace", "convert", "{trace}", "--to", "fallow"]])
+def test_what_cannot_be_written_over_is_named_once(
+    trace: Path, tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert cli.main([a.replace("{trace}", str(trace)) for a in command] + ["-o", str(pipe)]) == 2
+    error = capsys.readouterr().err
+    assert error.count("pipe: ") == 1, error
+    assert "regular file" in error
+    assert pipe.is_fifo()
 
 
 def test_damage_is_named_with_its_offset(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:

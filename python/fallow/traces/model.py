@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from fallow import native
-from fallow.errors import UserError
+from fallow.errors import UserError, about
 
 NO_PEER, ANY_PEER, NULL_PEER, ROOT_HERE = -1, -2, -3, -4
 NO_TAG, ANY_TAG = -1, -2
@@ -216,7 +216,7 @@ def write_source(source: Source, path: Path) -> None:
             writer.end_rank(rank, 0)
         writer.finish()
     except (ValueError, TypeError, OverflowError, RuntimeError) as error:
-        raise UserError(f"{path}: {error}") from None
+        raise about(path, error) from None
 
 
 def find_files(paths: Sequence[Path]) -> list[Path]:
