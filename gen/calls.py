@@ -23,6 +23,7 @@ class Call:
     wakes: str = "none"
     frees: str = ""
     why: str = ""
+    twin: bool = False   # a non-blocking call and tests can stand for it, see src/pmpi/twins.hpp
 
 
 def _checked(call: Call) -> Call:

@@ -112,11 +112,18 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
         f"  if (thread == nullptr) [[unlikely]] return next({proto.forward()});",
         f"  fallow::pmpi::Scope<{'true' if call.blocks else 'false'}> scope(*thread, kOp_{name}, __builtin_return_address(0), __builtin_frame_address(0));",
     ]
+    if name == "MPI_Grequest_start" or name.startswith("MPI_File_i"):  # ROMIO's requests are such, too
+        body += ["  fallow::pmpi::runtime().generalized_requests.store(true, std::memory_order_relaxed);"]
     if special == "abort":
         body += ["  fallow::pmpi::about_to_abort();"]
     trace = traced(name, call, proto)
     body += [f"  {line}" for line in trace.before + _free(call, proto) + _wake(call, proto)]
-    body += [f"  const int result = next({proto.forward(trace.replace)});", "  scope.leave();"]
+    arguments = proto.forward(trace.replace)
+    if call.twin:
+        body += [f"  const int result = scope.twinned(next) ? fallow::pmpi::twin::{name}(*thread, next, {arguments}) : next({arguments});"]
+    else:
+        body += [f"  const int result = next({arguments});"]
+    body += ["  scope.leave();"]
     body += [f"  if (result == MPI_SUCCESS) [[likely]] {_record(call, proto)}"]
     body += [f"  {line}" for line in trace_block(name, trace)]
     if call.wakes in {"recent", "peer"}:
@@ -131,7 +138,7 @@ def emit_wrappers(table: dict[str, Call], prototypes: dict[str, Prototype], head
     numbered = list(enumerate(functions(table)))
     present = [(i, name, call) for i, (name, call) in numbered if name in prototypes]
     ops = [
-        f'    {{{i}, "{name}", {KINDS.index(call.kind)}, {str(call.blocks).lower()}, '
+        f'    {{{i}, "{name}", {KINDS.index(call.kind)}, {str(call.blocks).lower()}, {str(call.twin).lower()}, '
         f"reinterpret_cast<void*>(&wrap_{name}<false>), reinterpret_cast<void*>(&wrap_{name}<true>)}},"
         for i, name, call in present
     ]
@@ -139,6 +146,7 @@ def emit_wrappers(table: dict[str, Call], prototypes: dict[str, Prototype], head
         f"#include <{header}>",
         "",
         '#include "pmpi/scope.hpp"',
+        '#include "pmpi/twins.hpp"',
         '#include "pmpi/wrapper_table.hpp"',
         "",
         "namespace {",

@@ -146,12 +146,15 @@ def _missing(found: ranks.Ranks) -> list[str]:
 
 def _left_awake(read: list[_native.RankDict], info: rundir.RunInfo | None) -> list[str]:
     """Why waits may not have slept though they were to."""
-    unhooked = [rank for rank in read if rank["mode"] in ("sleep", "auto") and rank["hook"] == "none"]
-    if not unhooked or (info is not None and info.options.get("hook") == "off"):
-        return []
-    name = _mpi_name(unhooked[0]["mpi_version"])
-    ranks_of = "every rank" if len(unhooked) == len(read) else f"{len(unhooked)} ranks"
-    return [f"{name} has no idle hook that Fallow knows: the waits of {ranks_of} were left to spin"]
+    chosen = info.options.get("hook", "auto") if info is not None else "auto"
+    notes = []
+    for hook, asked_for, what in (("none", "off", "waits"), ("twin", "twin", "collective calls' waits")):
+        ranks_so = [rank for rank in read if rank["mode"] in ("sleep", "auto") and rank["hook"] == hook]
+        if ranks_so and chosen != asked_for:
+            name = _mpi_name(ranks_so[0]["mpi_version"])
+            of = "every rank's" if len(ranks_so) == len(read) else f"{len(ranks_so)} ranks'"
+            notes.append(f"{name} has no idle hook that Fallow knows: {of} {what} were left to spin")
+    return notes
 
 
 def _unique(values: Iterable[str]) -> list[str]:

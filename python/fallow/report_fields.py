@@ -83,7 +83,7 @@ FIELDS = {
     "RankReport.host": "its node",
     "RankReport.family": "openmpi, mpich or mpiabi",
     "RankReport.mode": "wait mode: spin, yield, sleep or auto",
-    "RankReport.hook": "the MPI library's idle hook in which waits sleep, or none",
+    "RankReport.hook": "the idle hook in which waits sleep; twin: they do between looks at non-blocking calls",
     "RankReport.end": "finalized, aborted (MPI_Abort), unfinished (killed), running",
     "RankReport.last_state": "what the rank was doing when its record ends",
     "RankReport.threads": "threads that made MPI calls",

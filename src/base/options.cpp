@@ -40,7 +40,8 @@ constexpr std::array kModes{std::pair{std::string_view("spin"), WaitMode::spin},
                             std::pair{std::string_view("sleep"), WaitMode::sleep}, std::pair{std::string_view("auto"), WaitMode::automatic}};
 constexpr std::array kClocks{std::pair{std::string_view("auto"), ClockSource::automatic}, std::pair{std::string_view("tsc"), ClockSource::tsc},
                              std::pair{std::string_view("monotonic"), ClockSource::monotonic}, std::pair{std::string_view("cpu"), ClockSource::cpu}};
-constexpr std::array kHooks{std::pair{std::string_view("auto"), HookChoice::automatic}, std::pair{std::string_view("off"), HookChoice::off}};
+constexpr std::array kHooks{std::pair{std::string_view("auto"), HookChoice::automatic}, std::pair{std::string_view("off"), HookChoice::off},
+                            std::pair{std::string_view("twin"), HookChoice::twin}};
 
 /// The text as it can stand in a line of a message.
 std::string printable(std::string_view text) {
@@ -63,7 +64,8 @@ constexpr OptionInfo kTable[] = {
      [](Options& o, std::string_view s) { return parse_flag(s, o.wake); }},
     {"predict", "flag", "0", "", "In auto mode, tell waits of one call site apart by the calls before, and foresee gaps.", false,
      [](Options& o, std::string_view s) { return parse_flag(s, o.predict); }},
-    {"hook", "choice", "auto", "auto|off", "Sleep inside the MPI library's own idle hook, where it has one.", false,
+    {"hook", "choice", "auto", "auto|off|twin",
+     "Where waits sleep: in the MPI library's own idle hook, or between the tests of the call's non-blocking twin; auto takes the hook where there is one.", false,
      [](Options& o, std::string_view s) { return parse_choice(s, kHooks, o.hook); }},
     {"trace", "path", "", "", "Record every call into this directory, or into one file if the name ends in .ftr.", false,
      [](Options& o, std::string_view s) { return o.trace = s, true; }},

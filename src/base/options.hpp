@@ -13,7 +13,7 @@ namespace fallow {
 enum class WaitMode : std::uint32_t { spin = 0, yield = 1, sleep = 2, automatic = 3 };
 /// Of time stamps; cpu: as automatic, and computation in traces is CPU time.
 enum class ClockSource : std::uint32_t { automatic = 0, tsc = 1, monotonic = 2, cpu = 3 };
-enum class HookChoice : std::uint32_t { automatic = 0, off = 1 };
+enum class HookChoice : std::uint32_t { automatic = 0, off = 1, twin = 2 };
 
 struct Options {
   bool off = false;

@@ -6,6 +6,7 @@
 #include "pmpi/idle_poll.hpp"
 #include "pmpi/launcher.hpp"
 #include "pmpi/scope.hpp"
+#include "pmpi/twins.hpp"
 
 namespace fallow::pmpi {
 namespace {
@@ -94,7 +95,7 @@ bool is_intel(Runtime& rt) noexcept {
 }  // namespace
 
 void prepare_hooks(Runtime& rt) noexcept {
-  if (rt.options.hook == HookChoice::off || FALLOW_FAMILY_NUMBER == static_cast<int>(trace::Family::openmpi)) return;
+  if (rt.options.hook != HookChoice::automatic || FALLOW_FAMILY_NUMBER == static_cast<int>(trace::Family::openmpi)) return;
   hook_fabric(rt);
   if (rt.options.mode == WaitMode::spin || !is_intel(rt)) return;
   for (Setting& s : g_intel_yield) s.ours = lend(s.name, s.value);
@@ -108,19 +109,26 @@ void install_hooks(Runtime& rt) noexcept {
   for (const Setting& s : g_intel_yield) {
     if (s.ours) take_back(s.name);  // read by now; the program's children are to see what they would have seen
   }
-  if (rt.options.hook == HookChoice::off) return;
-  if (FALLOW_FAMILY_NUMBER == static_cast<int>(trace::Family::openmpi)) {
-    rt.hooked = take(rt, FALLOW_HOOK_OPAL_PROGRESS, g_original.opal_progress, &hook_opal_progress);
-    h.hook = rt.hooked ? 1 : 0;
-  } else {
-    rt.hooked = take_mpich_hooks(rt);
+  if (rt.options.hook == HookChoice::automatic) {
+    if (FALLOW_FAMILY_NUMBER == static_cast<int>(trace::Family::openmpi)) {
+      rt.hooked = take(rt, FALLOW_HOOK_OPAL_PROGRESS, g_original.opal_progress, &hook_opal_progress);
+      h.hook = rt.hooked ? 1 : 0;
+    } else {
+      rt.hooked = take_mpich_hooks(rt);
+    }
   }
-  rt.sleep_allowed = rt.hooked && (rt.options.mode == WaitMode::sleep || rt.options.mode == WaitMode::automatic);
+  rt.twins_ready = rt.options.hook != HookChoice::off && rt.options.mode != WaitMode::spin && load_twins(rt);
+  if (rt.twins_ready && !rt.hooked) {
+    rt.twinned.store(true);
+    h.hook = 5;
+  }
+  rt.sleep_allowed = (rt.hooked || rt.twinned) && (rt.options.mode == WaitMode::sleep || rt.options.mode == WaitMode::automatic);
 }
 
 void remove_hooks(Runtime& rt) noexcept {
   for (int hook = 0; hook < FALLOW_HOOKS; ++hook) rt.preload->set_hook(hook, nullptr);
   rt.hooked = false;
+  rt.twinned.store(false);
 }
 
 }  // namespace fallow::pmpi

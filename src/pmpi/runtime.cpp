@@ -144,7 +144,7 @@ void open_everything(Runtime& rt) {
 
 void say_what_was_found(Runtime& rt) noexcept {
   const trace::RankHeader& h = rt.writer.header();
-  constexpr const char* kHooks[] = {"no idle hook", "opal_progress", "ucp_worker_progress", "sched_yield", "libfabric"};
+  constexpr const char* kHooks[] = {"no idle hook", "opal_progress", "ucp_worker_progress", "sched_yield", "libfabric", "non-blocking twin"};
   constexpr const char* kModes[] = {"spin", "yield", "sleep", "auto"};
   std::fprintf(stderr, "fallow: rank %d of %d on %s: mode %s, hook %s, %s, %s, %s, clock %s %.3f GHz\n", h.world_rank, h.world_size, h.host,
                kModes[h.mode], kHooks[h.hook], rt.whole_job_here ? "ranks wake each other" : "sleeps end by timer",
@@ -225,6 +225,7 @@ Thread* attach_thread() noexcept {
     open_forecast(rt, *thread);
   } else {
     rt.node.page().tests.store(1, std::memory_order_relaxed);  // one of its threads may wait while another does not
+    if (rt.threads_share_a_lock && rt.twins_ready) rt.twinned.store(true, std::memory_order_relaxed);
   }
   rt.thread_of_block[thread->index].store(thread.get());
   fallow_tls.thread = thread.get();

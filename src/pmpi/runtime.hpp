@@ -88,6 +88,9 @@ struct Runtime {
   bool threads_share_a_lock = false;///< the library holds its lock while it polls (MPICH with MPI_THREAD_MULTIPLE)
   bool sleep_allowed = false;       ///< mode, hook and threads allow sleeping
   bool hooked = false;
+  bool twins_ready = false;         ///< the library has what twins.hpp needs, and the mode lets it be used
+  std::atomic<bool> generalized_requests{false};  ///< the program has used some
+  std::atomic<bool> twinned{false}; ///< blocking calls are carried out as their non-blocking twins
   std::atomic<std::uint32_t> threads{0};
   std::array<std::atomic<Thread*>, trace::kMaxBlocks> thread_of_block{};
   std::atomic<std::uint32_t> type_generation{1};

@@ -13,6 +13,9 @@ namespace fallow::pmpi {
 /// Functions that the wrappers call on: [2 * op] what MPI_X resolves to, [2 * op + 1] PMPI_X.
 extern void* g_next[2 * trace::kMaxOps];
 
+/// [op] the library's own PMPI_X, where X has a non-blocking twin and twins are used: see twins.hpp.
+extern void* g_own[trace::kMaxOps];
+
 template <bool kProfiling>
 inline void* next_of(std::uint16_t op) noexcept {
   return g_next[2 * op + (kProfiling ? 1 : 0)];
@@ -191,6 +194,12 @@ class Scope {
 #endif
   FALLOW_HOT void forget_type(MPI_Datatype) noexcept { runtime().type_generation.fetch_add(1, std::memory_order_relaxed); }
   FALLOW_HOT void forget_win(MPI_Win) noexcept {}
+
+  /// Whether the call is to be carried out as its non-blocking twin; not where `next` is another tool's.
+  template <class Function>
+  FALLOW_HOT bool twinned(Function next) const noexcept {
+    return runtime().twinned.load(std::memory_order_relaxed) && g_own[op_] == reinterpret_cast<void*>(next);
+  }
 
   /// MPI_Finalize has returned.
   FALLOW_HOT void finish_run() noexcept { finishing_ = true; }

@@ -245,6 +245,12 @@ bool become_sleeper(Thread& t) noexcept {
   return current == &t || (current == nullptr && sleeper.compare_exchange_strong(current, &t, std::memory_order_acquire));
 }
 
+/// Inside the library, where other threads want its lock; between the tests of a twin nothing is held.
+bool holds_wanted_lock() noexcept {
+  const Runtime& rt = runtime();
+  return rt.threads_share_a_lock && rt.threads.load(std::memory_order_relaxed) > 1 && fallow_tls.waiting != nullptr;
+}
+
 }  // namespace
 
 void slow_poll(Thread& t) noexcept {
@@ -253,8 +259,7 @@ void slow_poll(Thread& t) noexcept {
   if (t.trace != nullptr && t.trace->recorder.pending() != 0) rt.tracer.pump(*t.trace, kTraceBatch);
   const std::uint64_t now = rt.clock.now();
   if (!t.polled) first_look(t, now);
-  const bool may_sleep = rt.sleep_allowed && !(rt.threads_share_a_lock && rt.threads.load(std::memory_order_relaxed) > 1) &&
-                         become_sleeper(t);
+  const bool may_sleep = rt.sleep_allowed && !holds_wanted_lock() && become_sleeper(t);
   if (rt.options.mode == WaitMode::spin) {
     fallow_tls.polls_left = ~0u;
   } else if (__atomic_load_n(&fallow_hints.latency_critical, __ATOMIC_RELAXED) > 0) {

@@ -82,7 +82,8 @@ struct RankHeader {
   std::uint32_t state;            ///< RankState
   std::uint32_t finalized;        ///< 1: MPI_Finalize, or the end of the last session, was reached; 2: MPI_Abort was called
   std::uint32_t clock;            ///< 1: time stamp counter, 2: clock_gettime(CLOCK_MONOTONIC)
-  std::uint32_t hook;             ///< idle hook: 0 none, 1 opal_progress, 2 ucp_worker_progress, 3 sched_yield, 4 libfabric
+  std::uint32_t hook;             ///< idle hook: 0 none, 1 opal_progress, 2 ucp_worker_progress, 3 sched_yield, 4 libfabric,
+                                  ///< 5 non-blocking twin
   std::uint32_t oversubscribed;   ///< 1: more local ranks than processors allowed
   double tick_hz;                 ///< ticks per second, measured over the whole run when it ended well
   double slowdown_budget;         ///< accepted slowdown, 0.01 = 1 %

@@ -24,7 +24,7 @@ constexpr std::array kModes{"spin", "yield", "sleep", "auto"};
 constexpr std::array kStates{"none", "computing", "in_mpi", "waiting", "asleep", "io", "ended"};
 constexpr std::array kEnds{"running", "finalized", "aborted"};
 constexpr std::array kClocks{"unknown", "tsc", "monotonic"};
-constexpr std::array kHooks{"none", "opal_progress", "ucp_worker_progress", "sched_yield", "libfabric"};
+constexpr std::array kHooks{"none", "opal_progress", "ucp_worker_progress", "sched_yield", "libfabric", "twin"};
 constexpr std::array kKinds{"other", "send", "recv",     "start", "wait", "test",
                             "probe", "collective", "rma", "rma_sync", "io", "setup"};
 
