@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -72,6 +73,35 @@ class Stolen:
     def share(self) -> float:
         began, stolen = self._began
         return (self._seconds() - stolen) / (max(time.monotonic() - began, 1e-9) * (os.cpu_count() or 1))
+
+
+class Others:
+    """How many cores programs that are not ours have used since this was made."""
+
+    TOO_MANY = 0.1
+
+    def __init__(self) -> None:
+        self._began = time.monotonic(), self._machine_s() - self._own_s()
+
+    @staticmethod
+    def _machine_s() -> float:
+        user, nice, system = map(int, Path("/proc/stat").read_text().split(maxsplit=4)[1:4])
+        return (user + nice + system) / os.sysconf("SC_CLK_TCK")
+
+    @staticmethod
+    def _own_s() -> float:
+        """Of this process and all that it started and waited for."""
+        used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        return sum(u.ru_utime + u.ru_stime for u in used)
+
+    def cores(self) -> float:
+        began, others = self._began
+        return max(self._machine_s() - self._own_s() - others, 0.0) / max(time.monotonic() - began, 1e-9)
+
+    def warning(self) -> str:
+        """A line where it was too much to believe the figures, else nothing."""
+        cores = self.cores()
+        return "" if cores <= self.TOO_MANY else f"other programs used {cores:.1f} cores meanwhile: the figures are not those of a quiet machine"
 
 
 @dataclass

@@ -19,7 +19,7 @@ import prediction
 import sim_accuracy
 from families import FALLOW, Family, found_families
 from libraries import run_library_benchmarks
-from measure import AUTO, BARE, SPIN, TRACED, Busy, Sample, Way, instructions_per_call, left_out, side_by_side
+from measure import AUTO, BARE, SPIN, TRACED, Busy, Others, Sample, Way, instructions_per_call, left_out, side_by_side
 from traces import NotHere, traces
 
 CALL_WAYS = (BARE, SPIN, AUTO, TRACED)  # what tracing adds holds its packing and writing: these programs hardly wait
@@ -83,8 +83,8 @@ def imbalance(family: Family, repeats: int) -> Results:
             line = f"  {wait_us:>5} us {pattern:10}"
             line += "".join(f"{found[w.label]['seconds'].median:14.3f}{max(waiting[w.label], 0):13.3f}" for w in ways)
             ratio = found[AUTO.label]["seconds"].median / found["bare"]["seconds"].median
-            gone = 1 - max(waiting[AUTO.label], 0) / waiting["bare"] if waiting["bare"] > 0 else 0
-            print(f"{line}{ratio:13.4f}{100 * gone:16.1f} %", flush=True)
+            gone = f"{100 - 100 * max(waiting[AUTO.label], 0) / waiting['bare']:.1f} %" if waiting["bare"] > 0 else "-"
+            print(f"{line}{ratio:13.4f}{gone:>18}", flush=True)
     return results
 
 
@@ -145,6 +145,7 @@ def main() -> int:
         family.compile_all()
         results = everything.setdefault(family.name, {})
         for part in (call_costs, pingpong, imbalance, prediction.waits, oversubscribed):
+            others = Others()
             try:
                 results |= part(family, repeats)
             except Busy as e:
@@ -152,6 +153,8 @@ def main() -> int:
             if again := sum(left_out):
                 print(f"  repeated because the host took the processors meanwhile: {again}", flush=True)
             left_out.clear()
+            if warning := others.warning():
+                print(f"  {warning}", flush=True)
     save(args.json, everything)
     if not args.quick:
         trace_sizes()

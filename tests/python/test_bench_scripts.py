@@ -15,7 +15,7 @@ BENCH = Path(__file__).resolve().parents[2] / "bench"
 def bench(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCH))
     yield importlib.import_module
-    for name in ("net_replay", "traces", "families"):
+    for name in ("net_replay", "traces", "families", "measure"):
         sys.modules.pop(name, None)
 
 
@@ -33,3 +33,24 @@ def test_traces_are_those_of_the_list(bench):
     assert all(set(p.ranks) <= {16, 64} for p in chosen)
     (mg,) = traces._chosen([64], ["mg"])
     assert mg.ranks == (64,) and mg.values[64]["points"] == 512
+
+
+def test_what_other_programs_used_is_told(bench, monkeypatch):
+    measure = bench("measure")
+    now = {"clock": 100.0, "machine": 5000.0, "own": 7.0}
+    monkeypatch.setattr(measure.time, "monotonic", lambda: now["clock"])
+    monkeypatch.setattr(measure.Others, "_machine_s", staticmethod(lambda: now["machine"]))
+    monkeypatch.setattr(measure.Others, "_own_s", staticmethod(lambda: now["own"]))
+    others = measure.Others()
+    now |= {"clock": 110.0, "machine": 5020.0, "own": 26.5}
+    assert others.cores() == pytest.approx(0.05) and others.warning() == ""
+    now["machine"] += 9.5
+    assert "used 1.0 cores" in others.warning()
+
+
+def test_the_machine_is_busier_than_we_are(bench):
+    others = bench("measure").Others
+    assert others._machine_s() > 0
+    before = others._own_s()
+    sum(range(3_000_000))
+    assert others._own_s() > before
