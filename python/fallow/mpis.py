@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import shutil
 import subprocess
@@ -16,8 +17,8 @@ HEADERS = {
     "mpiabi": "pip install mpich",
 }
 _LIBRARIES = {
-    "openmpi": ("libmpi.so.40",),
-    "mpich": ("libmpich.so.12", "libmpi.so.12"),
+    "openmpi": ("libmpi.so.40",),  # how the names begin, as the preloaded library has them
+    "mpich": ("libmpich.so.12", "libmpi.so.12", "libmpi_*.so.12"),
     "mpiabi": ("libmpi_abi.so",),
 }
 _COMPILERS = {
@@ -62,12 +63,16 @@ def _on_path(name: str) -> str | None:
     return shutil.which(name) or shutil.which(name, path=str(Path(sys.prefix) / "bin"))
 
 
+def _is_of(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern + "*") for pattern in patterns)
+
+
 def find() -> dict[str, Installed]:
     """What is installed, by family."""
     paths = _library_paths()
     out = {}
     for family, names in _LIBRARIES.items():
-        libraries = [p for p in paths if Path(p).name.startswith(names)]
+        libraries = [p for p in paths if _is_of(Path(p).name, names)]
         real = {os.path.realpath(p): p for p in reversed(libraries)}
         compilers = [path for name in _COMPILERS[family] if (path := _on_path(name))]
         out[family] = Installed(sorted(real.values()), compilers)

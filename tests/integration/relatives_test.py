@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
 from harness import packaged
+from harness.building import build
 from harness.fallow import BARE, MODES, Fallow
 from harness.families import Family
-from harness.lab import Lab
+from harness.lab import PROGRAMS, Lab
 from programs_test import ENDS
 from subjects_test import SUBJECTS
 
@@ -35,6 +37,38 @@ def test_waits_sleep_over_libfabric(fallow: Fallow, tmp_path: Path) -> None:
         ranks = trial.ranks()
         assert all(r.hook == LIBFABRIC and r.finalized == 1 for r in ranks), trial.outcome.describe()
         assert (sum(r.sleeps for r in ranks) > 0) == (trial.mode == "auto")
+
+
+def _without_soname(library: Path, copy: Path) -> None:
+    """Copies a library so that programs linked to the copy ask for it by its file's name."""
+    data = bytearray(library.read_bytes())
+    headers, size, count = (*struct.unpack_from("<Q", data, 32), *struct.unpack_from("<HH", data, 54))[:3]
+    for at in range(headers, headers + size * count, size):
+        kind, _, offset, _, _, length = struct.unpack_from("<IIQQQQ", data, at)
+        if kind == 2:  # PT_DYNAMIC
+            for entry in range(offset, offset + length, 16):
+                if struct.unpack_from("<q", data, entry) == (14,):  # DT_SONAME
+                    struct.pack_into("<q", data, entry, 0x6000000D)  # of the operating system's range: ignored
+    copy.write_bytes(data)
+
+
+def test_library_named_after_a_compiler(fallow: Fallow, tmp_path: Path) -> None:
+    """HPE's MPI goes by such names."""
+    lab = _lab("mpich", LATEST_OVER_LIBFABRIC, fallow, tmp_path)
+    folder = Path(lab.family.env["LD_LIBRARY_PATH"])
+    named = folder / "libmpi_gnu_123.so.12"
+    _without_soname(folder / "libmpi.so.12", named)
+    program = build(
+        None,
+        "named",
+        [PROGRAMS / "steady.c"],
+        ["-O1", f"-I{folder.parent}/include"],
+        compiler="cc",
+        libs=[str(named), "-lm"],
+    )
+    for trial in lab.compare(2, program, modes=("auto",))[1:]:
+        assert all(r.hook == LIBFABRIC and r.finalized == 1 for r in trial.ranks()), trial.outcome.describe()
+        assert len(trial.ranks()) == 2, trial.outcome.describe()
 
 
 @pytest.mark.long

@@ -31,10 +31,11 @@ extern const ElfW(Ehdr) __ehdr_start HIDDEN;
 enum { kEntryBytes = 8, kFortranEntryBytes = 32, kShowBytes = 16 };
 
 static const struct fallow_mpi mpis[] = {
-    {"libmpi_abi.so", "libfallow-rt-mpiabi.so"},
-    {"libmpich.so.12", "libfallow-rt-mpich.so"},
-    {"libmpi.so.12", "libfallow-rt-mpich.so"},
-    {"libmpi.so.40", "libfallow-rt-openmpi.so"},
+    {"libmpi_abi.so", "", "libfallow-rt-mpiabi.so"},
+    {"libmpich.so.12", "", "libfallow-rt-mpich.so"},
+    {"libmpi.so.12", "", "libfallow-rt-mpich.so"},
+    {"libmpi_", ".so.12", "libfallow-rt-mpich.so"}, /* HPE's are named after compilers: libmpi_gnu_123.so.12 */
+    {"libmpi.so.40", "", "libfallow-rt-openmpi.so"},
 };
 
 /* ---- what is loaded ------------------------------------------------------------------------------------- */
@@ -52,7 +53,7 @@ static int match_mpi(struct dl_phdr_info* info, size_t size, void* data) {
   const char* slash = strrchr(info->dlpi_name, '/');
   const char* name = slash ? slash + 1 : info->dlpi_name;
   for (size_t i = 0; i < sizeof mpis / sizeof mpis[0]; ++i) {
-    if (strncmp(name, mpis[i].prefix, strlen(mpis[i].prefix)) != 0) continue;
+    if (strncmp(name, mpis[i].prefix, strlen(mpis[i].prefix)) != 0 || !strstr(name, mpis[i].version)) continue;
     l->mpi = &mpis[i];
     if (l->path && strlen(info->dlpi_name) < l->size) strcpy(l->path, info->dlpi_name);
     return 1;

@@ -4,6 +4,7 @@
 
 struct fallow_mpi {
   const char* prefix;  /* how the library's file name begins */
+  const char* version; /* what it also contains */
   const char* runtime; /* the file name of the runtime built for it */
 };
 
