@@ -79,7 +79,7 @@ def _run(arguments: argparse.Namespace) -> int:
     output: Path = arguments.output or Path(f"{arguments.program}.ftr")
     program = run.ProgramSpec(synth=arguments.program, options=synth_options(arguments)).open()
     try:
-        program.write(str(output))
+        program.write(native.file_name(output))
     except (ValueError, RuntimeError, MemoryError) as error:
         raise about(output, error) from None
     per_call = output.stat().st_size / max(program.events, 1)

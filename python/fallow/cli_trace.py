@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from fallow import native
 from fallow.errors import UserError
 from fallow.text import Style
 from fallow.traces import convert
@@ -214,7 +215,7 @@ def _info(arguments: argparse.Namespace) -> int:
 
 def _merge(arguments: argparse.Namespace) -> int:
     source = _open(arguments.trace)
-    _native_errors(lambda: source.reader.merge(str(arguments.output)))
+    _native_errors(lambda: source.reader.merge(native.file_name(arguments.output)))
     return 0
 
 
@@ -226,7 +227,9 @@ def _cut(arguments: argparse.Namespace) -> int:
     if arguments.from_ns >= arguments.to_ns:
         raise UserError("--from must be before --to")
     _native_errors(
-        lambda: source.reader.cut(str(arguments.output), arguments.from_ns, arguments.to_ns, arguments.ranks)
+        lambda: source.reader.cut(
+            native.file_name(arguments.output), arguments.from_ns, arguments.to_ns, arguments.ranks
+        )
     )
     return 0
 

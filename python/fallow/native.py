@@ -32,6 +32,17 @@ def require() -> ModuleType:
     return module
 
 
+def file_name(path: Path) -> str:
+    """A path as the extension module takes it; UserError where its name is not UTF-8."""
+    text = str(path)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        shown = text.encode("utf-8", "backslashreplace").decode()
+        raise UserError(f"{shown}: the name is not UTF-8; rename it, or go there and name the file by itself") from None
+    return text
+
+
 def library_dirs() -> tuple[Path, ...]:
     """Where the preload library and the runtimes may lie, best first; FALLOW_LIBRARY_DIR stands for all others."""
     named = os.environ.get("FALLOW_LIBRARY_DIR")

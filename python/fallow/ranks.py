@@ -74,7 +74,7 @@ def load(paths: Iterable[Path], max_events: int) -> Ranks:
     unreadable: list[Unreadable] = []
     for path in paths:
         try:
-            read.append(module.read_rank(str(path), max_events))
+            read.append(module.read_rank(native.file_name(path), max_events))
         except module.RankFileError as error:
             unreadable.append(Unreadable(path.name, str(error).removeprefix(f"{path}: ")))
     read.sort(key=lambda rank: (rank["rank"], rank["pid"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 
 import pytest
@@ -183,6 +184,15 @@ def test_damaged_numbers_are_survived(tmp_path, fallow):
         analyse.load(directory)
     assert fallow("report", directory).returncode == 0
     assert json.loads(fallow("report", directory, "--json").stdout)["schema"] == "fallow-report"
+
+
+def test_a_name_that_is_not_utf_8_is_told(run_dir, fallow):
+    odd = run_dir.rename(run_dir.with_name(os.fsdecode(b"caf\xe9")))
+    for form in ((), ("--json",), ("--html",)):
+        out = fallow("report", odd, *form)
+        assert out.returncode == 2
+        assert "not UTF-8" in out.stderr and len(out.stderr.splitlines()) == 1, out.stderr
+    assert fallow("report", ".", cwd=odd).returncode == 0
 
 
 def test_the_newest_run_is_the_default(tmp_path, fallow):

@@ -107,6 +107,19 @@ def test_what_cannot_be_written_over_is_named_once(
     assert pipe.is_fifo()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [["trace", "info", "ODD"], ["trace", "merge", "a.ftr", "-o", "ODD"], ["trace", "cut", "a.ftr", "-o", "ODD"],
+     ["trace", "convert", "a.ftr", "-o", "ODD"], ["synth", "cg", "-o", "ODD"], ["sim", "ODD"], ["predict", "ODD"]],
+)  # fmt: skip
+def test_a_name_that_is_not_utf_8_is_told(
+    trace: Path, command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(trace.parent)
+    assert cli.main([os.fsdecode(b"caf\xe9.ftr") if a == "ODD" else a for a in command]) == 2
+    assert "caf\\udce9.ftr: the name is not UTF-8" in capsys.readouterr().err
+
+
 def test_damage_is_named_with_its_offset(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = bytearray(trace.read_bytes())
     data[len(data) // 2] ^= 0xFF

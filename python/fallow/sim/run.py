@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fallow import native
 from fallow.errors import UserError
 from fallow.progress import Bar
 from fallow.sim import machine as machines
@@ -36,7 +37,7 @@ class ProgramSpec:
         try:
             if self.synth:
                 return machines.require("make_sim_program")(self.synth, **self.options)
-            return machines.require("open_sim_trace")([str(p) for p in find_files(self.paths)])
+            return machines.require("open_sim_trace")([native.file_name(p) for p in find_files(self.paths)])
         except (ValueError, TypeError, OverflowError) as error:
             raise UserError(str(error)) from None
 

@@ -167,7 +167,7 @@ class FileSource:
     def __init__(self, paths: Sequence[Path]) -> None:
         reader = _native("TraceReader")
         try:
-            self.reader = reader([str(p) for p in paths])
+            self.reader = reader([native.file_name(p) for p in paths])
         except ValueError as error:
             raise UserError(str(error)) from None
         d = self.reader.info()
@@ -202,7 +202,7 @@ class MemorySource:
 def write_source(source: Source, path: Path) -> None:
     """Writes a Fallow trace."""
     try:
-        writer = _native("TraceWriter")(str(path), source.info.as_dict())
+        writer = _native("TraceWriter")(native.file_name(path), source.info.as_dict())
         for rank in range(source.info.size):
             batch: list[Event] = []
             for event in source.events(rank):

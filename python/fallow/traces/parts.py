@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fallow import native
 from fallow.errors import UserError
 from fallow.traces.model import FileSource
 
@@ -99,7 +100,7 @@ def merge(paths: Sequence[Path], file: Path, say: Say) -> str:
     for line in source.reader.problems():
         say(f"NOTE: {line}")
     try:
-        source.reader.merge(str(file), _progress(say, file))
+        source.reader.merge(native.file_name(file), _progress(say, file))
     except ValueError as error:
         raise UserError(str(error)) from None
     for path in paths:
