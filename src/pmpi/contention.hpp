@@ -34,6 +34,25 @@ class Contention {
   double until_ns_ = -1e18;
 };
 
+/// Whether it pays, where others want the core, to keep it a little longer before a wait gives it up: it comes back only after
+/// their time slice. It does not where the one that is waited for wants this very core.
+class Holding {
+ public:
+  static constexpr double kHoldNs = 100e3;  ///< a context switch each way is some microseconds, a time slice milliseconds
+
+  /// Before a wait sleeps. Tries now and then where it has not paid.
+  bool pays() noexcept { return ended_ >= kOften || ++declined_ % kTryEvery == 0; }
+
+  /// Of a wait in which it was tried: whether it ended before the core was given up.
+  void tell(bool ended) noexcept { ended_ += ((ended ? 1.0 : 0.0) - ended_) * kSmoothing; }
+
+ private:
+  static constexpr double kOften = 0.25, kSmoothing = 1.0 / 8;
+  static constexpr unsigned kTryEvery = 16;
+  double ended_ = 1.0;  ///< share of the waits that ended in time, recent ones above all
+  unsigned declined_ = 0;
+};
+
 /// How long the calling thread has been ready to run while others had its core, in nanoseconds since it began; kUnknown
 /// where the kernel does not tell. Some microseconds.
 std::uint64_t queued_ns() noexcept;

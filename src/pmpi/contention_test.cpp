@@ -98,5 +98,24 @@ TEST(Contention, TheKernelTellsHowLongAnotherHadTheCore) {
   EXPECT_GT(after, before + kTells);
 }
 
+TEST(Holding, GoesOnWhileWaitsEndInTimeAndIsTriedNowAndThenWhenTheyDoNot) {
+  Holding h;
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(h.pays());
+    h.tell(i % 2 == 0);
+  }
+  for (int i = 0; i < 20; ++i) {
+    if (h.pays()) h.tell(false);
+  }
+  int tried = 0;
+  for (int i = 0; i < 160; ++i) tried += h.pays() ? 1 : 0;
+  EXPECT_EQ(tried, 10);
+  for (int i = 0; i < 160; ++i) {
+    if (h.pays()) h.tell(true);
+  }
+  EXPECT_TRUE(h.pays());
+  EXPECT_TRUE(h.pays());
+}
+
 }  // namespace
 }  // namespace fallow::pmpi

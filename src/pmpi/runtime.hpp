@@ -96,6 +96,7 @@ struct Runtime {
   std::atomic<std::uint32_t> type_generation{1};
   std::atomic<Thread*> sleeper{nullptr};  ///< the one thread of the process that may sleep now; owns costs, model, slot
   Contention contention;            ///< of the sleeper for its core
+  Holding holding;                  ///< of the sleeper to its core
   const Thread* contention_of = nullptr;
   Lateness late;                    ///< of the sleeper's last wait
   std::uint64_t last_touch = 0;     ///< tick at which the header's CPU times were written

@@ -33,6 +33,7 @@ struct WaitState {
   std::uint32_t polls_since = 1; ///< polls between two looks at the time
   std::uint32_t sleeps = 0;
   bool woken_by_peer = false;    ///< how the last sleep ended
+  bool held = false;             ///< others wanted the core, and it was kept for a while
   bool others_had_core = false;  ///< for more than a moment at the end of the last sleep
 };
 

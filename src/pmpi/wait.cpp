@@ -144,8 +144,11 @@ WaitPlan plan_growing(const Thread& t, double waited_ns) noexcept {
 WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept {
   Runtime& rt = runtime();
   const double waited_ns = rt.clock.to_ns(now - t.enter);
-  if (rt.options.mode == WaitMode::sleep || rt.oversubscribed || rt.contention.contended(rt.clock.to_ns(now))) {
-    return plan_growing(t, waited_ns);
+  if (rt.options.mode == WaitMode::sleep || rt.oversubscribed) return plan_growing(t, waited_ns);
+  if (rt.contention.contended(rt.clock.to_ns(now))) {
+    if (t.wait.held || !rt.holding.pays()) return plan_growing(t, waited_ns);
+    t.wait.held = true;
+    return {to_nanoseconds(0), to_nanoseconds(Holding::kHoldNs)};
   }
   rt.budget.earn(now);
   const WaitCosts costs{to_nanoseconds(rt.costs.sleep_cpu_ns), to_nanoseconds(rt.costs.overshoot_ns), rt.whole_job_here,
@@ -304,6 +307,7 @@ void learn(Thread& t, std::uint64_t exit) noexcept {
   WaitState& w = t.wait;
   const bool unseen = w.sleeps != 0 && rt.clock.to_ns(exit - w.last_wake) < kSeenNs + rt.costs.idle_poll_ns * kPollsBetweenLooks;
   std::uint64_t uncertain = 0, ended = exit - t.enter;
+  if (w.held) rt.holding.tell(w.sleeps == 0);
   if (w.sleeps != 0 && w.woken_by_peer) {
     w.delay = w.last_wake - w.woken_tick;
     if (unseen) ended = w.woken_tick > t.enter ? w.woken_tick - t.enter : 0;
