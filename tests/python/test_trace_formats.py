@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -65,6 +66,30 @@ def test_what_a_format_cannot_carry_is_said_once(tmp_path: Path, ending: str) ->
     assert lost
     assert len(set(lost)) == len(lost)
     assert all("cannot carry" in line for line in lost)
+
+
+class _Broken:
+    """A trace that cannot be read to its end."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.info = source.info
+
+    def events(self, rank: int) -> Iterator[model.Event]:
+        if rank == self.info.size - 1:
+            raise UserError("the last rank is damaged")
+        yield from self._source.events(rank)
+
+
+@pytest.mark.parametrize("ending", [".prv", ".dim", ".tit", ".json", ".parquet", ".goal"])
+def test_a_trace_that_breaks_off_leaves_what_was_there(tmp_path: Path, ending: str) -> None:
+    out = tmp_path / f"a{ending}"
+    convert.convert(samples.plain(), out, None)
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    with pytest.raises(UserError, match="the last rank is damaged"):
+        convert.convert(_Broken(samples.rich()), out, None)
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
+    convert.convert(samples.plain(), out, None)  # and over it
 
 
 def test_dimemas_header_says_where_the_offsets_are(tmp_path: Path) -> None:

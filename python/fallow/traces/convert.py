@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,8 @@ from fallow.traces import dimemas, goal, model, otf2_format, paraver, paraver_re
 from fallow.traces.model import FileSource, Source
 from fallow.traces.text import Losses
 
+Writer = Callable[[Source, Path, Losses], None]
+
 
 @dataclass(frozen=True)
 class Format:
@@ -19,7 +22,7 @@ class Format:
     name: str
     title: str
     endings: tuple[str, ...]
-    write: Callable[[Source, Path, Losses], None] | None = None
+    write: Writer | None = None
     read: Callable[[Path], Source] | None = None
 
 
@@ -41,6 +44,8 @@ FORMATS = (
     Format("parquet", "Parquet", (".parquet",), parquet.write),
     Format("goal", "GOAL", (".goal",), goal.write),
 )
+
+_WHOLE_BY_THEMSELVES = ("fallow", "otf2")  # a temporary name, and a new directory
 
 
 def by_name(name: str) -> Format:
@@ -83,7 +88,23 @@ def convert(source: Source, out: Path, name: str | None) -> list[str]:
         raise UserError(f"{f.title} can be read, not written")
     losses = Losses()
     try:
-        f.write(source, out, losses)
+        if f.name in _WHOLE_BY_THEMSELVES or out.is_symlink() or (out.exists() and not out.is_file()):
+            f.write(source, out, losses)
+        else:
+            _write_beside(f.write, source, out, losses)
     except OSError as error:
-        raise UserError(f"{error.filename or out}: {error.strerror or error}") from None
+        raise UserError(f"{out}: {error.strerror or error}") from None
     return losses.lines(f.title)
+
+
+def _write_beside(write: Writer, source: Source, out: Path, losses: Losses) -> None:
+    """Writes into a directory beside `out` and moves what came to be in place when all of it is there, `out` last."""
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as folder:
+        write(source, Path(folder) / out.name, losses)
+        for made in sorted(Path(folder).iterdir(), key=lambda p: p.name == out.name):
+            if made.is_dir():
+                (out.parent / made.name).mkdir(exist_ok=True)
+                for file in made.iterdir():
+                    file.replace(out.parent / made.name / file.name)
+            else:
+                made.replace(out.parent / made.name)
