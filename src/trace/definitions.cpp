@@ -34,11 +34,12 @@ Group group(ByteReader& in, std::uint32_t world_size) {
   if (runs > in.left()) throw DefinitionError("a group is damaged");
   Group g;
   for (std::uint64_t i = 0; i < runs; ++i) {
-    const std::int64_t first = unzigzag(number(in)), stride = unzigzag(number(in));
+    const std::int64_t first = unzigzag(number(in)), written = unzigzag(number(in));
     const std::uint64_t count = number(in);
+    const std::int64_t stride = count == 1 ? 1 : written;  // of one member it says nothing
     const std::int64_t limit = world_size;
-    const bool good = count >= 1 && count <= world_size && g.size() + count <= world_size && first >= 0 && first < limit && stride > -limit &&
-                      stride < limit && (count == 1 || stride != 0);
+    const bool good = count >= 1 && count <= world_size && g.size() + count <= world_size && first >= 0 && first < limit &&
+                      (count == 1 || (stride > -limit && stride < limit && stride != 0));
     const std::int64_t last = good ? first + static_cast<std::int64_t>(count - 1) * stride : -1;
     if (!good || last < 0 || last >= limit) throw DefinitionError("a group names ranks that are not there");
     g.append(static_cast<std::int32_t>(first), static_cast<std::uint32_t>(count), static_cast<std::int32_t>(stride));

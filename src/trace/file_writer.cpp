@@ -188,6 +188,7 @@ Status FileWriter::define_rank(std::uint32_t rank, const RankText& text, std::ui
 }
 
 std::uint32_t FileWriter::define_comm(std::uint32_t rank, const Group& group, const Group& remote) noexcept try {
+  const std::lock_guard lock(numbers_mutex_);
   Definition d;
   d.number(rank);
   d.number(comms_);
@@ -200,6 +201,7 @@ std::uint32_t FileWriter::define_comm(std::uint32_t rank, const Group& group, co
 }
 
 std::uint32_t FileWriter::define_site(std::uint32_t rank, std::string_view module, std::uint64_t offset, std::string_view label) noexcept try {
+  const std::lock_guard lock(numbers_mutex_);
   Definition d;
   d.number(rank);
   d.number(sites_);

@@ -87,6 +87,7 @@ class FileWriter {
   int problem_ = 0;
   bool keep_index_ = false;
   std::uint64_t offset_ = 0;
+  std::mutex numbers_mutex_;          ///< a number is given and written before the next one: readers take them in order
   std::uint32_t comms_ = kFirstComm, sites_ = 1;
   std::vector<std::byte> chunk_;      ///< the chunk under way, grown at set-up
   std::vector<IndexEntry> index_;

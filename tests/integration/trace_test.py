@@ -309,6 +309,13 @@ def test_threads(lab: Lab, fallow: Fallow) -> None:
             assert all(a.exit_ns <= b.enter_ns for a, b in itertools.pairwise(own))
 
 
+def test_one_rank(lab: Lab, fallow: Fallow) -> None:
+    """A program of one rank with communicators of its own and two threads that meet their first call sites at once."""
+    trace, _ = record(lab, fallow, 1, lab.program("helper_thread.c"))
+    assert [len({c.thread for c in calls}) for calls in trace.ranks] == [2]
+    assert sum(c.op == "MPI_Sendrecv" for c in trace.ranks[0]) == 40
+
+
 def test_dense_calls(lab: Lab, fallow: Fallow) -> None:
     """A program that never waits loses no call, and meets nothing of what packs its trace."""
     trace, _ = record(lab, fallow, 2, lab.program("dense.c"))

@@ -1,0 +1,55 @@
+// Threads of a rank that share a writer.
+#include "trace/file_writer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "trace/trace_test_files.hpp"
+
+namespace fallow::trace {
+namespace {
+
+TEST(FileWriter, ThreadsDefineCallSitesAndCommunicatorsAtOnce) {
+  constexpr std::uint32_t kThreads = 4, kEach = 500;
+  const testing::TemporaryFolder folder;
+  const std::string path = folder / "a.ftr";
+  FileWriter writer;
+  FileOptions options;
+  options.world_size = 1;
+  std::string problem;
+  ASSERT_EQ(writer.open(path.c_str(), options, problem), Status::ok) << problem;
+  ASSERT_EQ(writer.define_rank(0, {"host", "program", "mpi"}), Status::ok);
+  std::atomic<std::uint32_t> waiting{kThreads};
+  std::array<std::vector<std::uint32_t>, kThreads> sites, comms;
+  std::vector<std::thread> threads;
+  for (std::uint32_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (--waiting; waiting.load() != 0;) std::this_thread::yield();
+      for (std::uint32_t i = 0; i < kEach; ++i) {
+        sites[t].push_back(writer.define_site(0, "/bin/app", t * kEach + i, {}));
+        comms[t].push_back(writer.define_comm(0, Group::contiguous(0, 1), Group{}));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_EQ(writer.end_rank(0, 0), Status::ok);
+  writer.close();
+  const TraceReader trace({path});
+  const TraceInfo& info = trace.info();
+  ASSERT_EQ(info.sites.size(), 1 + kThreads * kEach);
+  for (std::uint32_t t = 0; t < kThreads; ++t) {
+    for (std::uint32_t i = 0; i < kEach; ++i) {
+      ASSERT_LT(sites[t][i], info.sites.size());
+      EXPECT_EQ(info.sites[sites[t][i]].address, t * kEach + i);
+      EXPECT_GE(comms[t][i], kFirstComm);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fallow::trace
