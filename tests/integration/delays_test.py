@@ -6,7 +6,7 @@ import pytest
 from harness.lab import Lab
 
 _ENOUGH = 50  # sleeps that tell
-_TRIES = 6  # pairs of runs
+_TRIES = 12  # pairs of runs
 
 
 def _made_good(lab: Lab, mode: str, *args: str) -> float:
