@@ -1,4 +1,4 @@
-// The idle hook of MPI libraries over libfabric: MPICH with its OFI module and what is built on it (HPE Cray MPI, MVAPICH).
+// The idle hook of MPI libraries over libfabric: MPICH with its OFI module (3.4 and 4.1 were tried) and what is built on it.
 // They poll a completion queue, by a pointer in the queue's table of operations; the queue comes from a domain, and that
 // from a fabric, which fi_fabric() gives out. Each is handed on with a copy of its table in which one entry is ours.
 #pragma once
