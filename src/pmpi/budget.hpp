@@ -29,6 +29,9 @@ class Budget {
   /// May be called by several threads.
   void pay(std::uint64_t ticks) noexcept { balance_.fetch_sub(static_cast<double>(ticks), std::memory_order_relaxed); }
 
+  /// Gives back what was paid for a delay that turned out to cost nobody anything.
+  void pay_back(std::uint64_t ticks) noexcept { balance_.fetch_add(static_cast<double>(ticks), std::memory_order_relaxed); }
+
   double balance() const noexcept { return balance_.load(std::memory_order_relaxed); }
 
   /// What a tick of delay costs against a tick of sleep saved: 1 with a full account, without bound as it runs out.

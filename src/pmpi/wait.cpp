@@ -29,6 +29,8 @@ constexpr double kLongestSleepNs = 10e6;            // a wake may get lost with 
 constexpr double kFirstSliceNs = 50e3;              // first sleep of a wait in mode sleep
 constexpr double kSeenNs = 3e3;                     // an end this soon after a sleep came while we slept
 constexpr double kSmoothing = 1.0 / 8;              // of the measured costs
+constexpr std::uint64_t kClearlyLonger = 8;         // a wait this many times as long as a delay, or as long as this, ...
+constexpr double kLongWaitNs = 200e3;               // ... has clearly made it good
 constexpr std::uint32_t kKnownKind = 8;             // waits of a predicted kind before a plan goes by it
 
 std::uint64_t key_of(const Thread& t) noexcept {
@@ -294,10 +296,13 @@ void account_delay(WaitState& w, std::uint64_t exit, std::uint64_t wait) noexcep
     w.delay = std::min(w.delay, rt.clock.to_ticks(std::max(rt.costs.peer_wake_ns, rt.costs.overshoot_ns)));
   }
   w.absorbed = std::min(rt.late.ticks, wait);
+  const bool clearly = wait / kClearlyLonger >= rt.late.ticks || rt.clock.to_ns(wait) >= kLongWaitNs;
+  const std::uint64_t cost_nothing = clearly ? w.absorbed : 0;
   rt.late = {};
   if (rt.whole_job_here && rt.threads.load(std::memory_order_relaxed) == 1) rt.late = {exit - w.delay, w.delay};
   if (rt.options.mode != WaitMode::automatic) return;
   pay_wakers();
+  rt.budget.pay_back(cost_nothing);
   rt.budget.pay(w.delay);
 }
 
@@ -317,8 +322,13 @@ void learn(Thread& t, std::uint64_t exit) noexcept {
   }
   if (rt.options.mode == WaitMode::automatic) {
     const Nanoseconds wait = to_nanoseconds(rt.clock.to_ns(ended)), unsure = to_nanoseconds(rt.clock.to_ns(uncertain));
-    rt.waits.observe(key_of(t), wait, unsure);
-    if (w.kind != 0) rt.waits.observe(w.kind, wait, unsure);
+    const std::uint64_t planned_by = known_key(t);
+    Nanoseconds lasted = rt.waits.observe(key_of(t), wait, unsure);
+    if (w.kind != 0) {
+      const Nanoseconds of_kind = rt.waits.observe(w.kind, wait, unsure);
+      if (planned_by == w.kind) lasted = of_kind;
+    }
+    if (uncertain != 0) w.delay = rt.clock.to_ticks(static_cast<double>(wait.value - lasted.value));
     if (rt.forecast.belongs_to(&t)) rt.forecast.waited(ended > uncertain / 2 ? ended - uncertain / 2 : 0);
   }
   account_delay(w, exit, ended);

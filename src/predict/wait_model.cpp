@@ -184,17 +184,19 @@ std::uint16_t WaitModel::impute(const Slot& slot, std::int64_t low_ns, std::int6
   return encode_ns(low_ns + ((high_ns - low_ns) >> halvings));
 }
 
-void WaitModel::observe(std::uint64_t key, Nanoseconds wait, Nanoseconds uncertain) noexcept {
-  if (sets_ == 0) return;
+Nanoseconds WaitModel::observe(std::uint64_t key, Nanoseconds wait, Nanoseconds uncertain) noexcept {
+  if (sets_ == 0) return Nanoseconds(wait.value - std::clamp<std::int64_t>(uncertain.value, 0, wait.value) / 2);
   if (++clock_ == 0) clock_ = 1;
   Slot* found = find(key);
   Slot& slot = found != nullptr ? *found : claim(key);
   slot.used = clock_;
   std::uint16_t code = encode_ns(wait.value);
+  std::int64_t lasted = wait.value;
   if (uncertain.value > 0) {
     slot.hidden_run = static_cast<std::uint8_t>(std::min(slot.hidden_run + 1, 255));
-    code = impute(slot, wait.value - std::min(uncertain.value, wait.value), wait.value,
-                  static_cast<std::uint32_t>(clock_ * kGolden >> 32));
+    const std::int64_t low = wait.value - std::min(uncertain.value, wait.value);
+    code = impute(slot, low, wait.value, static_cast<std::uint32_t>(clock_ * kGolden >> 32));
+    lasted = std::clamp(decode_ns(code), low, wait.value);
   } else {
     slot.hidden_run = 0;
   }
@@ -210,6 +212,7 @@ void WaitModel::observe(std::uint64_t key, Nanoseconds wait, Nanoseconds uncerta
     }
   }
   insert(slot, code);
+  return Nanoseconds(lasted);
 }
 
 WaitPlan WaitModel::plan(std::uint64_t key, Nanoseconds waited, const WaitCosts& costs,

@@ -53,8 +53,9 @@ class WaitModel {
   explicit WaitModel(std::span<std::byte> arena) noexcept;
 
   /// A wait of this key has ended after `wait`. Where it was found ended only on waking from a sleep, it ended
-  /// at some time within the last `uncertain` of `wait`: pass that sleep's length (0: the end was seen).
-  void observe(std::uint64_t key, Nanoseconds wait, Nanoseconds uncertain = Nanoseconds(0)) noexcept;
+  /// at some time within the last `uncertain` of `wait`: pass that sleep's length (0: the end was seen). Returns how long
+  /// the wait is taken to have lasted: where its end was not seen, what the waits before say of that time.
+  Nanoseconds observe(std::uint64_t key, Nanoseconds wait, Nanoseconds uncertain = Nanoseconds(0)) noexcept;
 
   /// `waited`: time since the wait began. `price_of_delay`: CPU time that may be burnt to avoid one unit of
   /// delay (dimensionless, clamped to >= 1); the caller raises it as its slowdown budget runs out.
