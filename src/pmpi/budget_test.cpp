@@ -36,6 +36,16 @@ TEST(Budget, PriceOfDelayGrowsAsItRunsOut) {
   EXPECT_GT(b.price(), 100 * half);
 }
 
+TEST(Budget, WhatCostNobodyAnythingIsGivenBack) {
+  Budget b;
+  b.open(0.01, kTicksPerSecond, 0);
+  const double before = b.balance();
+  b.pay(1'000'000);
+  EXPECT_LT(b.balance(), before);
+  b.pay_back(1'000'000);
+  EXPECT_DOUBLE_EQ(b.balance(), before);
+}
+
 TEST(Budget, ClockThatStandsStillEarnsNothing) {
   Budget b;
   b.open(0.05, kTicksPerSecond, 1000);

@@ -14,6 +14,7 @@
 #include "pmpi/comm_table.hpp"
 #include "pmpi/contention.hpp"
 #include "pmpi/forecast.hpp"
+#include "pmpi/lateness.hpp"
 #include "pmpi/mpi_modules.hpp"
 #include "pmpi/node_page.hpp"
 #include "pmpi/pmpi_calls.hpp"
@@ -44,12 +45,6 @@ struct MeasuredCosts {
   double peer_wake_ns = 45e3;   ///< lateness of a wake by a peer
   double waking_ns = 5e3;       ///< what waking us takes of the peer's time
   double idle_poll_ns = 0;      ///< one poll of the library that finds nothing
-};
-
-/// A late end of a wait that may still turn out to cost nobody anything: the rank would only have waited longer after.
-struct Lateness {
-  std::uint64_t due = 0;    ///< tick at which the wait would have ended
-  std::uint64_t ticks = 0;  ///< by which it ended later; 0: nothing is open
 };
 
 /// Idle polls of a blocking call before the time is looked at: a few microseconds.
@@ -98,7 +93,7 @@ struct Runtime {
   Contention contention;            ///< of the sleeper for its core
   Holding holding;                  ///< of the sleeper to its core
   const Thread* contention_of = nullptr;
-  Lateness late;                    ///< of the sleeper's last wait
+  Lateness late;                    ///< of the sleeper's waits
   std::uint64_t last_touch = 0;     ///< tick at which the header's CPU times were written
   int timer_slack_before = -1;      ///< of the starting thread, ns
 };

@@ -31,6 +31,7 @@ constexpr double kSeenNs = 3e3;                     // an end this soon after a 
 constexpr double kSmoothing = 1.0 / 8;              // of the measured costs
 constexpr std::uint64_t kClearlyLonger = 8;         // a wait this many times as long as a delay, or as long as this, ...
 constexpr double kLongWaitNs = 200e3;               // ... has clearly made it good
+constexpr double kHeldUp = 5.0;                     // a delay that lasts holds up others, and the rest of the node: in cores
 constexpr std::uint32_t kKnownKind = 8;             // waits of a predicted kind before a plan goes by it
 
 std::uint64_t key_of(const Thread& t) noexcept {
@@ -155,7 +156,8 @@ WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept {
   rt.budget.earn(now);
   const WaitCosts costs{to_nanoseconds(rt.costs.sleep_cpu_ns), to_nanoseconds(rt.costs.overshoot_ns), rt.whole_job_here,
                         to_nanoseconds(rt.costs.peer_wake_ns + rt.costs.waking_ns)};
-  return rt.waits.plan(known_key(t), to_nanoseconds(waited_ns), costs, rt.budget.price());
+  const double price = std::max(rt.budget.price(), 1.0 + kHeldUp * rt.late.lasting_share());
+  return rt.waits.plan(known_key(t), to_nanoseconds(waited_ns), costs, price);
 }
 
 void follow_plan(Thread& t, std::uint64_t now) noexcept {
@@ -186,7 +188,7 @@ bool moved_data(WaitState& w, std::uint64_t now) noexcept {
 void settle_lateness() noexcept {
   Runtime& rt = runtime();
   Node& node = rt.node;
-  if (rt.late.ticks != 0 && others_waited_since(node.page(), node.attached(), node.own(), rt.late.due)) rt.late = {};
+  if (rt.late.is_open() && others_waited_since(node.page(), node.attached(), node.own(), rt.late.due())) rt.late.lasts();
   node.own().waited_until.store(~std::uint64_t{0}, std::memory_order_relaxed);
 }
 
@@ -295,11 +297,10 @@ void account_delay(WaitState& w, std::uint64_t exit, std::uint64_t wait) noexcep
   if (w.others_had_core) {  // without sleep they would have had it as well
     w.delay = std::min(w.delay, rt.clock.to_ticks(std::max(rt.costs.peer_wake_ns, rt.costs.overshoot_ns)));
   }
-  w.absorbed = std::min(rt.late.ticks, wait);
-  const bool clearly = wait / kClearlyLonger >= rt.late.ticks || rt.clock.to_ns(wait) >= kLongWaitNs;
+  w.absorbed = rt.late.made_good_by(wait);
+  const bool clearly = wait / kClearlyLonger >= w.absorbed || rt.clock.to_ns(wait) >= kLongWaitNs;
   const std::uint64_t cost_nothing = clearly ? w.absorbed : 0;
-  rt.late = {};
-  if (rt.whole_job_here && rt.threads.load(std::memory_order_relaxed) == 1) rt.late = {exit - w.delay, w.delay};
+  if (rt.whole_job_here && rt.threads.load(std::memory_order_relaxed) == 1) rt.late.open(exit - w.delay, w.delay);
   if (rt.options.mode != WaitMode::automatic) return;
   pay_wakers();
   rt.budget.pay_back(cost_nothing);

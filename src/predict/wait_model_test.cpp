@@ -101,6 +101,18 @@ TEST_F(WaitModelTest, PeriodicWaitIsSleptThroughUntilJustBeforeItsEnd) {
   EXPECT_LT(settled.sleeps / 2000, 1.5);  // an end slept over may split the sleep for a while
 }
 
+TEST_F(WaitModelTest, AnEndThatWasSleptOverIsPutWhereTheWaitsBeforeEnded) {
+  run(200, [this] { return around(1.0 * kMs, 0.002); }, kTimer);
+  EXPECT_EQ(model.observe(kKey, Nanoseconds(999 * kUs)).value, 999 * kUs);  // seen
+  const std::int64_t put = model.observe(kKey, Nanoseconds(1003 * kUs), Nanoseconds(990 * kUs)).value;
+  EXPECT_GE(put, 960 * kUs);
+  EXPECT_LE(put, 1003 * kUs);
+  for (int i = 0; i < 10; ++i) model.observe(kKey, Nanoseconds(1003 * kUs), Nanoseconds(990 * kUs));
+  EXPECT_LT(model.observe(kKey, Nanoseconds(1003 * kUs), Nanoseconds(990 * kUs)).value, 500 * kUs);  // it is doubted
+  WaitModel nothing{{}};
+  EXPECT_EQ(nothing.observe(kKey, Nanoseconds(100), Nanoseconds(60)).value, 70);
+}
+
 TEST_F(WaitModelTest, LearnsAPeriodicWaitWithinTwentyOfThem) {
   const auto wait = [this] { return around(1.0 * kMs, 0.02); };
   run(20, wait, kTimer);
