@@ -14,7 +14,7 @@ static_assert(std::endian::native == std::endian::little, "trace files are read 
 std::unique_ptr<ByteSource> open_trace_bytes(const std::string& path) {
   std::string reason;
   auto source = open_regular_file(path, reason);
-  if (source == nullptr) throw TraceFileError(path, 0, reason);
+  if (source == nullptr) throw TraceFileError(path, reason);
   return source;
 }
 
@@ -27,6 +27,9 @@ std::span<std::byte> bytes_of(T& value) noexcept {
 
 TraceFileError::TraceFileError(std::string_view file, std::uint64_t offset, std::string_view reason)
     : std::runtime_error(std::string(file) + ": at offset " + std::to_string(offset) + ": " + std::string(reason)), offset_(offset) {}
+
+TraceFileError::TraceFileError(std::string_view file, std::string_view reason)
+    : std::runtime_error(std::string(file) + ": " + std::string(reason)) {}
 
 ChunkFile::ChunkFile(const std::string& path) : source_(open_trace_bytes(path)), name_(path) { read_head(); }
 

@@ -15,14 +15,15 @@
 
 namespace fallow::trace {
 
-/// Why a trace file was refused. `what()` reads "FILE: at offset N: reason".
+/// Why a trace file was refused. `what()` reads "FILE: at offset N: reason", or "FILE: reason" if it cannot be opened.
 class TraceFileError : public std::runtime_error {
  public:
   TraceFileError(std::string_view file, std::uint64_t offset, std::string_view reason);
+  TraceFileError(std::string_view file, std::string_view reason);
   std::uint64_t offset() const noexcept { return offset_; }
 
  private:
-  std::uint64_t offset_;
+  std::uint64_t offset_ = 0;
 };
 
 struct Chunk {

@@ -41,6 +41,9 @@ RankFileError::RankFileError(std::string_view file, std::uint64_t offset, std::s
       offset_(offset),
       reason_(reason) {}
 
+RankFileError::RankFileError(std::string_view file, std::string_view reason)
+    : std::runtime_error(std::string(file) + ": " + std::string(reason)), reason_(reason) {}
+
 ThreadBlock::ThreadBlock(const RankHeader& header, std::vector<std::byte> bytes)
     : bytes_(std::move(bytes)),
       counters_(load<ThreadCounters>(bytes_, 0)),
@@ -95,7 +98,7 @@ std::vector<Event> ThreadBlock::events(std::size_t limit) const {
 RankReader RankReader::open(const std::string& path) {
   std::string reason;
   auto source = open_regular_file(path, reason);
-  if (source == nullptr) throw RankFileError(path, 0, reason);
+  if (source == nullptr) throw RankFileError(path, reason);
   return RankReader(std::move(source), path);
 }
 

@@ -17,15 +17,16 @@
 
 namespace fallow::trace {
 
-/// Why a rank file was refused. `what()` reads "FILE: at offset N: reason".
+/// Why a rank file was refused. `what()` reads "FILE: at offset N: reason", or "FILE: reason" if it cannot be opened.
 class RankFileError : public std::runtime_error {
  public:
   RankFileError(std::string_view file, std::uint64_t offset, std::string_view reason);
+  RankFileError(std::string_view file, std::string_view reason);
   std::uint64_t offset() const noexcept { return offset_; }
   const std::string& reason() const noexcept { return reason_; }
 
  private:
-  std::uint64_t offset_;
+  std::uint64_t offset_ = 0;
   std::string reason_;
 };
 

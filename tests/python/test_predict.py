@@ -211,7 +211,7 @@ def test_traces_of_other_tools_are_read(trace: Path, tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["missing.ftr"], "missing.ftr: at offset 0: No such file"),
+        (["missing.ftr"], "missing.ftr: No such file"),
         (["{dir}"], "no trace in this directory"),
         (["{trace}", "--predictor", "pps,magic"], "there is no predictor 'magic'; there are oracle"),
         (["{trace}", "--ranks", "9"], "rank 9 is not in this trace of 4 ranks"),

@@ -70,7 +70,7 @@ def test_convert_says_once_what_is_lost(trace: Path, tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["info", "missing.ftr"], "missing.ftr: at offset 0: No such file"),
+        (["info", "missing.ftr"], "missing.ftr: No such file"),
         (["info", "{dir}"], "no trace in this directory"),
         (["convert", "{trace}", "-o", "x.unknown"], "does not tell the format"),
         (["convert", "{trace}", "-o", "{trace}"], "over itself"),
