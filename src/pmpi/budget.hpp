@@ -7,43 +7,66 @@
 
 namespace fallow::pmpi {
 
-/// An account in ticks. Run time earns `slowdown` x time; a delay caused by sleeping is paid from it. It never
-/// holds more than what `kHorizon` earns, so that a quiet hour does not pay for a slow minute.
+/// The account of a job's ranks on one node, in ticks. Run time earns `slowdown` x time, once for all of them; delays
+/// caused by sleeping are paid from it, those of several ranks at the same time once. It never holds more than what
+/// `kHorizonSeconds` earn, so that a quiet hour does not pay for a slow minute.
+///
+/// Lies in shared memory: all zero is the state before open(), any process may call any member at any time.
 class Budget {
  public:
+  /// The first rank opens it, the others find it open.
   void open(double slowdown, double ticks_per_second, std::uint64_t now) noexcept {
-    slowdown_ = slowdown;
-    cap_ = std::max(slowdown * kHorizonSeconds, kLeastSeconds) * ticks_per_second;
-    balance_ = cap_ / 4;  // the first waits are sleepable before anything was earned
-    last_ = now;
+    std::uint64_t never = 0;
+    if (!last_.compare_exchange_strong(never, std::max<std::uint64_t>(now, 1))) return;
+    const double cap = std::max(slowdown * kHorizonSeconds, kLeastSeconds) * ticks_per_second;
+    slowdown_.store(slowdown, std::memory_order_relaxed);
+    cap_.store(cap, std::memory_order_relaxed);
+    add(cap / 4);  // the first waits are sleepable before anything was earned
   }
 
   void earn(std::uint64_t now) noexcept {
-    if (now <= last_) return;
-    const double earned = slowdown_ * static_cast<double>(now - last_);
-    const double before = balance_.fetch_add(earned, std::memory_order_relaxed);
-    if (before + earned > cap_) balance_.fetch_sub(before + earned - cap_, std::memory_order_relaxed);
-    last_ = now;
+    std::uint64_t last = last_.load(std::memory_order_relaxed);
+    do {
+      if (now <= last) return;
+    } while (!last_.compare_exchange_weak(last, now, std::memory_order_relaxed));
+    add(slowdown_.load(std::memory_order_relaxed) * static_cast<double>(now - last));
+    const double over = balance() - cap_.load(std::memory_order_relaxed);
+    if (over > 0) add(-over);
   }
 
-  /// May be called by several threads.
-  void pay(std::uint64_t ticks) noexcept { balance_.fetch_sub(static_cast<double>(ticks), std::memory_order_relaxed); }
+  /// Pays for a delay from tick `due` to `end`, as far as no other is paid that lasted until then. Returns what was paid.
+  std::uint64_t pay(std::uint64_t due, std::uint64_t end) noexcept {
+    std::uint64_t until = paid_until_.load(std::memory_order_relaxed);
+    do {
+      if (end <= until || end <= due) return 0;
+    } while (!paid_until_.compare_exchange_weak(until, end, std::memory_order_relaxed));
+    const std::uint64_t paid = end - std::max(due, until);
+    pay(paid);
+    return paid;
+  }
+
+  /// Pays for ticks that somebody lost.
+  void pay(std::uint64_t ticks) noexcept { add(-static_cast<double>(ticks)); }
 
   /// Gives back what was paid for a delay that turned out to cost nobody anything.
-  void pay_back(std::uint64_t ticks) noexcept { balance_.fetch_add(static_cast<double>(ticks), std::memory_order_relaxed); }
+  void pay_back(std::uint64_t ticks) noexcept { add(static_cast<double>(ticks)); }
 
   double balance() const noexcept { return balance_.load(std::memory_order_relaxed); }
 
   /// What a tick of delay costs against a tick of sleep saved: 1 with a full account, without bound as it runs out.
-  double price() const noexcept { return balance() <= cap_ * 1e-3 ? 1e3 : std::max(1.0, cap_ / balance()); }
+  double price() const noexcept {
+    const double cap = cap_.load(std::memory_order_relaxed), left = balance();
+    return left <= cap * 1e-3 ? 1e3 : std::max(1.0, cap / left);
+  }
 
  private:
   static constexpr double kHorizonSeconds = 2.0;
   static constexpr double kLeastSeconds = 0.001;
 
-  double slowdown_ = 0.01, cap_ = 0;
-  std::atomic<double> balance_{0};
-  std::uint64_t last_ = 0;
+  void add(double ticks) noexcept { balance_.fetch_add(ticks, std::memory_order_relaxed); }
+
+  std::atomic<double> slowdown_{0}, cap_{0}, balance_{0};
+  std::atomic<std::uint64_t> last_{0}, paid_until_{0};
 };
 
 }  // namespace fallow::pmpi

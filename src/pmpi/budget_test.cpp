@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+#include <vector>
+
 namespace fallow::pmpi {
 namespace {
 
@@ -44,6 +47,44 @@ TEST(Budget, WhatCostNobodyAnythingIsGivenBack) {
   EXPECT_LT(b.balance(), before);
   b.pay_back(1'000'000);
   EXPECT_DOUBLE_EQ(b.balance(), before);
+}
+
+TEST(Budget, DelaysAtTheSameTimeArePaidOnce) {
+  Budget b;
+  b.open(0.01, kTicksPerSecond, 0);
+  const double before = b.balance();
+  EXPECT_EQ(b.pay(1000, 1040), 40u);
+  EXPECT_EQ(b.pay(1010, 1030), 0u);  // within
+  EXPECT_EQ(b.pay(1020, 1060), 20u);
+  EXPECT_EQ(b.pay(1000, 1060), 0u);
+  EXPECT_EQ(b.pay(2000, 2000), 0u);  // on time
+  EXPECT_EQ(b.pay(2000, 2010), 10u);
+  EXPECT_DOUBLE_EQ(b.balance(), before - 70);
+}
+
+TEST(Budget, TheFirstRankOpensIt) {
+  Budget b;
+  EXPECT_GE(b.price(), 1e3);  // until then there is nothing to spend
+  b.open(0.01, kTicksPerSecond, 5);
+  b.pay(1'000'000);
+  const double left = b.balance();
+  b.open(0.01, kTicksPerSecond, 10);
+  EXPECT_DOUBLE_EQ(b.balance(), left);
+}
+
+TEST(Budget, RanksTogetherEarnWhatTheTimeEarns) {
+  Budget b;
+  b.open(0.01, kTicksPerSecond, 0);
+  const double start = b.balance();
+  std::vector<std::thread> ranks;
+  for (std::uint64_t rank = 0; rank < 4; ++rank) {
+    ranks.emplace_back([&b, rank] {
+      for (std::uint64_t t = rank; t <= 100'000'000; t += 10'007) b.earn(t);
+      b.earn(100'000'000);
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_NEAR(b.balance() - start, 1e6, 1.0);
 }
 
 TEST(Budget, ClockThatStandsStillEarnsNothing) {

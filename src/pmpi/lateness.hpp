@@ -9,11 +9,14 @@ namespace fallow::pmpi {
 /// Follows the sleeper's delays one by one. Times are ticks.
 class Lateness {
  public:
-  /// A wait that was due at `due` ended `ticks` later. Forgets what was open.
-  void open(std::uint64_t due, std::uint64_t ticks) noexcept { due_ = due, ticks_ = ticks; }
+  /// A wait that was due at `due` ended `ticks` later, for which `paid` was paid. Forgets what was open.
+  void open(std::uint64_t due, std::uint64_t ticks, std::uint64_t paid) noexcept { due_ = due, ticks_ = ticks, paid_ = paid; }
 
   [[nodiscard]] bool is_open() const noexcept { return ticks_ != 0; }
   [[nodiscard]] std::uint64_t due() const noexcept { return due_; }
+  [[nodiscard]] std::uint64_t ticks() const noexcept { return ticks_; }
+  /// What was paid for the delay that is open.
+  [[nodiscard]] std::uint64_t paid() const noexcept { return is_open() ? paid_ : 0; }
 
   /// Others have waited meanwhile, perhaps for this rank: the delay lasts.
   void lasts() noexcept { close(0); }
@@ -38,7 +41,7 @@ class Lateness {
     ticks_ = 0;
   }
 
-  std::uint64_t due_ = 0, ticks_ = 0;  // ticks_ 0: nothing is open
+  std::uint64_t due_ = 0, ticks_ = 0, paid_ = 0;  // ticks_ 0: nothing is open
   double lasted_ = kFirst / 2, total_ = kFirst;
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/status.hpp"
+#include "pmpi/budget.hpp"
 #include "trace/rank_file.hpp"
 
 namespace fallow::pmpi {
@@ -41,6 +42,7 @@ struct NodePage {
   std::atomic<std::uint32_t> said{0};          ///< bits of the messages that some rank has printed
   std::atomic<std::uint32_t> tests{0};         ///< set once some rank has polled by itself: it waits unseen
   alignas(128) std::atomic<std::uint32_t> sleepers{0};  ///< ranks asleep or about to be
+  alignas(128) Budget budget;
   NodeSlot slots[kNodeSlots];
 };
 

@@ -134,7 +134,7 @@ void open_everything(Runtime& rt) {
   if (rt.writer.open(rt.options, rt.world_rank, problem) == Status::failed) say(kNoFile, problem);
   fill_header(rt, launch);
   if (!rt.options.trace.empty() && rt.tracer.open(rt, problem) == Status::failed) say(kNoTrace, "no trace will be recorded: " + problem);
-  rt.budget.open(rt.options.slowdown, rt.clock.ticks_per_ns() * 1e9, rt.clock.now());
+  rt.node.page().budget.open(rt.options.slowdown, rt.clock.ticks_per_ns() * 1e9, rt.clock.now());
   install_hooks(rt);
   if (rt.sleep_allowed) {
     rt.timer_slack_before = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);

@@ -10,7 +10,6 @@
 
 #include "base/clock.hpp"
 #include "base/options.hpp"
-#include "pmpi/budget.hpp"
 #include "pmpi/comm_table.hpp"
 #include "pmpi/contention.hpp"
 #include "pmpi/forecast.hpp"
@@ -65,7 +64,6 @@ struct Runtime {
   Node node;
   CommTable comms;
   MpiModules mpi_modules;
-  Budget budget;
   alignas(64) std::byte wait_arena[kWaitArenaBytes];
   predict::WaitModel waits{wait_arena};
   Forecast forecast;

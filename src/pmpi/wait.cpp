@@ -153,10 +153,10 @@ WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept {
     t.wait.held = true;
     return {to_nanoseconds(0), to_nanoseconds(Holding::kHoldNs)};
   }
-  rt.budget.earn(now);
+  rt.node.page().budget.earn(now);
   const WaitCosts costs{to_nanoseconds(rt.costs.sleep_cpu_ns), to_nanoseconds(rt.costs.overshoot_ns), rt.whole_job_here,
                         to_nanoseconds(rt.costs.peer_wake_ns + rt.costs.waking_ns)};
-  const double price = std::max(rt.budget.price(), 1.0 + kHeldUp * rt.late.lasting_share());
+  const double price = std::max(rt.node.page().budget.price(), 1.0 + kHeldUp * rt.late.lasting_share());
   return rt.waits.plan(known_key(t), to_nanoseconds(waited_ns), costs, price);
 }
 
@@ -286,25 +286,35 @@ void pay_wakers() noexcept {
   Runtime& rt = runtime();
   const std::uint64_t spent = rt.node.own().wake_spent.exchange(0, std::memory_order_relaxed);
   if (spent == 0) return;
-  rt.budget.pay(spent);
+  rt.node.page().budget.pay(spent);
   if (rt.clock.to_ns(spent) < Contention::kInterruptedNs) smooth(rt.costs.waking_ns, rt.clock.to_ns(spent));
 }
 
-/// Pays for the delay of a wait that lasted `wait` ticks, and notes how much of the delay before it made good. Only where
-/// every rank is seen: another node's may have waited.
+/// The wait after a late one has lasted `wait` ticks. Returns how much of that delay it made good, which is paid back if the
+/// wait was clearly longer.
+std::uint64_t settle_last_delay(std::uint64_t wait) noexcept {
+  Runtime& rt = runtime();
+  const std::uint64_t late = rt.late.ticks(), paid = rt.late.paid();
+  const std::uint64_t good = rt.late.made_good_by(wait);
+  const bool clearly = wait / kClearlyLonger >= late || rt.clock.to_ns(wait) >= kLongWaitNs;
+  if (good == late && clearly) rt.node.page().budget.pay_back(paid);
+  return good;
+}
+
+/// Pays for the delay of a wait that lasted `wait` ticks. Whether it costs anybody anything can be told only where every
+/// rank is seen: another node's may have waited.
 void account_delay(WaitState& w, std::uint64_t exit, std::uint64_t wait) noexcept {
   Runtime& rt = runtime();
   if (w.others_had_core) {  // without sleep they would have had it as well
     w.delay = std::min(w.delay, rt.clock.to_ticks(std::max(rt.costs.peer_wake_ns, rt.costs.overshoot_ns)));
   }
-  w.absorbed = rt.late.made_good_by(wait);
-  const bool clearly = wait / kClearlyLonger >= w.absorbed || rt.clock.to_ns(wait) >= kLongWaitNs;
-  const std::uint64_t cost_nothing = clearly ? w.absorbed : 0;
-  if (rt.whole_job_here && rt.threads.load(std::memory_order_relaxed) == 1) rt.late.open(exit - w.delay, w.delay);
-  if (rt.options.mode != WaitMode::automatic) return;
-  pay_wakers();
-  rt.budget.pay_back(cost_nothing);
-  rt.budget.pay(w.delay);
+  w.absorbed = settle_last_delay(wait);
+  std::uint64_t paid = 0;
+  if (rt.options.mode == WaitMode::automatic) {
+    pay_wakers();
+    paid = rt.node.page().budget.pay(exit - w.delay, exit);
+  }
+  if (rt.whole_job_here && rt.threads.load(std::memory_order_relaxed) == 1) rt.late.open(exit - w.delay, w.delay, paid);
 }
 
 /// How late the rank noticed the end of its wait, and what the model learns from it.
