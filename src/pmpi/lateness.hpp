@@ -7,41 +7,56 @@
 namespace fallow::pmpi {
 
 /// Follows the sleeper's delays one by one. Times are ticks.
+///
+/// A delay is opened when a wait has ended late. The next wait answers it: the rank would have waited so much longer. It is
+/// judged at the start of the wait after, when it can be seen whether somebody stopped waiting in the time from the late end
+/// until half of the answering wait: that one may have waited for this rank.
 class Lateness {
  public:
-  /// A wait that was due at `due` ended `ticks` later, for which `paid` was paid. Forgets what was open.
-  void open(std::uint64_t due, std::uint64_t ticks, std::uint64_t paid) noexcept { due_ = due, ticks_ = ticks, paid_ = paid; }
+  struct Delay {
+    std::uint64_t from = 0, to = 0;  ///< when whoever waited for this rank stopped waiting
+    std::uint64_t ticks = 0;         ///< 0: there is none
+    std::uint64_t good = 0;          ///< of it, what the next wait made good if nobody waited for this rank
+    std::uint64_t paid = 0;          ///< for it
+    bool clearly = false;            ///< the next wait was clearly longer
+  };
 
-  [[nodiscard]] bool is_open() const noexcept { return ticks_ != 0; }
-  [[nodiscard]] std::uint64_t due() const noexcept { return due_; }
-  [[nodiscard]] std::uint64_t ticks() const noexcept { return ticks_; }
-  /// What was paid for the delay that is open.
-  [[nodiscard]] std::uint64_t paid() const noexcept { return is_open() ? paid_ : 0; }
+  /// A wait has ended at `end`, `ticks` too late, for which `paid` was paid.
+  void open(std::uint64_t end, std::uint64_t ticks, std::uint64_t paid) noexcept {
+    open_ = {.from = end, .ticks = ticks, .paid = paid};
+  }
 
-  /// Others have waited meanwhile, perhaps for this rank: the delay lasts.
-  void lasts() noexcept { close(0); }
+  /// The next wait, in a call that began at `enter`, has lasted `wait`; from `long_wait` on it counts as long.
+  void answer(std::uint64_t enter, std::uint64_t wait, std::uint64_t long_wait) noexcept {
+    answered_ = open_;
+    open_ = {};
+    answered_.to = enter + wait / 2;
+    answered_.good = std::min(answered_.ticks, wait);
+    answered_.clearly = wait >= answered_.ticks && (wait / kClearlyLonger >= answered_.ticks || wait >= long_wait);
+  }
 
-  /// The next wait has lasted `wait`. Returns how much of the delay it made good.
-  std::uint64_t made_good_by(std::uint64_t wait) noexcept {
-    const std::uint64_t good = std::min(ticks_, wait);
-    if (is_open()) close(good);
-    return good;
+  /// The delay to judge now, with ticks = 0 if there is none. Forgets it.
+  [[nodiscard]] Delay take() noexcept {
+    const Delay taken = answered_;
+    answered_ = {};
+    return taken;
+  }
+
+  /// Of `ticks` of delay, `good` cost nobody anything.
+  void learn(std::uint64_t ticks, std::uint64_t good) noexcept {
+    lasted_ = lasted_ * kMemory + static_cast<double>(ticks - good);
+    total_ = total_ * kMemory + static_cast<double>(ticks);
   }
 
   /// Share of the latest delays that lasted; half until something is known.
   [[nodiscard]] double lasting_share() const noexcept { return lasted_ / total_; }
 
  private:
-  static constexpr double kMemory = 1.0 - 1.0 / 32;  // weighs what came before by this, delay by delay
-  static constexpr double kFirst = 1e-3;             // a first guess that the first delay outweighs
+  static constexpr std::uint64_t kClearlyLonger = 8;  // a wait this many times as long as a delay
+  static constexpr double kMemory = 1.0 - 1.0 / 32;   // weighs what came before by this, delay by delay
+  static constexpr double kFirst = 1e-3;              // a first guess that the first delay outweighs
 
-  void close(std::uint64_t good) noexcept {
-    lasted_ = lasted_ * kMemory + static_cast<double>(ticks_ - good);
-    total_ = total_ * kMemory + static_cast<double>(ticks_);
-    ticks_ = 0;
-  }
-
-  std::uint64_t due_ = 0, ticks_ = 0, paid_ = 0;  // ticks_ 0: nothing is open
+  Delay open_, answered_;
   double lasted_ = kFirst / 2, total_ = kFirst;
 };
 

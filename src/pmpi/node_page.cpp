@@ -86,11 +86,20 @@ std::uint64_t link_rests_until(const NodePage& page, std::uint32_t ranks, std::u
   return first;
 }
 
-bool others_waited_since(const NodePage& page, std::uint32_t ranks, const NodeSlot& own, std::uint64_t since) noexcept {
+bool others_stopped_waiting(const NodePage& page, std::uint32_t ranks, const NodeSlot& own, std::uint64_t from,
+                            std::uint64_t to) noexcept {
   if (page.tests.load(std::memory_order_relaxed) != 0) return true;
   for (std::uint32_t i = 0; i < ranks && i < kNodeSlots; ++i) {
     const NodeSlot& slot = page.slots[i];
-    if (&slot != &own && slot.waited_until.load(std::memory_order_relaxed) > since) return true;
+    if (&slot == &own) continue;
+    const std::uint64_t waits = slot.waits.load(std::memory_order_acquire);
+    std::uint64_t oldest = to;
+    for (std::uint64_t k = 0; k < waits && k < NodeSlot::kEndsKept; ++k) {
+      const std::uint64_t end = slot.wait_ends[k].load(std::memory_order_relaxed);
+      if (end >= from && end <= to) return true;
+      oldest = end < oldest ? end : oldest;
+    }
+    if (waits > NodeSlot::kEndsKept && oldest >= from) return true;
   }
   return false;
 }

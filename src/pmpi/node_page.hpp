@@ -27,8 +27,16 @@ struct alignas(128) NodeSlot {
   alignas(64) std::atomic<std::uint64_t> activity{0};  ///< tick since when << 3 | trace::RankState
   /// Tick until which the rank is predicted not to need the network, while it computes or waits; 0: not predicted.
   std::atomic<std::uint64_t> rest_until{0};
-  /// Tick at which its last wait of more than some polls ended; all ones while it waits.
-  std::atomic<std::uint64_t> waited_until{0};
+  /// Ticks at which its latest waits of more than some polls were over, had it not slept; a ring, and how many there were.
+  static constexpr std::uint64_t kEndsKept = 4;
+  std::atomic<std::uint64_t> wait_ends[kEndsKept]{};
+  std::atomic<std::uint64_t> waits{0};
+
+  void wait_over(std::uint64_t tick) noexcept {
+    const std::uint64_t n = waits.load(std::memory_order_relaxed);
+    wait_ends[n % kEndsKept].store(tick, std::memory_order_relaxed);
+    waits.store(n + 1, std::memory_order_release);
+  }
 
   /// Says what the rank does from `tick` on. The three highest bits of a tick are not needed for 20 years at 3 GHz.
   void doing(trace::RankState state, std::uint64_t tick) noexcept {
@@ -51,9 +59,10 @@ struct NodePage {
 /// whose rank has ended as at rest for good (all ones if that is so of all).
 std::uint64_t link_rests_until(const NodePage& page, std::uint32_t ranks, std::uint64_t now) noexcept;
 
-/// Whether a rank other than that of `own` has waited at any time since tick `since`, or may have, as it tests for
-/// messages by itself.
-bool others_waited_since(const NodePage& page, std::uint32_t ranks, const NodeSlot& own, std::uint64_t since) noexcept;
+/// Whether a wait of a rank other than that of `own` was over within [from, to], or may have been, as the rank has waited too
+/// often since or tests for messages by itself.
+bool others_stopped_waiting(const NodePage& page, std::uint32_t ranks, const NodeSlot& own, std::uint64_t from,
+                            std::uint64_t to) noexcept;
 
 /// This rank's view of the page. When it cannot be had, a private page stands in for it and nobody is woken.
 class Node {

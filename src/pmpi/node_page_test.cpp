@@ -68,28 +68,40 @@ TEST(NodePage, TheLinkRestsWhileAllItsRanksArePredictedIdle) {
   EXPECT_EQ(link_rests_until(*page, 2, 160), ~std::uint64_t{0});
 }
 
-TEST(NodePage, OthersHaveWaitedOnceTheirLastWaitEndedLater) {
+TEST(NodePage, WhoStoppedWaitingInTheMeantimeMayHaveWaitedForUs) {
   const auto page = std::make_unique<NodePage>();
   NodeSlot& own = page->slots[0];
   NodeSlot& other = page->slots[1];
-  EXPECT_FALSE(others_waited_since(*page, 2, own, 0));  // nobody has waited yet
-  own.waited_until = 900;
-  EXPECT_FALSE(others_waited_since(*page, 2, own, 100));  // only the rank itself
-  other.waited_until = 100;
-  EXPECT_FALSE(others_waited_since(*page, 2, own, 100));
-  EXPECT_TRUE(others_waited_since(*page, 2, own, 99));
-  EXPECT_FALSE(others_waited_since(*page, 1, own, 99));  // a slot that no rank has
-  other.waited_until = ~std::uint64_t{0};               // it waits now
-  EXPECT_TRUE(others_waited_since(*page, 2, own, 1'000'000));
-  EXPECT_TRUE(others_waited_since(*page, 3, page->slots[2], 800));
+  const auto stopped = [&](std::uint64_t from, std::uint64_t to) { return others_stopped_waiting(*page, 2, own, from, to); };
+  EXPECT_FALSE(stopped(0, 1000));  // nobody has waited yet
+  own.wait_over(900);
+  EXPECT_FALSE(stopped(0, 1000));  // only the rank itself
+  EXPECT_TRUE(others_stopped_waiting(*page, 2, other, 0, 1000));
+  other.wait_over(100);
+  EXPECT_TRUE(stopped(100, 200));
+  EXPECT_TRUE(stopped(50, 100));
+  EXPECT_FALSE(stopped(101, 1000));  // before we were late
+  EXPECT_FALSE(stopped(0, 99));      // long after
+  EXPECT_FALSE(others_stopped_waiting(*page, 1, own, 0, 1000));  // a slot that no rank has
+}
+
+TEST(NodePage, EndsOfWaitsThatAreNoLongerKnownCount) {
+  const auto page = std::make_unique<NodePage>();
+  NodeSlot& other = page->slots[1];
+  for (const std::uint64_t end : {100u, 300u, 400u, 500u, 600u}) other.wait_over(end);
+  const auto stopped = [&](std::uint64_t from, std::uint64_t to) { return others_stopped_waiting(*page, 2, page->slots[0], from, to); };
+  EXPECT_TRUE(stopped(150, 250));    // the end at 100 is forgotten: there may have been one here
+  EXPECT_TRUE(stopped(150, 300));
+  EXPECT_FALSE(stopped(310, 390));   // between two that are known
+  EXPECT_FALSE(stopped(601, 1000));
 }
 
 TEST(NodePage, ARankThatTestsMayHaveWaited) {
   const auto page = std::make_unique<NodePage>();
-  EXPECT_FALSE(others_waited_since(*page, 2, page->slots[0], 50));
+  EXPECT_FALSE(others_stopped_waiting(*page, 2, page->slots[0], 50, 60));
   page->tests = 1;
-  EXPECT_TRUE(others_waited_since(*page, 2, page->slots[0], 50));
-  EXPECT_TRUE(others_waited_since(*page, 0, page->slots[0], 50));
+  EXPECT_TRUE(others_stopped_waiting(*page, 2, page->slots[0], 50, 60));
+  EXPECT_TRUE(others_stopped_waiting(*page, 0, page->slots[0], 50, 60));
 }
 
 /// A rank that sleeps until it is woken. Exit status 0: by the waker's stamp.

@@ -29,8 +29,7 @@ constexpr double kLongestSleepNs = 10e6;            // a wake may get lost with 
 constexpr double kFirstSliceNs = 50e3;              // first sleep of a wait in mode sleep
 constexpr double kSeenNs = 3e3;                     // an end this soon after a sleep came while we slept
 constexpr double kSmoothing = 1.0 / 8;              // of the measured costs
-constexpr std::uint64_t kClearlyLonger = 8;         // a wait this many times as long as a delay, or as long as this, ...
-constexpr double kLongWaitNs = 200e3;               // ... has clearly made it good
+constexpr double kLongWaitNs = 200e3;               // a wait as long as this clearly makes a delay good
 constexpr double kHeldUp = 5.0;                     // a delay that lasts holds up others, and the rest of the node: in cores
 constexpr std::uint32_t kKnownKind = 8;             // waits of a predicted kind before a plan goes by it
 
@@ -184,12 +183,17 @@ bool moved_data(WaitState& w, std::uint64_t now) noexcept {
   return per_poll > kBusyPolls * idle + kBusyNs;
 }
 
-/// At the start of a wait: a late end of the one before is made good by this one unless somebody waited meanwhile.
-void settle_lateness() noexcept {
+/// At the start of a wait: what became of the delay before the last wait. Returns how much of it cost nobody anything; if
+/// that is clear, what was paid for it is paid back.
+std::uint64_t judge_lateness() noexcept {
   Runtime& rt = runtime();
   Node& node = rt.node;
-  if (rt.late.is_open() && others_waited_since(node.page(), node.attached(), node.own(), rt.late.due())) rt.late.lasts();
-  node.own().waited_until.store(~std::uint64_t{0}, std::memory_order_relaxed);
+  const Lateness::Delay d = rt.late.take();
+  if (d.ticks == 0) return 0;
+  const std::uint64_t good = others_stopped_waiting(node.page(), node.attached(), node.own(), d.from, d.to) ? 0 : d.good;
+  rt.late.learn(d.ticks, good);
+  if (good != 0 && d.clearly) node.page().budget.pay_back(d.paid);
+  return good;
 }
 
 void first_look(Thread& t, std::uint64_t now) noexcept {
@@ -197,7 +201,7 @@ void first_look(Thread& t, std::uint64_t now) noexcept {
   show(trace::RankState::waiting, now);
   add_to_totals(t);
   t.wait.last_poll = now;
-  settle_lateness();
+  if (runtime().threads.load(std::memory_order_relaxed) == 1) t.wait.absorbed = judge_lateness();
   if (Forecast& forecast = runtime().forecast; forecast.belongs_to(&t)) t.wait.kind = forecast.enter({t.enter, t.caller, t.op});
   if (runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0) wake_for_progress(t);
 }
@@ -290,31 +294,21 @@ void pay_wakers() noexcept {
   if (rt.clock.to_ns(spent) < Contention::kInterruptedNs) smooth(rt.costs.waking_ns, rt.clock.to_ns(spent));
 }
 
-/// The wait after a late one has lasted `wait` ticks. Returns how much of that delay it made good, which is paid back if the
-/// wait was clearly longer.
-std::uint64_t settle_last_delay(std::uint64_t wait) noexcept {
-  Runtime& rt = runtime();
-  const std::uint64_t late = rt.late.ticks(), paid = rt.late.paid();
-  const std::uint64_t good = rt.late.made_good_by(wait);
-  const bool clearly = wait / kClearlyLonger >= late || rt.clock.to_ns(wait) >= kLongWaitNs;
-  if (good == late && clearly) rt.node.page().budget.pay_back(paid);
-  return good;
-}
-
 /// Pays for the delay of a wait that lasted `wait` ticks. Whether it costs anybody anything can be told only where every
 /// rank is seen: another node's may have waited.
-void account_delay(WaitState& w, std::uint64_t exit, std::uint64_t wait) noexcept {
+void account_delay(Thread& t, std::uint64_t exit, std::uint64_t wait) noexcept {
   Runtime& rt = runtime();
+  WaitState& w = t.wait;
   if (w.others_had_core) {  // without sleep they would have had it as well
     w.delay = std::min(w.delay, rt.clock.to_ticks(std::max(rt.costs.peer_wake_ns, rt.costs.overshoot_ns)));
   }
-  w.absorbed = settle_last_delay(wait);
+  rt.late.answer(t.enter, wait, rt.clock.to_ticks(kLongWaitNs));
   std::uint64_t paid = 0;
   if (rt.options.mode == WaitMode::automatic) {
     pay_wakers();
     paid = rt.node.page().budget.pay(exit - w.delay, exit);
   }
-  if (rt.whole_job_here && rt.threads.load(std::memory_order_relaxed) == 1) rt.late.open(exit - w.delay, w.delay, paid);
+  if (rt.whole_job_here && rt.threads.load(std::memory_order_relaxed) == 1) rt.late.open(exit, w.delay, paid);
 }
 
 /// How late the rank noticed the end of its wait, and what the model learns from it.
@@ -342,7 +336,7 @@ void learn(Thread& t, std::uint64_t exit) noexcept {
     if (uncertain != 0) w.delay = rt.clock.to_ticks(static_cast<double>(wait.value - lasted.value));
     if (rt.forecast.belongs_to(&t)) rt.forecast.waited(ended > uncertain / 2 ? ended - uncertain / 2 : 0);
   }
-  account_delay(w, exit, ended);
+  account_delay(t, exit, ended);
 }
 
 std::uint32_t microseconds(std::uint64_t ticks) noexcept {
@@ -363,6 +357,7 @@ void settle_wait(Thread& t, std::uint64_t exit, trace::Event& event) noexcept {
   t.waits[t.recorded % kPendingEvents] = {wait, asleep, w.delay, w.absorbed, w.sleeps};
   event.awake_us = std::max(microseconds(wait - asleep), 1u);
   event.asleep_us = microseconds(asleep);
+  runtime().node.own().wait_over(exit - w.delay);
   abandon_wait(t);
 }
 
@@ -371,7 +366,6 @@ void abandon_wait(Thread& t) noexcept {
   Runtime& rt = runtime();
   if (rt.sleeper.load(std::memory_order_relaxed) == &t) rt.sleeper.store(nullptr, std::memory_order_release);
   rt.writer.header().state = static_cast<std::uint32_t>(trace::RankState::computing);
-  rt.node.own().waited_until.store(rt.clock.now(), std::memory_order_relaxed);
   t.polled = false;
   t.wait = WaitState{};
 }
