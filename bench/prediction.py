@@ -90,7 +90,7 @@ def predictors(family: Family, files: Iterable[Path]) -> dict[str, dict[str, dic
 
 def _waits_once(family: Family, predict: bool, program: Sequence[str]) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as scratch:
-        flags = ["--predict"] if predict else []
+        flags = ["--predict" if predict else "--no-predict"]
         run = [
             str(FALLOW),
             "run",

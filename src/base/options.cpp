@@ -62,7 +62,7 @@ constexpr OptionInfo kTable[] = {
      [](Options& o, std::string_view s) { return parse_fraction(s, o.slowdown) && o.slowdown <= kLargestSlowdown; }},
     {"wake", "flag", "1", "", "Ranks on one node wake each other from sleep when they send.", false,
      [](Options& o, std::string_view s) { return parse_flag(s, o.wake); }},
-    {"predict", "flag", "0", "", "In auto mode, tell waits of one call site apart by the calls before, and foresee gaps.", false,
+    {"predict", "flag", "1", "", "In auto mode, tell waits of one call site apart by the calls before, and foresee gaps.", false,
      [](Options& o, std::string_view s) { return parse_flag(s, o.predict); }},
     {"hook", "choice", "auto", "auto|off|twin",
      "Where waits sleep: in the MPI library's own idle hook, or between the tests of the call's non-blocking twin; auto takes the hook where there is one.", false,

@@ -28,7 +28,7 @@ struct Options {
   ClockSource clock = ClockSource::automatic;
   HookChoice hook = HookChoice::automatic;
   bool wake = true;                   ///< ranks of a node wake each other
-  bool predict = false;               ///< the auto mode tells waits apart by the calls before, and foresees gaps
+  bool predict = true;                ///< the auto mode tells waits apart by the calls before, and foresees gaps
   std::string preload_original;       ///< LD_PRELOAD as it was before `fallow run`
 };
 
