@@ -124,6 +124,7 @@ void Engine::replay(Time end) {
         network_.send_deferred();
         network_.hop(event);
         break;
+      case EventKind::deliver: deliver(event); break;
       case EventKind::arrive: arrive(event); break;
       case EventKind::sent: sent(event); break;
       case EventKind::access: complete(event.index, event.time); break;
@@ -146,18 +147,22 @@ void Engine::prefetch() const noexcept {
     const Event& e = next[kRecordAhead];
     if (e.kind == EventKind::resume) {
       source_.prefetch(e.index, 0);
-    } else if (e.kind != EventKind::access) {
+    } else if (e.kind != EventKind::access && e.kind != EventKind::deliver) {
       pool_.prefetch(e.index);
     }
   }
   if (next.size() > kRankAhead) prefetch_first(next[kRankAhead]);
   if (next.size() > kQueueAhead) prefetch_second(next[kQueueAhead]);
-  if (next.size() <= kCollectiveAhead || next[kCollectiveAhead].kind != EventKind::arrive) return;
-  if (const std::uint32_t r = pool_[next[kCollectiveAhead].index].rank; ranks_.holds(r)) prefetch_end(r);
+  if (next.size() <= kCollectiveAhead) return;
+  const Event& e = next[kCollectiveAhead];
+  if (e.kind == EventKind::deliver) return prefetch_end(target_of(e.tie));
+  if (e.kind != EventKind::arrive) return;
+  if (const std::uint32_t r = pool_[e.index].rank; ranks_.holds(r)) prefetch_end(r);
 }
 
 void Engine::prefetch_first(const Event& e) const noexcept {
   if (e.kind == EventKind::hop) return network_.prefetch_next(pool_[e.index]);
+  if (e.kind == EventKind::deliver) return ranks_.prefetch(target_of(e.tie));
   if (e.kind == EventKind::access) return;
   ranks_.prefetch(e.kind == EventKind::resume ? e.index : pool_[e.index].rank);
   if (e.kind == EventKind::resume) source_.prefetch(e.index, 1);
@@ -166,8 +171,8 @@ void Engine::prefetch_first(const Event& e) const noexcept {
 void Engine::prefetch_second(const Event& e) const noexcept {
   if (e.kind == EventKind::hop) return;
   if (e.kind == EventKind::resume) return prefetch_start(e.index);
-  if (e.kind != EventKind::arrive) return;
-  const std::uint32_t r = pool_[e.index].rank;
+  if (e.kind != EventKind::arrive && e.kind != EventKind::deliver) return;
+  const std::uint32_t r = e.kind == EventKind::deliver ? target_of(e.tie) : pool_[e.index].rank;
   if (!ranks_.holds(r)) return;  // what comes back from a rank of another share is no arrival at that
   const Rank& rank = ranks_[r];
   if (rank.posted.count > 1) {

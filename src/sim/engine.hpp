@@ -164,6 +164,8 @@ class Engine {
                            std::uint64_t bytes, std::uint16_t flags, Time& now);
   bool post(std::uint32_t request, Time& now);
   void arrive(const Event& event);
+  void deliver(const Event& event);
+  void unexpected(std::uint32_t message, Time at);
   void sent(const Event& event);
   void match(std::uint32_t receive, std::uint32_t message, Time at);
   void complete(std::uint32_t request, Time at);

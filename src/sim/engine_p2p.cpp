@@ -147,17 +147,7 @@ void Engine::arrive(const Event& event) {
     Rank& rank = ranks_[m.rank];
     const std::uint32_t receive = posted_.take_receive(rank.posted, m.key, m.tag);
     if (receive != kNone) return match(receive, message, std::max(event.time, requests_[receive].time));
-    m.time = event.time;
-    arrived_.append(rank.unexpected, message);
-    if (rank.state != State::probing) return;
-    CallEvent call;
-    source_.again(m.rank, call);
-    const std::uint32_t comm = context(call);
-    const std::uint64_t key = key_of(comm, source_of(m.rank, comm, call.peer));
-    if (arrived_.find_message(rank.unexpected, key, tag_of(call.tag)) == kNone) return;
-    if (path_ != nullptr) [[unlikely]] path_->probed(message, m.rank, event.time, rank.now);
-    came(m.rank, event.time);
-    return;
+    return unexpected(message, event.time);
   }
   if ((m.flags & kOneSided) != 0) return one_sided_arrived(message, event.time);
   if ((m.flags & kClear) != 0) {  // back at the sender: the data goes
@@ -170,6 +160,42 @@ void Engine::arrive(const Event& event) {
   const Told told(*this, message);
   pool_.give(message);
   complete(receive, event.time);  // its sender hears of it by an event of its own
+}
+
+/// A message that is no record arrives. It becomes one if it has to wait.
+void Engine::deliver(const Event& event) {
+  const std::uint32_t r = target_of(event.tie), source = origin_of(event.tie);
+  const std::uint64_t key = Envelope::key(event.index, source);
+  const std::int32_t tag = Envelope::tag(event.index);
+  const std::uint32_t receive = posted_.take_receive(ranks_[r].posted, key, tag);
+  if (receive != kNone) [[likely]] {
+    Request& n = requests_[receive];
+    n.flags = static_cast<std::uint16_t>(n.flags & ~kQueued);
+    return complete(receive, std::max(event.time, n.time) + machine_.message.match);
+  }
+  const std::uint32_t message = pool_.take();
+  Node& m = pool_[message];
+  m.key = key;
+  m.tag = tag;
+  m.rank = r;
+  m.peer = source;
+  unexpected(message, event.time);
+}
+
+/// Nobody has asked for the message yet, unless by a probe.
+void Engine::unexpected(std::uint32_t message, Time at) {
+  Node& m = pool_[message];
+  Rank& rank = ranks_[m.rank];
+  m.time = at;
+  arrived_.append(rank.unexpected, message);
+  if (rank.state != State::probing) return;
+  CallEvent call;
+  source_.again(m.rank, call);
+  const std::uint32_t comm = context(call);
+  const std::uint64_t key = key_of(comm, source_of(m.rank, comm, call.peer));
+  if (arrived_.find_message(rank.unexpected, key, tag_of(call.tag)) == kNone) return;
+  if (path_ != nullptr) [[unlikely]] path_->probed(message, m.rank, at, rank.now);
+  came(m.rank, at);
 }
 
 /// The data of a request is at its receiver.

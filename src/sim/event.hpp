@@ -13,6 +13,7 @@ enum class EventKind : std::uint32_t {
   arrive,  ///< a message is there
   sent,    ///< the data of a sender's request is at the receiver
   access,  ///< a request's file access is over
+  deliver, ///< a short message is there that is no record: `tie` has its ranks, `index` its envelope
 };
 
 struct Event {
@@ -31,6 +32,8 @@ static_assert(sizeof(Event) == 24);
 constexpr std::uint64_t tie_of(std::uint32_t target, std::uint32_t origin, std::uint32_t count) noexcept {
   return std::uint64_t{target} << 44 | std::uint64_t{origin} << 24 | (count & 0x7fffffu);
 }
+constexpr std::uint32_t target_of(std::uint64_t tie) noexcept { return static_cast<std::uint32_t>(tie >> 44); }
+constexpr std::uint32_t origin_of(std::uint64_t tie) noexcept { return static_cast<std::uint32_t>(tie >> 24) & (kMaxRanks - 1); }
 /// Of what goes back to the origin of a message when it arrives.
 constexpr std::uint64_t tie_back(std::uint64_t tie) noexcept {
   return (tie >> 24 & 0xfffffu) << 44 | (tie >> 44) << 24 | (tie & 0xffffffu) | 0x800000u;

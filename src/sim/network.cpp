@@ -212,13 +212,23 @@ void Network::hold(const Walk& w, Node& node, const Path& path, std::uint32_t ho
 void Network::end_walk(const Walk& w) {
   const Node& node = pool_[w.index];
   const Time at = w.tail + machine_.message.latency;
-  if (node.flags == 0) return push({at, w.tie, w.index, EventKind::arrive}, node_of(node.rank));
+  if (node.flags == 0) return deliver({at, w.tie, w.index, EventKind::arrive}, node);
   if ((node.flags & kTrain) != 0) return pool_.give(w.index);
   if ((node.flags & (kOneSided | kRendezvous | kClear)) == kOneSided) {  // a put: only its origin waits for it
     return push({at, tie_back(w.tie), w.index, EventKind::arrive}, node_of(node.peer));
   }
   if ((node.flags & kData) != 0) push({at, tie_back(w.tie), notice_of(w.index), EventKind::sent}, node_of(node.peer));
   push({at, w.tie, w.index, EventKind::arrive}, node_of(node.rank));
+}
+
+/// The arrival of a plain message. Its record is given back with that, if the event can tell all there is to know.
+void Network::deliver(Event event, const Node& node) {
+  const std::uint32_t at = node_of(node.rank);
+  if (!Envelope::fits(node.key, node.tag) || (recorder_ != nullptr && recorder_->path() != nullptr)) [[unlikely]] return push(event, at);
+  pool_.give(event.index);
+  event.index = Envelope::pack(node.key, node.tag);
+  event.kind = EventKind::deliver;
+  push(event, at);
 }
 
 std::uint32_t Network::notice_of(std::uint32_t data) {
@@ -233,6 +243,7 @@ void Network::push(const Event& event, std::uint32_t node) {
   if (share_.count > 1) {
     const std::uint32_t share = Share::of(domains_.of_node(node), domains_.count(), share_.count);
     if (share != share_.index) {
+      if (event.kind == EventKind::deliver) return boxes_[share].push_back({event, {}});
       boxes_[share].push_back({event, pool_[event.index]});
       return pool_.give(event.index);
     }

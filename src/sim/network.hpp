@@ -156,6 +156,7 @@ class Network {
   bool leaves(const Node& node) const noexcept {
     return domains_.count() > 1 && domains_.of_node(node_of(node.peer)) != domains_.of_node(node_of(node.rank));
   }
+  void deliver(Event event, const Node& node);
   void push(const Event& event, std::uint32_t node);
   void send_loggp(Node& node, std::uint32_t index, Time ready, std::uint64_t tie);
   void split(Walk& walk, Node& node, std::uint64_t& bytes);

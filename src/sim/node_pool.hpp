@@ -24,6 +24,24 @@ constexpr std::uint64_t key_of(std::uint32_t comm, std::uint32_t source) noexcep
   return std::uint64_t{comm} << 32 | source;
 }
 
+/// A message's communicator and tag in the 32 bits that an event has for them. Not all fit: those with large numbers stay
+/// records until they have been received.
+struct Envelope {
+  static constexpr std::uint32_t kTagBits = 22, kCommBits = 9;
+  static constexpr bool fits(std::uint64_t key, std::int32_t tag) noexcept {
+    return (key >> 32 & 0x7fffffffu) >> kCommBits == 0 && static_cast<std::uint32_t>(tag) >> kTagBits == 0;
+  }
+  /// The leading bit tells messages of collectives apart, as it does in a key.
+  static constexpr std::uint32_t pack(std::uint64_t key, std::int32_t tag) noexcept {
+    const auto comm = static_cast<std::uint32_t>(key >> 32);
+    return (comm & 1u << 31) | comm << kTagBits | static_cast<std::uint32_t>(tag);
+  }
+  static constexpr std::uint64_t key(std::uint32_t envelope, std::uint32_t source) noexcept {
+    return key_of((envelope & 1u << 31) | (envelope >> kTagBits & ((1u << kCommBits) - 1)), source);
+  }
+  static constexpr std::int32_t tag(std::uint32_t envelope) noexcept { return static_cast<std::int32_t>(envelope & ((1u << kTagBits) - 1)); }
+};
+
 inline constexpr std::uint64_t kCollectiveKey = std::uint64_t{1} << 63;  ///< of messages that make up a collective
 
 enum NodeFlags : std::uint16_t {

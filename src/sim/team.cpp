@@ -89,8 +89,10 @@ void Team::collect(std::uint32_t index, std::uint32_t parity) {
   Engine& engine = *members_[index].engine;
   for (Member& from : members_) {
     for (Mail& mail : from.outgoing[parity][index]) {
-      mail.event.index = engine.pool_.take();
-      engine.pool_[mail.event.index] = mail.message;
+      if (mail.event.kind != EventKind::deliver) {
+        mail.event.index = engine.pool_.take();
+        engine.pool_[mail.event.index] = mail.message;
+      }
       engine.queue_.push(mail.event);
     }
     from.outgoing[parity][index].clear();
