@@ -124,6 +124,10 @@ void Engine::replay(Time end) {
         network_.send_deferred();
         network_.hop(event);
         break;
+      case EventKind::pass:
+        network_.send_deferred();
+        network_.pass(event);
+        break;
       case EventKind::deliver: deliver(event); break;
       case EventKind::arrive: arrive(event); break;
       case EventKind::sent: sent(event); break;
@@ -147,6 +151,8 @@ void Engine::prefetch() const noexcept {
     const Event& e = next[kRecordAhead];
     if (e.kind == EventKind::resume) {
       source_.prefetch(e.index, 0);
+    } else if (e.kind == EventKind::pass) {
+      network_.prefetch_held(e.index);
     } else if (e.kind != EventKind::access && e.kind != EventKind::deliver) {
       pool_.prefetch(e.index);
     }
@@ -161,6 +167,7 @@ void Engine::prefetch() const noexcept {
 }
 
 void Engine::prefetch_first(const Event& e) const noexcept {
+  if (e.kind == EventKind::pass) return network_.prefetch_links(e.index, target_of(e.tie));
   if (e.kind == EventKind::hop) return network_.prefetch_next(pool_[e.index]);
   if (e.kind == EventKind::deliver) return ranks_.prefetch(target_of(e.tie));
   if (e.kind == EventKind::access) return;
@@ -169,7 +176,7 @@ void Engine::prefetch_first(const Event& e) const noexcept {
 }
 
 void Engine::prefetch_second(const Event& e) const noexcept {
-  if (e.kind == EventKind::hop) return;
+  if (e.kind == EventKind::hop || e.kind == EventKind::pass) return;
   if (e.kind == EventKind::resume) return prefetch_start(e.index);
   if (e.kind != EventKind::arrive && e.kind != EventKind::deliver) return;
   const std::uint32_t r = e.kind == EventKind::deliver ? target_of(e.tie) : pool_[e.index].rank;

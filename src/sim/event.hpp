@@ -13,6 +13,7 @@ enum class EventKind : std::uint32_t {
   arrive,  ///< a message is there
   sent,    ///< the data of a sender's request is at the receiver
   access,  ///< a request's file access is over
+  pass,    ///< a Held reaches a link that could not be taken ahead
   deliver, ///< a short message is there that is no record: `tie` has its ranks, `index` its envelope
 };
 

@@ -28,7 +28,6 @@ void Network::send(std::uint32_t index, Time ready, Time now, std::uint32_t coun
   node.hop = 0;
   node.squeezed = 0;
   node.left = 0;
-  node.home = 0;
   if (lanes_on_ != 0 && compresses(wire_bytes(node), (node.key & kCollectiveKey) != 0)) {
     node.squeezed = 1;
     node.bytes = static_cast<std::uint64_t>(std::ceil(static_cast<double>(node.bytes) * compress_.ratio));
@@ -59,7 +58,6 @@ void Network::walk_deferred() {
 
 void Network::hop(const Event& event) {
   Node& node = pool_[event.index];
-  if (node.home != 0) return hop_on(event, node);
   if (machine_.contention == Contention::none) return end_loggp({event.index, event.time, node.time, event.tie}, node);
   Path path;
   find_way(node, node_of(node.peer), node_of(node.rank), path);
@@ -68,29 +66,30 @@ void Network::hop(const Event& event) {
   walk({event.index, event.time, node.time, event.tie}, path, event.time, true);
 }
 
-/// walk() for what most events are about: a plain message that was held and knows the rest of its way, which stays in
-/// its domain.
-void Network::hop_on(const Event& event, Node& node) {
-  Walk w{event.index, event.time, node.time, event.tie};
-  __builtin_prefetch(&links_[node.second()], 1);
-  taking_ = event.index;
-  const std::uint64_t bytes = node.bytes;
-  std::uint32_t left = node.left, hop = node.hop, number = node.chain;
+/// walk() for what most events are about: a plain message that was held and knows the rest of its way.
+void Network::pass(const Event& event) {
+  Held& held = held_[event.index];
+  const std::uint32_t last = nodes() + node_of(target_of(event.tie));
+  std::uint32_t number = held.link, left = held.left;
+  if (left > 1) __builtin_prefetch(&links_[held.next(left - 2, last)], 1);
+  Time at = event.time, tail = event.time + held.behind;
   for (;;) {
-    w.at = take(number, w.at, w.tail, bytes, false, node);
-    ++hop;
+    at = take(number, at, tail, held.bytes, {});
     if (--left == 0) break;
-    number = node.kept(left - 1);
+    number = held.next(left - 1, last);
     Link& link = links_[number];
-    if (w.at - event.time <= machine_.lookahead && event.time >= link.events_until) continue;
-    link.events_until = std::max(link.events_until, w.at);
-    node.time = w.tail;
-    node.chain = number;
-    node.left = left & 0x7f;
-    node.hop = hop & 0x7f;
-    return queue_.push({w.at, w.tie, w.index, EventKind::hop});
+    if (at - event.time <= machine_.lookahead && event.time >= link.events_until) continue;
+    link.events_until = std::max(link.events_until, at);
+    const Time behind = std::max<Time>(0, tail - at);
+    if (behind >> 32 != 0) [[unlikely]] return unpack(event.index, event.tie, at, tail, left);
+    held.behind = static_cast<std::uint32_t>(behind);
+    held.link = number;
+    held.left = left & ((1u << (32 - Held::kLengthBits)) - 1);
+    return queue_.push({at, event.tie, event.index, EventKind::pass});
   }
-  end_walk(w);
+  const std::uint32_t envelope = held.envelope;
+  held_.give(event.index);
+  queue_.push({tail + machine_.message.latency, event.tie, envelope, EventKind::deliver});
 }
 
 /// walk() for most messages, where nothing but links has a say.
@@ -98,21 +97,21 @@ void Network::set_out(Walk w, const Path& path, Time now) {
   Node& node = pool_[w.index];
   const std::uint64_t bytes = wire_bytes(node);
   if (bytes > train_bytes_ && (node.flags & kData) != 0) [[unlikely]] return walk(w, path, now, false);
-  const bool away = leaves(node), bulk = is_bulk(node);
+  const bool away = leaves(node);
+  const Manner manner = manner_of(node);
   const std::uint32_t until = away ? path.count / 2 : path.count;
   std::uint32_t hop = 0;
   do {
     Link& link = links_[path.links[hop]];
     if (w.at - now > machine_.lookahead || now < link.events_until) {
       link.events_until = std::max(link.events_until, w.at);
-      hold(w, node, path, hop, !away);
-      return queue_.push({w.at, w.tie, w.index, EventKind::hop});
+      return queue_.push(hold(w, node, path, hop, !away));
     }
-    w.at = take(path.links[hop], w.at, w.tail, bytes, bulk, node);
+    w.at = take(path.links[hop], w.at, w.tail, bytes, manner);
   } while (++hop < until);
   if (!away) return end_walk(w);
-  hold(w, node, path, hop, true);
-  push({w.at, w.tie, w.index, EventKind::hop}, node_of(node.rank));
+  const std::uint32_t target = node_of(node.rank);
+  push(hold(w, node, path, hop, true), target);
 }
 
 // The card sends one message after the other; behind it all links are free (Alexandrov et al., LogGP, 1995).
@@ -121,7 +120,7 @@ void Network::send_loggp(Node& node, std::uint32_t index, Time ready, std::uint6
   const std::uint32_t card = node_of(node.peer), last = nodes() + node_of(node.rank);
   taking_ = index;
   if (cards_.active()) ready = held(ready, cards_.pass(card, ready));
-  const Time at = take(card, ready, tail, wire_bytes(node), is_bulk(node), node);
+  const Time at = take(card, ready, tail, wire_bytes(node), manner_of(node));
   if (domains_.of_node(card) != domains_.of_node(node_of(node.rank)) && (edge_rests_ || lanes_on_ != 0)) {
     node.time = tail;
     node.chain = last;
@@ -157,7 +156,6 @@ void Network::find_way(Node& node, std::uint32_t source, std::uint32_t target, P
   path.links[node.hop] = node.chain;
   for (std::uint32_t after = node.left - 1u; after-- > 0;) path.links[path.count - 1 - after] = node.kept(after);
   node.left = 0;
-  node.home = 0;
 }
 
 void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
@@ -171,15 +169,12 @@ void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
     if (parts_rest_) w.at = held(w.at, pass_origin(path.links[hop], w.at));
     if (!by_event) {
       if (hop == border) {
-        hold(w, *node, path, hop, home(hop));
-        return push({w.at, w.tie, w.index, EventKind::hop}, target);
+        return push(hold(w, *node, path, hop, home(hop)), target);
       }
       Link& link = links_[path.links[hop]];
       if (w.at - now > machine_.lookahead || now < link.events_until) {
         link.events_until = std::max(link.events_until, w.at);
-        hold(w, *node, path, hop, home(hop));
-        queue_.push({w.at, w.tie, w.index, EventKind::hop});
-        return;
+        return queue_.push(hold(w, *node, path, hop, home(hop)));
       }
     }
     by_event = false;
@@ -188,7 +183,7 @@ void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
       node = &pool_[w.index];
       taking_ = node->owner;
     }
-    w.at = take(path.links[hop], w.at, w.tail, bytes, is_bulk(*node), *node);
+    w.at = take(path.links[hop], w.at, w.tail, bytes, manner_of(*node));
     if (parts_rest_) leave_origin(path.links[hop]);
   }
   if (cards_.active()) {
@@ -199,13 +194,61 @@ void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
   end_walk(w);
 }
 
-/// `home`: from here on nothing but links has a say.
-void Network::hold(const Walk& w, Node& node, const Path& path, std::uint32_t hop, bool home) noexcept {
+/// The event by which a message goes on before whose next link it is held. `home`: from there on nothing but links has
+/// a say; a plain message then needs no record but a Held, if it fits.
+Event Network::hold(const Walk& w, Node& node, const Path& path, std::uint32_t hop, bool home) {
+  const std::uint32_t left = path.count - hop;
+  const Time behind = std::max<Time>(0, w.tail - w.at);
+  if (home && node.flags == 0 && node.squeezed == 0 && left <= Held::kMostLinks && node.bytes >> Held::kLengthBits == 0 && behind >> 32 == 0 &&
+      Envelope::fits(node.key, node.tag) && !traced()) [[likely]] {
+    const std::uint32_t index = held_.take();
+    Held& held = held_[index];
+    held.envelope = Envelope::pack(node.key, node.tag);
+    held.bytes = static_cast<std::uint32_t>(node.bytes) & ((1u << Held::kLengthBits) - 1);
+    held.left = left & ((1u << (32 - Held::kLengthBits)) - 1);
+    held.behind = static_cast<std::uint32_t>(behind);
+    held.link = path.links[hop];
+    const std::uint32_t inner = path.count - 2;  // copies as many whatever there are: that is hard to foresee
+    for (std::uint32_t i = 0; i < Held::kKept; ++i) held.kept[i] = path.links[inner > i ? inner - i : 0];
+    pool_.give(w.index);
+    return {w.at, w.tie, index, EventKind::pass};
+  }
   node.hop = hop & 0x7f;
   node.time = w.tail;
   node.chain = path.links[hop];
-  node.keep_way(path.links + hop + 1, path.count - hop - 1);
-  node.home = home && node.left != 0 ? 1 : 0;
+  node.keep_way(path.links + hop + 1, left - 1);
+  return {w.at, w.tie, w.index, EventKind::hop};
+}
+
+/// A held message that has become too different from others to be a Held goes on as any other.
+void Network::unpack(std::uint32_t index, std::uint64_t tie, Time at, Time tail, std::uint32_t left) {
+  const Held held = held_[index];
+  held_.give(index);
+  const std::uint32_t message = pool_.take(), source = origin_of(tie), target = target_of(tie);
+  Node& node = pool_[message];
+  node.key = Envelope::key(held.envelope, source);
+  node.tag = Envelope::tag(held.envelope);
+  node.rank = target;
+  node.peer = source;
+  node.bytes = held.bytes;
+  Path path;
+  topology_->route(node_of(source), node_of(target), path);
+  node.hop = (path.count - left) & 0x7f;
+  node.time = tail;
+  node.chain = path.links[path.count - left];
+  queue_.push({at, tie, message, EventKind::hop});
+}
+
+void Network::accept(const Mail& mail) {
+  Event event = mail.event;
+  if (const Node* node = std::get_if<Node>(&mail.message)) {
+    event.index = pool_.take();
+    pool_[event.index] = *node;
+  } else if (const Held* held = std::get_if<Held>(&mail.message)) {
+    event.index = held_.take();
+    held_[event.index] = *held;
+  }
+  queue_.push(event);
 }
 
 /// The tail of a message is through its last link: it arrives, and its sender may be told.
@@ -224,7 +267,7 @@ void Network::end_walk(const Walk& w) {
 /// The arrival of a plain message. Its record is given back with that, if the event can tell all there is to know.
 void Network::deliver(Event event, const Node& node) {
   const std::uint32_t at = node_of(node.rank);
-  if (!Envelope::fits(node.key, node.tag) || (recorder_ != nullptr && recorder_->path() != nullptr)) [[unlikely]] return push(event, at);
+  if (!Envelope::fits(node.key, node.tag) || traced()) [[unlikely]] return push(event, at);
   pool_.give(event.index);
   event.index = Envelope::pack(node.key, node.tag);
   event.kind = EventKind::deliver;
@@ -244,6 +287,10 @@ void Network::push(const Event& event, std::uint32_t node) {
     const std::uint32_t share = Share::of(domains_.of_node(node), domains_.count(), share_.count);
     if (share != share_.index) {
       if (event.kind == EventKind::deliver) return boxes_[share].push_back({event, {}});
+      if (event.kind == EventKind::pass) {
+        boxes_[share].push_back({event, held_[event.index]});
+        return held_.give(event.index);
+      }
       boxes_[share].push_back({event, pool_[event.index]});
       return pool_.give(event.index);
     }
@@ -286,8 +333,9 @@ inline Time Network::wake_timed(Link& link, const LinkPolicy& policy, Time arriv
 
 /// Takes a link at `at`, the earliest, and moves `tail` to its far end. Returns when the head gets there. Without a
 /// branch on whether it rested or is taken: in programs whose ranks go out of step neither can be foreseen.
-inline Time Network::take(std::uint32_t number, Time at, Time& tail, std::uint64_t bytes, bool bulk, const Node& message) noexcept {
-  if (!plain_) [[unlikely]] return take_any(number, at, tail, bytes, message);
+inline Time Network::take(std::uint32_t number, Time at, Time& tail, std::uint64_t bytes, Manner manner) noexcept {
+  if (!plain_) [[unlikely]] return take_any(number, at, tail, bytes, manner);
+  const bool bulk = manner.bulk;
   Link& link = links_[number];
   const RestState& rest = machine_.link.rest;
   const Time begin = link.free + timers_[number >= edge_links_ ? 1 : 0];  // as detail::after_timer has it
@@ -312,9 +360,9 @@ inline Time Network::take(std::uint32_t number, Time at, Time& tail, std::uint64
 }
 
 /// take() where more has a say than timers.
-Time Network::take_any(std::uint32_t number, Time at, Time& tail, std::uint64_t bytes, const Node& message) noexcept {
+Time Network::take_any(std::uint32_t number, Time at, Time& tail, std::uint64_t bytes, Manner manner) noexcept {
   Link& link = links_[number];
-  const bool bulk = is_bulk(message);
+  const bool bulk = manner.bulk;
   Time start = at;
   if (at <= link.free) {
     start = link.free;
@@ -325,7 +373,7 @@ Time Network::take_any(std::uint32_t number, Time at, Time& tail, std::uint64_t 
     else if (recorder_ != nullptr) [[unlikely]] recorded_gap(number, link.free, at, {{at}, {}});
   }
   Time duration = serialize(bytes, link.ps_per_kib);
-  if (lanes_on_ != 0) duration = at_width(number, at, start, duration, message.squeezed != 0);
+  if (lanes_on_ != 0) duration = at_width(number, at, start, duration, manner.squeezed);
   if (recorder_ != nullptr) [[unlikely]] recorder_->sends(number, nodes(), start, std::max(start + duration, tail));
   link.busy += duration;
   if (link.bulk != 0 && !bulk) return slip_in(link, at, tail, duration);

@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "sim/domains.hpp"
@@ -51,7 +52,7 @@ struct LinkTotals {
 /// An event for another share, with the message that it is about.
 struct Mail {
   Event event;
-  Node message;
+  std::variant<std::monostate, Node, Held> message;
 };
 using Mailbox = std::vector<Mail>;
 
@@ -88,11 +89,20 @@ class Network {
     __builtin_prefetch(&links_[held.chain], 1);
     __builtin_prefetch(&links_[held.second()], 1);
   }
+  void prefetch_held(std::uint32_t index) const noexcept { held_.prefetch(index); }
+  void prefetch_links(std::uint32_t index, std::uint32_t target) const noexcept {
+    const Held& h = held_[index];
+    __builtin_prefetch(&links_[h.link], 1);
+    __builtin_prefetch(&links_[h.left < 2 ? h.link : h.next(h.left - 2, nodes() + node_of(target))], 1);
+  }
   void prefetch_card(std::uint32_t rank) const noexcept { __builtin_prefetch(&links_[node_of(rank)], 1); }
   /// What tells the sender of this data that it has come.
   std::uint32_t notice_of(std::uint32_t data);
   /// A message reaches the link that it could not be taken over before.
   void hop(const Event& event);
+  void pass(const Event& event);
+  /// What another share has sent.
+  void accept(const Mail& mail);
 
   /// Both links of a node, and its card, rest from `plan.begin` (now) to `plan.wake`, or until a message wakes one of
   /// them, if their rule is `planned`. A link that still rests goes on until the new end.
@@ -135,7 +145,7 @@ class Network {
   std::size_t memory_bytes() const noexcept {
     return links_.capacity() * sizeof(Link) + plans_.capacity() * sizeof(RestPlan) + silences_.capacity() * sizeof(Silence) +
            widths_.capacity() * sizeof(Width) + (origin_.capacity() + served_.capacity() + served_from_.capacity()) * sizeof(std::uint32_t) +
-           switches_.memory_bytes() + cards_.memory_bytes();
+           switches_.memory_bytes() + cards_.memory_bytes() + held_.memory_bytes();
   }
 
  private:
@@ -148,11 +158,11 @@ class Network {
   void walk(Walk walk, const Path& path, Time now, bool by_event);
   void walk_deferred();
   void set_out(Walk walk, const Path& path, Time now);
-  void hop_on(const Event& event, Node& node);
   void end_walk(const Walk& walk);
   void end_loggp(Walk walk, const Node& node);
   void find_way(Node& node, std::uint32_t source, std::uint32_t target, Path& path) const noexcept;
-  void hold(const Walk& walk, Node& node, const Path& path, std::uint32_t hop, bool home) noexcept;
+  Event hold(const Walk& walk, Node& node, const Path& path, std::uint32_t hop, bool home);
+  void unpack(std::uint32_t held, std::uint64_t tie, Time at, Time tail, std::uint32_t left);
   bool leaves(const Node& node) const noexcept {
     return domains_.count() > 1 && domains_.of_node(node_of(node.peer)) != domains_.of_node(node_of(node.rank));
   }
@@ -161,8 +171,14 @@ class Network {
   void send_loggp(Node& node, std::uint32_t index, Time ready, std::uint64_t tie);
   void split(Walk& walk, Node& node, std::uint64_t& bytes);
   static bool is_bulk(const Node& message) noexcept { return (message.flags & (kTrain | kData)) != 0; }
-  Time take(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes, bool bulk, const Node& message) noexcept;
-  Time take_any(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes, const Node& message) noexcept;
+  /// What of a message's kind has a say in how links carry it.
+  struct Manner {
+    bool bulk = false, squeezed = false;
+  };
+  static Manner manner_of(const Node& message) noexcept { return {is_bulk(message), message.squeezed != 0}; }
+  bool traced() const noexcept { return recorder_ != nullptr && recorder_->path() != nullptr; }
+  Time take(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes, Manner manner) noexcept;
+  Time take_any(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes, Manner manner) noexcept;
   Time slip_in(Link& link, Time at, Time& tail, Time duration) noexcept;
   // network_rest.cpp
   void prepare_rests(const NetworkPolicy& policy);
@@ -224,6 +240,7 @@ class Network {
   std::span<Mailbox> boxes_;
   NodePool& pool_;
   EventQueue& queue_;
+  HeldPool held_;
   HugeVector<Link> links_;
   std::vector<RestPlan> plans_;  // of edge links, or all, if their rule is `planned`
   SilencePolicy silence_;

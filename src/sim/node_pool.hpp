@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -92,8 +93,7 @@ struct alignas(64) Node {
   std::uint16_t flags = 0;
   std::uint8_t hop : 7 = 0;       ///< links passed
   std::uint8_t squeezed : 1 = 0;  ///< message under way: it is compressed
-  std::uint8_t left : 7 = 0;      ///< message held before a link: so many links, that one included, are kept here
-  std::uint8_t home : 1 = 0;      ///< and from here on nothing but those has a say
+  std::uint8_t left = 0;          ///< message held before a link: so many links, that one included, are kept here
 
   static constexpr std::uint32_t kKept = 5;
   /// Keeps what follows `chain` of a plain message's way, if it fits, so that it need not be found again. Copies as much
@@ -101,7 +101,7 @@ struct alignas(64) Node {
   void keep_way(const std::uint32_t* links, std::uint32_t count) noexcept {
     if (flags != 0 || count > kKept) return;
     for (std::uint32_t i = 0; i < kKept; ++i) std::memcpy(place(i), &links[i < count ? count - 1 - i : 0], sizeof links[0]);
-    left = static_cast<std::uint8_t>((count + 1) & 0x7f);
+    left = static_cast<std::uint8_t>(count + 1);
   }
   /// The link after `chain`, or any number.
   std::uint32_t second() const noexcept { return kept(left > 1 ? left - 2u : 0); }
@@ -117,6 +117,27 @@ struct alignas(64) Node {
 };
 static_assert(offsetof(Node, other) == offsetof(Node, order) + (Node::kKept - 1) * sizeof(std::uint32_t));
 static_assert(sizeof(Node) == 64);
+
+/// What is left to know of a plain message that is held before a link, where from there on nothing but links has a say:
+/// its event has its ranks and when its head reaches that link.
+struct alignas(32) Held {
+  static constexpr std::uint32_t kKept = 4;
+  static constexpr std::uint32_t kLengthBits = 28;
+  static constexpr std::uint32_t kMostLinks = kKept + 2;  ///< the last link is that of its receiver's node
+  std::uint32_t envelope = 0;
+  std::uint32_t bytes : kLengthBits = 0;
+  std::uint32_t left : 32 - kLengthBits = 0;  ///< links before it
+  std::uint32_t behind = 0;  ///< how long after its head its tail has left the last link, if that can matter; ps
+  std::uint32_t link = 0;    ///< that it is held before
+  std::array<std::uint32_t, kKept> kept{};  ///< those after that, the last but one first
+
+  /// The link with `after` more behind it; `last` has none.
+  std::uint32_t next(std::uint32_t after, std::uint32_t last) const noexcept {
+    const std::uint32_t inner = kept[after == 0 ? 0 : after - 1];
+    return after == 0 ? last : inner;
+  }
+};
+static_assert(sizeof(Held) == 32);
 
 /// What a message has on the wire: an announcement nothing but itself.
 constexpr std::uint64_t wire_bytes(const Node& n) noexcept {
@@ -191,6 +212,7 @@ class Pool {
 };
 
 using NodePool = Pool<Node>;
+using HeldPool = Pool<Held>;
 using RequestPool = Pool<Request>;
 
 }  // namespace fallow::sim

@@ -88,13 +88,7 @@ Time Team::earliest(std::uint32_t parity) const noexcept {
 void Team::collect(std::uint32_t index, std::uint32_t parity) {
   Engine& engine = *members_[index].engine;
   for (Member& from : members_) {
-    for (Mail& mail : from.outgoing[parity][index]) {
-      if (mail.event.kind != EventKind::deliver) {
-        mail.event.index = engine.pool_.take();
-        engine.pool_[mail.event.index] = mail.message;
-      }
-      engine.queue_.push(mail.event);
-    }
+    for (const Mail& mail : from.outgoing[parity][index]) engine.network_.accept(mail);
     from.outgoing[parity][index].clear();
   }
 }
