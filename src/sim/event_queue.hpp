@@ -3,7 +3,7 @@
 // the buckets that are sorted already goes to a small heap beside them.
 //
 // The order is total: (time, target rank, origin rank, the origin's count), so that what comes out does not
-// depend on the order of pushes (docs/adr/0031). Memory: 24 bytes per pending event plus half-empty chunks;
+// depend on the order of pushes (docs/adr/0031). Memory: 16 bytes per pending event plus half-empty chunks;
 // chunks are used again, nothing is allocated once the peak has been reached.
 #pragma once
 
@@ -85,15 +85,25 @@ class EventQueue {
  private:
   static constexpr int kWidthBits = 17;       ///< a bucket is 131 ns: a fraction of a message's latency
   static constexpr Time kBuckets = 16384;     ///< 2.1 ms in all: beyond a usual time step's computation
-  static constexpr std::uint32_t kChunkEvents = 10;
+  static constexpr std::uint32_t kChunkEvents = 7;
   static constexpr std::size_t kAhead = 16;   ///< events to be known in order, if they come within ...
   static constexpr Time kAheadBuckets = 8;    ///< ... 1 us: what is pushed below that takes the heap
 
-  /// All but the first of a bucket's chunks are full.
-  struct Chunk {
-    std::uint64_t next = kNone;
-    Event events[kChunkEvents];
+  /// An event in its bucket, which has the leading bits of its time.
+  struct Short {
+    std::uint64_t tie;
+    std::uint32_t index;
+    std::uint32_t time : kWidthBits;
+    std::uint32_t kind : 32 - kWidthBits;
   };
+  static_assert(sizeof(Short) == 16);
+
+  /// All but the first of a bucket's chunks are full. Two cache lines.
+  struct alignas(128) Chunk {
+    std::uint64_t next = kNone;
+    Short events[kChunkEvents];
+  };
+  static_assert(sizeof(Chunk) == 128);
   /// Of a bucket: its first chunk and the events in that. They stand here, as a chunk that is added to is not at hand.
   struct Head {
     std::uint32_t chunk = kNone;
@@ -102,7 +112,7 @@ class EventQueue {
   static_assert(std::is_trivially_destructible_v<Chunk>);
 
   // In blocks of a large page, which never move: growing does not double what is resident.
-  static constexpr std::uint32_t kBlockBits = 13;
+  static constexpr std::uint32_t kBlockBits = 14;
   struct Free {
     void operator()(Chunk* block) const noexcept { HugeAllocator<Chunk>().deallocate(block, 0); }
   };
@@ -117,7 +127,9 @@ class EventQueue {
       head = {fresh, 0};
       occupied_[slot / 64] |= std::uint64_t{1} << (slot % 64);
     }
-    chunk(head.chunk).events[head.count++] = event;
+    constexpr std::uint32_t kWidth = 1u << kWidthBits, kKinds = 1u << (32 - kWidthBits);
+    chunk(head.chunk).events[head.count++] = {event.tie, event.index, static_cast<std::uint32_t>(event.time) & (kWidth - 1),
+                                              static_cast<std::uint32_t>(event.kind) & (kKinds - 1)};
   }
 
   std::uint32_t take_chunk() {
@@ -171,7 +183,7 @@ class EventQueue {
         add(event.time >> kWidthBits, event);
       }
     }
-    drain(static_cast<std::size_t>(current_ & (kBuckets - 1)));
+    drain();
     sorter_.sort(sorted_);
   }
 
@@ -184,16 +196,22 @@ class EventQueue {
     sorted_.erase(sorted_.begin(), sorted_.begin() + static_cast<std::ptrdiff_t>(next_));
     next_ = 0;
     const std::size_t rest = sorted_.size();
-    drain(static_cast<std::size_t>(current_ & (kBuckets - 1)));
+    drain();
     sorter_.sort(std::span(sorted_).subspan(rest));
   }
 
-  void drain(std::size_t slot) {
+  /// Moves the present bucket's events to the sorted part.
+  void drain() {
+    const auto slot = static_cast<std::size_t>(current_ & (kBuckets - 1));
+    const Time begin = current_ << kWidthBits;
     Head& head = heads_[slot];
     std::uint32_t count = head.count;
     for (std::uint32_t i = head.chunk; i != kNone; count = kChunkEvents) {
       Chunk& c = chunk(i);
-      sorted_.insert(sorted_.end(), c.events, c.events + count);
+      for (std::uint32_t k = 0; k < count; ++k) {
+        const Short& e = c.events[k];
+        sorted_.push_back({begin + e.time, e.tie, e.index, static_cast<EventKind>(e.kind)});
+      }
       const auto next = static_cast<std::uint32_t>(c.next);
       c.next = free_;
       free_ = i;
