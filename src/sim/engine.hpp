@@ -104,7 +104,7 @@ class Engine {
     if (c.planned != 0) [[unlikely]] side_.drop(c.root_or_plan);
   }
 
-  static constexpr std::uint32_t kTogether = 8;            // requests of one rank side by side
+  static constexpr std::uint32_t kTogether = 6;            // requests of one rank side by side: whole cache lines
   static constexpr std::uint32_t kCompleted = 0xfffffffe;  // a request that needs no record any more
 
   // engine.cpp: the loop, one rank's progress

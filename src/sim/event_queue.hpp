@@ -91,10 +91,10 @@ class EventQueue {
 
   /// An event in its bucket, which has the leading bits of its time.
   struct Short {
-    std::uint64_t tie;
-    std::uint32_t index;
-    std::uint32_t time : kWidthBits;
-    std::uint32_t kind : 32 - kWidthBits;
+    std::uint64_t tie = 0;
+    std::uint32_t index = 0;
+    std::uint32_t time : kWidthBits = 0;
+    std::uint32_t kind : 32 - kWidthBits = 0;
   };
   static_assert(sizeof(Short) == 16);
 
@@ -208,10 +208,10 @@ class EventQueue {
     std::uint32_t count = head.count;
     for (std::uint32_t i = head.chunk; i != kNone; count = kChunkEvents) {
       Chunk& c = chunk(i);
-      for (std::uint32_t k = 0; k < count; ++k) {
-        const Short& e = c.events[k];
-        sorted_.push_back({begin + e.time, e.tie, e.index, static_cast<EventKind>(e.kind)});
-      }
+      std::size_t at = sorted_.size();
+      if (at + count > sorted_.capacity()) [[unlikely]] make_room(i, count);
+      sorted_.resize(at + count);
+      for (const Short& e : std::span(c.events, count)) sorted_[at++] = {begin + e.time, e.tie, e.index, static_cast<EventKind>(e.kind)};
       const auto next = static_cast<std::uint32_t>(c.next);
       c.next = free_;
       free_ = i;
@@ -220,6 +220,13 @@ class EventQueue {
     head = {};
     occupied_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
     prefetch_bucket();
+  }
+
+  /// Room in the sorted part for the rest of a bucket: `count` events in chunk `i`, and what is in those behind it.
+  void make_room(std::uint32_t i, std::size_t count) {
+    std::size_t all = sorted_.size() + count;
+    while ((i = static_cast<std::uint32_t>(chunk(i).next)) != kNone) all += kChunkEvents;
+    sorted_.reserve(all + all / 16);
   }
 
   /// Brings the next bucket nearer that has events, if it is not far.

@@ -11,6 +11,7 @@
 #include <memory>
 #include <new>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/huge.hpp"
@@ -149,7 +150,7 @@ template <class Record>
 class Pool {
  public:
   std::uint32_t take() {
-    if (free_.empty()) {
+    if (free_.empty() && !refill()) {
       if (made_left_ == 0) {
         made_ = static_cast<std::uint32_t>(blocks_.size()) * kBlock;
         made_left_ = kBlock;
@@ -165,11 +166,12 @@ class Pool {
     (*this)[taken] = Record{};
     return taken;
   }
-  /// `count` fresh records side by side (a power of two, at most a block); they are never given back.
+  /// `count` fresh records side by side (at most a block), the first a multiple of that; they are never given back.
   std::uint32_t take_row(std::uint32_t count) {
     if (row_left_ < count) {
-      row_ = static_cast<std::uint32_t>(blocks_.size()) * kBlock;
-      row_left_ = kBlock;
+      const auto block = static_cast<std::uint32_t>(blocks_.size()) * kBlock;
+      row_ = (block + count - 1) / count * count;
+      row_left_ = block + kBlock - row_;
       blocks_.push_back(fresh_block());
     }
     row_left_ -= count;
@@ -177,7 +179,10 @@ class Pool {
     for (std::uint32_t i = row_ - count; i < row_; ++i) new (&(*this)[i]) Record{};
     return row_ - count;
   }
-  void give(std::uint32_t index) { free_.push_back(index); }
+  void give(std::uint32_t index) {
+    if (free_.size() == kMostFree) [[unlikely]] stow();
+    free_.push_back(index);
+  }
   Record& operator[](std::uint32_t index) noexcept { return blocks_[index / kBlock][index % kBlock]; }
   const Record& operator[](std::uint32_t index) const noexcept { return blocks_[index / kBlock][index % kBlock]; }
   void prefetch(std::uint32_t index) const noexcept {
@@ -185,9 +190,9 @@ class Pool {
     __builtin_prefetch(at, 1);
     if constexpr (sizeof(Record) > 64 || 64 % sizeof(Record) != 0) __builtin_prefetch(at + sizeof(Record) - 1, 1);
   }
-  /// The whole row of `count` (a power of two) that `index` is one of.
+  /// The whole row of `count` that `index` is one of.
   void prefetch_row(std::uint32_t index, std::uint32_t count) const noexcept {
-    const auto* row = reinterpret_cast<const char*>(&(*this)[index & ~(count - 1)]);
+    const auto* row = reinterpret_cast<const char*>(&(*this)[index - index % count]);
     for (std::size_t i = 0; i < count * sizeof(Record); i += 64) __builtin_prefetch(row + i, 1);
   }
   std::size_t memory_bytes() const noexcept {
@@ -196,6 +201,7 @@ class Pool {
 
  private:
   static constexpr std::uint32_t kBlock = std::max(1u << 15, static_cast<std::uint32_t>(std::bit_floor(kHugePage / sizeof(Record))));  ///< a large page
+  static constexpr std::size_t kMostFree = 1024;
   static constexpr std::size_t kAhead = 4;  ///< records that are about to be taken are fetched so far ahead
   struct Free {
     void operator()(Record* block) const noexcept { HugeAllocator<Record>().deallocate(block, kBlock); }
@@ -205,8 +211,40 @@ class Pool {
   /// Untouched memory: records are made when they are first taken.
   static Block fresh_block() { return Block(HugeAllocator<Record>().allocate(kBlock)); }
 
+  /// Numbers of free records, in one that is free itself, and what was stowed before it.
+  struct Stowed {
+    static constexpr std::uint32_t kNumbers = sizeof(Record) / sizeof(std::uint32_t) - 1;
+    std::uint32_t before = kNone;
+    std::array<std::uint32_t, kNumbers> numbers{};
+  };
+  static_assert(sizeof(Stowed) <= sizeof(Record) && std::is_trivially_copyable_v<Record>);
+
+  /// Half of the free records go into each other.
+  void stow() {
+    std::size_t at = 0;
+    for (; at + 1 + Stowed::kNumbers <= kMostFree / 2; at += 1 + Stowed::kNumbers) {
+      Stowed s;
+      s.before = std::exchange(stowed_, free_[at]);
+      std::copy_n(free_.begin() + static_cast<std::ptrdiff_t>(at) + 1, Stowed::kNumbers, s.numbers.begin());
+      std::memcpy(static_cast<void*>(&(*this)[stowed_]), &s, sizeof s);
+    }
+    free_.erase(free_.begin(), free_.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+
+  /// Brings back what was stowed last; false if nothing was.
+  bool refill() {
+    if (stowed_ == kNone) return false;
+    Stowed s;
+    std::memcpy(&s, static_cast<const void*>(&(*this)[stowed_]), sizeof s);
+    free_.push_back(std::exchange(stowed_, s.before));
+    free_.insert(free_.end(), s.numbers.begin(), s.numbers.end());
+    if (stowed_ != kNone) __builtin_prefetch(&(*this)[stowed_]);
+    return true;
+  }
+
   std::vector<Block> blocks_;
   std::vector<std::uint32_t> free_;  ///< last freed, first used
+  std::uint32_t stowed_ = kNone;     ///< more of them
   std::uint32_t made_ = 0, made_left_ = 0;  ///< the block that single records come from
   std::uint32_t row_ = 0, row_left_ = 0;    ///< and that of rows
 };
