@@ -65,7 +65,8 @@ def problem(option: Option, text: str) -> str:
     """An empty string if the option can take this text, or what is wrong."""
     readable = text.encode("utf-8", "replace").decode()  # variables may hold any bytes
     message: str = native.require().check_option(option.name, readable)
-    return message.removeprefix(f"{option.name} = ").split("; the default", maxsplit=1)[0]
+    wrong = message.removeprefix(f"{option.name} = ").split("; the default", maxsplit=1)[0]
+    return f"{wrong} from 0% to 100%" if wrong and option.type == "fraction" else wrong
 
 
 def _line_of(source: str, key: str) -> int:

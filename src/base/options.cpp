@@ -40,6 +40,9 @@ constexpr std::array kModes{std::pair{std::string_view("spin"), WaitMode::spin},
                             std::pair{std::string_view("sleep"), WaitMode::sleep}, std::pair{std::string_view("auto"), WaitMode::automatic}};
 constexpr std::array kClocks{std::pair{std::string_view("auto"), ClockSource::automatic}, std::pair{std::string_view("tsc"), ClockSource::tsc},
                              std::pair{std::string_view("monotonic"), ClockSource::monotonic}, std::pair{std::string_view("cpu"), ClockSource::cpu}};
+constexpr std::array kTraceTimes{std::pair{std::string_view("auto"), TraceTimes::automatic},
+                                 std::pair{std::string_view("exact"), TraceTimes::exact},
+                                 std::pair{std::string_view("rounded"), TraceTimes::rounded}};
 constexpr std::array kHooks{std::pair{std::string_view("auto"), HookChoice::automatic}, std::pair{std::string_view("off"), HookChoice::off},
                             std::pair{std::string_view("twin"), HookChoice::twin}};
 
@@ -72,6 +75,9 @@ constexpr OptionInfo kTable[] = {
     {"clock", "choice", "auto", "auto|tsc|monotonic|cpu",
      "Time stamps from the time stamp counter, or from clock_gettime; cpu: computation in traces is the thread's CPU time.", false,
      [](Options& o, std::string_view s) { return parse_choice(s, kClocks, o.clock); }},
+    {"trace_times", "choice", "auto", "auto|exact|rounded",
+     "Times in traces to the nanosecond, or durations to within 0.2 %; auto: exact, and rounded with the clock cpu, as cores that ranks share give no better times.", false,
+     [](Options& o, std::string_view s) { return parse_choice(s, kTraceTimes, o.trace_times); }},
     {"ring_events", "count", "16384", "256..16777216", "Calls kept per thread for the timeline, 48 bytes each.", false,
      [](Options& o, std::string_view s) { return parse_count(s, 256, 16777216, o.ring_events); }},
     {"site_slots", "count", "1024", "16..65536", "Call sites told apart per thread, 104 bytes each; the rest is summed up.", false,

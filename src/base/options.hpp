@@ -13,6 +13,8 @@ namespace fallow {
 enum class WaitMode : std::uint32_t { spin = 0, yield = 1, sleep = 2, automatic = 3 };
 /// Of time stamps; cpu: as automatic, and computation in traces is CPU time.
 enum class ClockSource : std::uint32_t { automatic = 0, tsc = 1, monotonic = 2, cpu = 3 };
+/// Of times in traces; automatic: exact, and rounded where computation is CPU time.
+enum class TraceTimes : std::uint32_t { automatic = 0, exact = 1, rounded = 2 };
 enum class HookChoice : std::uint32_t { automatic = 0, off = 1, twin = 2 };
 
 struct Options {
@@ -26,6 +28,7 @@ struct Options {
   std::uint32_t ring_events = 16384;  ///< events kept per thread
   std::uint32_t site_slots = 1024;    ///< call sites kept per thread
   ClockSource clock = ClockSource::automatic;
+  TraceTimes trace_times = TraceTimes::automatic;
   HookChoice hook = HookChoice::automatic;
   bool wake = true;                   ///< ranks of a node wake each other
   bool predict = true;                ///< the auto mode tells waits apart by the calls before, and foresees gaps

@@ -18,6 +18,7 @@ namespace {
 
 constexpr double kCalibrateNs = 1e9;  // between two corrections of a recorder's clock
 constexpr std::uint32_t kUsualRequests = 256;
+constexpr unsigned kRoundedBits = 9;   // of a duration in a trace with rounded times: within 0.2 %
 
 enum Message : unsigned { kTraceStopped = 5, kUnknownComm = 6 };
 
@@ -113,8 +114,14 @@ ThreadTrace* Tracer::attach(std::uint32_t index) noexcept try {
   const TickClock& clock = runtime().clock;
   if (thread == nullptr) {
     const trace::ClockScale scale{clock.start_ticks(), 0, 1.0 / clock.ticks_per_ns()};
+    const TraceTimes times = runtime().options.trace_times;
+    trace::RecorderOptions options;
+    if (times == TraceTimes::rounded || (times == TraceTimes::automatic && cpu_)) {
+      options.encoder.exact_times = false;
+      options.encoder.time_bits = kRoundedBits;
+    }
     thread = std::make_unique<ThreadTrace>(shared_->writer, rank_, static_cast<std::uint16_t>(index), scale,
-                                           trace::SiteNamer{name_site, nullptr}, trace::RecorderOptions{});
+                                           trace::SiteNamer{name_site, nullptr}, options);
     thread->calibrated = clock.start_ticks();
   }
   if (cpu_) thread->cpu.start(clock);

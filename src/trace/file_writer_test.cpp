@@ -2,13 +2,17 @@
 #include "trace/file_writer.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <array>
 #include <atomic>
+#include <csignal>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "trace/stream_writer.hpp"
 #include "trace/trace_test_files.hpp"
 
 namespace fallow::trace {
@@ -49,6 +53,21 @@ TEST(FileWriter, ThreadsDefineCallSitesAndCommunicatorsAtOnce) {
       EXPECT_GE(comms[t][i], kFirstComm);
     }
   }
+}
+
+TEST(StreamWriter, LeavesNothingWhereNotEvenTheRanksFit) {
+  const testing::TemporaryFolder folder;
+  TraceInfo info;
+  info.ranks.resize(1000);
+  rlimit old{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{4000, old.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  EXPECT_THROW(StreamWriter(folder / "a.ftr", info), TraceFileError);
+  setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.ftr.tmp"));
 }
 
 }  // namespace

@@ -152,6 +152,13 @@ void Recorder::pack_new(const RawRecord& r, const EventKey& key, const EventTime
   }
 }
 
+/// A block learns its program's loop anew, so one of few events is kept open for longer.
+bool Recorder::is_due(std::uint64_t now_ns) const noexcept {
+  constexpr std::uint32_t kEnough = 2048, kPatience = 6;
+  const std::uint64_t allowed = encoder_.events() >= kEnough ? max_age_ns_ : kPatience * max_age_ns_;
+  return encoder_.events() != 0 && now_ns > encoder_.first_ns() + allowed;
+}
+
 void Recorder::write_out() noexcept { writer_.write_block(encoder_.finish()); }
 
 std::uint32_t Recorder::pump_locked(std::uint32_t most) noexcept {
@@ -181,7 +188,7 @@ std::uint32_t Recorder::pump_locked(std::uint32_t most) noexcept {
 std::uint32_t Recorder::pump(std::uint32_t most, std::uint64_t now_ticks) noexcept {
   if (!lock()) return 0;
   const std::uint32_t n = pump_locked(most);
-  if (now_ticks != 0 && encoder_.events() != 0 && to_ns(now_ticks) > encoder_.first_ns() + max_age_ns_) write_out();
+  if (now_ticks != 0 && is_due(to_ns(now_ticks))) write_out();
   unlock();
   return n;
 }

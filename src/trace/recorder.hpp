@@ -82,7 +82,7 @@ struct RecorderOptions {
   EncoderOptions encoder;
   std::uint32_t ring_records = 4096;     ///< a power of two; 128 bytes each, of which most calls touch half
   std::uint32_t side_words = 65536;      ///< a power of two; numbers of lists that wait to be packed, 8 bytes each
-  std::uint64_t max_age_ns = 10'000'000'000;  ///< a block is written out when its first event is this old
+  std::uint64_t max_age_ns = 10'000'000'000;  ///< a block is written out when its first event is this old, or six times as old if there are few
 };
 
 class Recorder {
@@ -169,6 +169,7 @@ class Recorder {
   std::uint32_t pump_locked(std::uint32_t most) noexcept;
   void pack(const RawRecord& r) noexcept;
   void write_out() noexcept;
+  bool is_due(std::uint64_t now_ns) const noexcept;
   void take_lists(const RawRecord& r, CallEvent& e) noexcept;
   void set_clock(const ClockScale& clock) noexcept;
   /// `ticks` in nanoseconds, rounded down.

@@ -29,7 +29,13 @@ StreamWriter::StreamWriter(const std::string& path, const TraceInfo& info, const
   std::string problem;
   const FileOptions options{static_cast<std::uint32_t>(info.ranks.size()), 0, info.clock, info.start_wall_ns};
   if (writer_.open(temporary_.c_str(), options, problem) != Status::ok) throw TraceFileError(path, 0, problem);
-  define_ranks(info, shift);
+  try {
+    define_ranks(info, shift);
+  } catch (...) {  // nothing is destroyed that was not yet constructed
+    writer_.close();
+    ::unlink(temporary_.c_str());
+    throw;
+  }
 }
 
 StreamWriter::StreamWriter(const std::string& path, const TraceInfo& info)

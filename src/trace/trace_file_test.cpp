@@ -332,21 +332,25 @@ TEST(Recorder, AnotherThreadMayPump) {
   EXPECT_FALSE(trace.next(0, e));
 }
 
-TEST(Recorder, OldBlocksAreWrittenOut) {
-  const TemporaryFolder folder;
-  FileWriter w;
-  std::string problem;
-  ASSERT_EQ(w.open((folder / "a").c_str(), {.world_size = 1}, problem), Status::ok);
-  w.define_rank(0, {});
-  Recorder r(w, 0, 0, {0, 0, 1.0}, {}, {});
-  RawRecord* x = r.begin();
-  x->enter = 5, x->exit = 6;
-  r.end();
-  const std::uint64_t before = w.bytes();
-  r.pump(10, 9'000'000'000);
-  EXPECT_EQ(w.bytes(), before);
-  r.pump(10, 11'000'000'000);
-  EXPECT_GT(w.bytes(), before);
+TEST(Recorder, OldBlocksAreWrittenOutSmallOnesLater) {
+  for (const std::uint32_t events : {1u, 3000u}) {
+    const TemporaryFolder folder;
+    FileWriter w;
+    std::string problem;
+    ASSERT_EQ(w.open((folder / "a").c_str(), {.world_size = 1}, problem), Status::ok);
+    w.define_rank(0, {});
+    Recorder r(w, 0, 0, {0, 0, 1.0}, {}, {});
+    for (std::uint32_t i = 0; i < events; ++i) {
+      RawRecord* x = r.begin();
+      x->enter = 5 + i, x->exit = 6 + i;
+      r.end();
+    }
+    const std::uint64_t before = w.bytes(), second = events == 1 ? 6'000'000'000 : 1'000'000'000;
+    r.pump(events, 9 * second);
+    EXPECT_EQ(w.bytes(), before) << events;
+    r.pump(events, 11 * second);
+    EXPECT_GT(w.bytes(), before) << events;
+  }
 }
 
 TEST(Recorder, ACorrectedClockDoesNotJump) {

@@ -33,7 +33,7 @@ def record(lab: Lab, fallow: Fallow, ranks: int, program: Path, *args: str, opti
     trial = lab.run(MODE, ranks, program, *args, options=("--trace", str(file), *options))
     assert trial.outcome.rc == bare.outcome.rc == 0, trial.outcome.describe()
     assert sorted(trial.outcome.out.splitlines()) == sorted(bare.outcome.out.splitlines())
-    assert re.search(rf"fallow: trace {re.escape(str(file))}: \d+ events of {ranks} ranks", trial.outcome.err), trial.outcome.describe()
+    assert re.search(rf"fallow: trace {re.escape(str(file))}: [\d ]+ events? of {ranks} ranks?", trial.outcome.err), trial.outcome.describe()
     assert not file.with_name(file.name + ".parts").exists()
     trace = read_trace(fallow, file)
     assert trace.complete == [True] * ranks and trace.dropped == 0 and not trace.problems
@@ -252,9 +252,9 @@ def test_subjects_replay(lab: Lab, fallow: Fallow) -> None:
     """A program that uses nearly everything there is in MPI 3.1 is recorded in full and replayed to the end."""
     file = lab.scratch / "driver.ftr"
     trial = lab.run(MODE, 4, lab.driver(), options=("--trace", str(file)))
-    said = re.search(r"(\d+) events of 4 ranks, [0-9.]+ MB, [0-9.]+ bytes an event$", trial.outcome.err, re.MULTILINE)
+    said = re.search(r"([\d ]+) events of 4 ranks, [0-9.]+ [KM]iB, [0-9.]+ bytes an event$", trial.outcome.err, re.MULTILINE)
     assert trial.outcome.rc == 0 and said is not None, trial.outcome.describe()
-    assert replay(fallow, file)["program"]["events"] == int(said[1])  # up to a million: too many to look at each
+    assert replay(fallow, file)["program"]["events"] == int(said[1].replace(" ", ""))  # up to a million: too many to look at each
 
 
 @pytest.mark.parametrize("name", ["mg", "bt", "sp", "cg", "ft", "lu"])
@@ -274,7 +274,7 @@ def test_examples_replay(lab: Lab, fallow: Fallow, name: str) -> None:
 
 def _steps_measured(lab: Lab, fallow: Fallow, *options: str) -> tuple[Trace, list[list[tuple[int, int]]]]:
     """A trace of ranks that share a core, and what each rank's steps took by its own clocks: CPU and wall time."""
-    own = lab.scratch / f"own{len(options)}"
+    own = lab.scratch / ("own" + "".join(options))
     own.mkdir()
     trace, _ = record(lab, fallow, 8, lab.program("shared_core.c"), str(own), options=options)
     lines = [(own / str(rank)).read_text().splitlines() for rank in range(8)]
@@ -297,6 +297,25 @@ def test_clocks(lab: Lab, fallow: Fallow) -> None:
     shared = sum(cpu for rank in own_cpu for cpu, _ in rank) < 0.7 * sum(wall for rank in own_cpu for _, wall in rank)
     if not shared:
         pytest.skip("each rank had a core of its own while it computed: the clocks tell the same")
+
+
+def _significant_bits(ns: int) -> int:
+    return len(f"{ns:b}".rstrip("0"))
+
+
+def test_rounded_times(lab: Lab, fallow: Fallow) -> None:
+    """Durations are rounded to 9 bits where asked for, and with the CPU clock; else every nanosecond is kept."""
+    most: dict[tuple[str, ...], int] = {}
+    for options in ((), ("--trace-times", "rounded"), ("--clock", "cpu"), ("--clock", "cpu", "--trace-times", "exact")):
+        trace, _ = _steps_measured(lab, fallow, *options)
+        calls = list(itertools.chain.from_iterable(trace.ranks))
+        most[options] = max(_significant_bits(c.exit_ns - c.enter_ns) for c in calls)
+        if "cpu" in options:
+            most[options] = max(most[options], *(_significant_bits(c.compute_ns) for c in calls))
+        for rank in trace.ranks:
+            assert all(a.exit_ns <= b.enter_ns for a, b in itertools.pairwise(rank))
+    exact, rounded, cpu, exact_cpu = most.values()
+    assert rounded <= 9 and cpu <= 9 and exact > 9 and exact_cpu > 9, most
 
 
 def test_threads(lab: Lab, fallow: Fallow) -> None:
