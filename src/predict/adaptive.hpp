@@ -34,10 +34,10 @@ namespace fallow::predict {
 struct AdaptiveOptions {
   ReactTimes react;
   double budget = 0.01;        ///< accepted delay as a share of run time
-  double delay_price = 16.0;   ///< low-power time given up to avoid one unit of delay, while credit is plenty
+  double delay_price = 19.0;   ///< low-power time given up to avoid one unit of delay, while credit is plenty
   double late_share = 0.05;    ///< ... and at least this share of the gap to avoid a late wake-up
   Nanoseconds start_up = kStartUp;  ///< run time before the first call, which the budget is a share of too
-  double silence = 12.0;       ///< rest after a silence of so many wake-ups; 0: never, for who cannot do so later
+  double silence = 16.0;       ///< rest after a silence of so many wake-ups; 0: never, for who cannot do so later
   std::size_t memory_bytes = std::size_t{1} << 20;  ///< arena, when the predictor brings its own
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 using namespace adaptive_detail;
 
-constexpr float kSampleLead = 0.02F, kLastLead = 0.05F;  // shares taken off what the experts expect
+constexpr float kSampleLead = 0.005F, kLastLead = 0.05F;  // shares taken off what the experts expect
 constexpr int kUnusual = kCodeOctave * 3 / 4;
 constexpr double kLongestSilence = 3.6e12;  // ns
 

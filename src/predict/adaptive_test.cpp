@@ -127,7 +127,7 @@ TEST(Adaptive, DearerDelayChangesPlansButNotSilences) {
     AdaptiveOptions options;
     options.delay_price = price;
     AdaptivePredictor predictor(options);
-    EXPECT_EQ(predictor.on_exit(stream.front()).rest_after.value, 120'000) << price;  // nothing is known yet
+    EXPECT_EQ(predictor.on_exit(stream.front()).rest_after.value, 160'000) << price;  // nothing is known yet
     const Evaluation sum = run(stream, options);
     EXPECT_LT(sum.slowdown(), 0.9 * delay) << price;
     EXPECT_LT(sum.rest_of_oracle(), rest) << price;
