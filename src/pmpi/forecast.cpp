@@ -1,12 +1,17 @@
 #include "pmpi/forecast.hpp"
 
+#include <algorithm>
+
 #include "base/float_guard.hpp"
 
 namespace fallow::pmpi {
 namespace {
 
-constexpr double kPriceNs = 150.0;   // of one call in the predictor, from its benchmark, with a cold cache
-constexpr double kBurst = 512.0;     // calls that may be paid from savings
+constexpr unsigned kShareShift = 8;   // the ration: 2^-8 of the run time
+constexpr double kPriceNs = 200.0;    // of one call in the predictor, measured with a cold cache
+constexpr double kBurst = 512.0;      // calls that may be paid from savings
+constexpr double kLongGapNs = 20e3;   // shorter ones are no rest for a link (Dickov 2015, table 5.1)
+constexpr std::uint8_t kLately = 8;   // short gaps after a place until it counts as one that long gaps do not follow
 
 }  // namespace
 
@@ -19,9 +24,18 @@ void Forecast::open(const TickClock& clock, NodeSlot& slot, double budget, const
   slot_ = &slot;
   price_ = clock.to_ticks(kPriceNs);
   most_saved_ = clock.to_ticks(kPriceNs * kBurst);
-  savings_ = 0;
-  start_ = last_exit_ = clock.now();
+  long_gap_ = clock.to_ticks(kLongGapNs);
+  savings_ = last_exit_ = 0;
+  start_ = saved_until_ = clock.now();
   owner_ = owner;
+}
+
+bool Forecast::affords(std::uint64_t calls, std::uint64_t tick) noexcept {
+  savings_ = std::min(savings_ + ((tick - saved_until_) >> kShareShift), most_saved_);
+  saved_until_ = tick;
+  if (savings_ < calls * price_) return false;
+  savings_ -= calls * price_;
+  return true;
 }
 
 predict::Call Forecast::to_call(const CallNow& now) const noexcept {
@@ -39,29 +53,45 @@ std::uint64_t Forecast::enter(const CallNow& call) noexcept {
   return predictor_->on_enter(to_call(call)).key;
 }
 
-void Forecast::publish(std::uint64_t tick) noexcept {
-  if (tick == 0 && !published_) return;
-  published_ = tick != 0;
-  slot_->rest_until.store(tick, std::memory_order_relaxed);
+/// Of the gap after the last call learnt.
+void Forecast::note_gap(std::uint64_t ticks) noexcept {
+  std::uint8_t& lately = lately_[last_mark_];
+  if (ticks >= long_gap_) {
+    lately = kLately;
+    long_after_ |= std::uint64_t{1} << last_mark_;
+  } else if (lately != 0 && --lately == 0) {
+    long_after_ &= ~(std::uint64_t{1} << last_mark_);
+  }
 }
 
-void Forecast::feed(const CallNow& call, std::uint64_t exit_tick) noexcept {
+void Forecast::learn(const CallNow& call, std::uint64_t exit_tick, std::uint64_t wait) noexcept {
   const FloatGuard guard;
+  if (last_exit_ != 0 && call.enter > last_exit_) note_gap(call.enter - last_exit_);
   predict::Event event;
   static_cast<predict::Call&>(event) = to_call(call);
   event.exit = time_of(exit_tick);
-  event.wait = length_of(wait_);
-  wait_ = 0;
+  event.wait = length_of(wait);
   entered_ = false;
-  const Nanoseconds rest = predictor_->on_exit(event).rest_for;
-  publish(rest.value > 0 ? exit_tick + static_cast<std::uint64_t>(static_cast<double>(rest.value) / ns_per_tick_) : 0);
+  rest_ = predictor_->on_exit(event).rest_for;
+  last_exit_ = exit_tick;
+  last_mark_ = mark_of(call.caller);
 }
 
-void Forecast::go_by() noexcept {
+void Forecast::pass_over() noexcept {
   predictor_->pass_over();
-  wait_ = 0;
   entered_ = false;
-  publish(0);
+  last_exit_ = 0;
+}
+
+void Forecast::promise() noexcept {
+  const FloatGuard guard;
+  publish(rest_.value > 0 ? last_exit_ + static_cast<std::uint64_t>(static_cast<double>(rest_.value) / ns_per_tick_) : 0);
+}
+
+void Forecast::publish(std::uint64_t tick) noexcept {
+  if (tick == 0 && !promised_) return;
+  promised_ = tick != 0;
+  slot_->rest_until.store(tick, std::memory_order_relaxed);
 }
 
 }  // namespace fallow::pmpi

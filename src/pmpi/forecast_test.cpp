@@ -15,16 +15,14 @@ class Rank {
   /// Computes, then is in a call from this place; `wait` of it is only waited. Returns the forecast's key.
   std::uint64_t call(int place, double gap_us, double wait_us = 0.0) {
     now += ticks(gap_us);
-    const CallNow call{now, &places[place], static_cast<std::uint16_t>(place)};
-    std::uint64_t key = 0;
-    if (wait_us > 0) {
-      key = forecast.enter(call);
-      forecast.waited(ticks(wait_us));
-    }
+    const CallNow call{now, &places[place * 64], static_cast<std::uint16_t>(place)};
+    const std::uint64_t key = wait_us > 0 ? forecast.enter(call) : 0;
     now += ticks(wait_us + 1.0);
-    forecast.exit(call, now);
+    forecast.learn(call, now, ticks(wait_us));
+    if (matters_after(place)) forecast.promise();
     return key;
   }
+  bool matters_after(int place) const { return forecast.matters_after(&places[place * 64]); }
   std::uint64_t ticks(double us) const { return clock.to_ticks(us * 1e3); }
   double rest_us() const {
     const std::uint64_t until = slot.rest_until.load();
@@ -34,7 +32,7 @@ class Rank {
   TickClock clock;
   NodeSlot slot;
   Forecast forecast;
-  char places[8] = {};
+  char places[512] = {};
   std::uint64_t now = clock.now() + ticks(1000);
 };
 
@@ -51,20 +49,52 @@ TEST(Forecast, ALongGapThatRepeatsIsPublishedWithItsEnd) {
   }
 }
 
-TEST(Forecast, DenseCallsGoByUnseenAndLeaveNoPromiseBehind) {
+TEST(Forecast, OnlyPlacesThatLongGapsFollowMatter) {
+  const auto rank = std::make_unique<Rank>(0.0);  // no delay allowed: nothing is promised
+  EXPECT_FALSE(rank->matters_after(1));
+  for (int i = 0; i < 3; ++i) {
+    rank->call(1, 1000);
+    rank->call(2, 3);
+  }
+  EXPECT_FALSE(rank->matters_after(1));
+  EXPECT_TRUE(rank->matters_after(2));
+  for (int i = 0; i < 7; ++i) rank->call(2, 3);
+  EXPECT_TRUE(rank->matters_after(2));
+  for (int i = 0; i < 2; ++i) rank->call(2, 3);
+  EXPECT_FALSE(rank->matters_after(2));
+}
+
+TEST(Forecast, CallsThatWentByLeaveNoGapAndNoPromiseBehind) {
   const auto rank = std::make_unique<Rank>();
   for (int i = 0; i < 100; ++i) {
     rank->call(1, 1000);
     rank->call(2, 3);
   }
   EXPECT_GT(rank->rest_us(), 900.0);
-  for (int i = 0; i < 5000; ++i) rank->call(3, 0.2);
+  rank->now += rank->ticks(1e6);
+  rank->forecast.withdraw();
+  rank->forecast.pass_over();
   EXPECT_EQ(rank->rest_us(), 0.0);
+  rank->call(3, 1000);
+  EXPECT_FALSE(rank->matters_after(3));
   for (int i = 0; i < 100; ++i) {  // what it knows of the loop is still there, after a gap that it has not seen whole
     rank->call(1, 1000);
     rank->call(2, 3);
   }
   EXPECT_GT(rank->rest_us(), 900.0);
+}
+
+TEST(Forecast, WhatIsLearntOutsideOfWaitsIsRationed) {
+  const auto rank = std::make_unique<Rank>();
+  const std::uint64_t start = rank->clock.now();  // what was earned until now is not known exactly
+  rank->forecast.affords(0, start);
+  while (rank->forecast.affords(1, start)) {
+  }
+  EXPECT_FALSE(rank->forecast.affords(10, start + rank->ticks(500)));
+  EXPECT_TRUE(rank->forecast.affords(10, start + rank->ticks(520)));
+  EXPECT_FALSE(rank->forecast.affords(1, start + rank->ticks(520)));
+  EXPECT_TRUE(rank->forecast.affords(500, start + rank->ticks(1e6)));
+  EXPECT_FALSE(rank->forecast.affords(500, start + rank->ticks(1e6)));  // no more than a burst was saved
 }
 
 TEST(Forecast, WaitsAtOnePlaceAreToldApartByTheCallsBefore) {
@@ -84,6 +114,7 @@ TEST(Forecast, AWaitPublishesItsEndAndTheCallAfterItTakesItBack) {
   rank->call(1, 1000);
   rank->forecast.wait_until(rank->now + rank->ticks(70));
   EXPECT_NEAR(rank->rest_us(), 70.0, 0.1);
+  EXPECT_TRUE(rank->matters_after(3));
   rank->call(1, 100);
   EXPECT_EQ(rank->rest_us(), 0.0);
 }

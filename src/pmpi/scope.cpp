@@ -27,7 +27,7 @@ void leave_unreturned(Thread& t) noexcept {
   trace::Event& e = t.ring[t.recorded & t.ring_mask];
   e = {t.enter, runtime().clock.now(), 0, -1, -1, t.op, 0, 0, 0, 0};
   t.callers[t.recorded % kPendingEvents] = t.caller;
-  if (t.polled) settle_wait(t, e.exit, e);
+  if (t.look != Look::none) settle_wait(t, e.exit, e);
   ++t.recorded;
   if (t.recorded - t.totalled >= kPendingEvents) add_to_totals(t);
   trace_simply(t, t.op, t.enter, e.exit, t.caller, trace::kEventFailed);
@@ -256,6 +256,13 @@ void add_to_totals(Thread& t) noexcept {
   if (c.first_tick == 0) c.first_tick = t.ring[t.totalled & t.ring_mask].enter;
   Batch b{rt.ns_per_tick_q32, kOpFiles | (t.tells_tests ? 0u : kOpTests) | (rt.oversubscribed ? kOpBlocks : 0u)};
   for (; t.totalled != t.recorded; ++t.totalled) add_event(t, b, t.totalled);
+}
+
+void catch_up(Thread& t) noexcept {
+  constexpr std::uint32_t kCalls = 32;
+  Forecast& forecast = runtime().forecast;
+  if (forecast.belongs_to(&t) && forecast.affords(kCalls, runtime().clock.now())) foresee(t, kCalls);
+  add_to_totals(t);
 }
 
 void end_trace(Thread& thread, bool waited) noexcept {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "pmpi/caches.hpp"
+#include "pmpi/foresee.hpp"
 #include "pmpi/runtime.hpp"
 #include "pmpi/trace_call.hpp"
 
@@ -39,6 +40,8 @@ inline Thread* admit(const void* frame, const void* caller, std::uint16_t op, bo
 // Slow paths, see scope.cpp, waking.cpp and wait.cpp.
 /// Adds the events that the ring holds to the totals of thread, functions and call sites.
 void add_to_totals(Thread& thread) noexcept;
+/// The same where the rank does not wait: what the forecast has missed is learnt too, as far as there is time for it.
+void catch_up(Thread& thread) noexcept;
 /// The wait of a call that polled is over: learns from it and notes it with the event.
 void settle_wait(Thread& thread, std::uint64_t exit, trace::Event& event) noexcept;
 /// Forgets the wait of a call that the program jumped out of.
@@ -213,15 +216,16 @@ class Scope {
     e = {enter_, exit_, bytes_, peer_, tag_, op_, comm_id_, 0, 0, 0};
     t.callers[t.recorded % kPendingEvents] = caller_;
     if constexpr (kBlocks) {
-      if (t.polled) [[unlikely]] {
+      if (t.look != Look::none) [[unlikely]] {
         settle_wait(t, exit_, e);
         waited_ = true;
       }
     }
     __builtin_prefetch(&t.ring[(t.recorded + 2) & t.ring_mask], 1);  // a store that misses delays the next message
-    if (Forecast& forecast = runtime().forecast; forecast.belongs_to(&t)) [[unlikely]] forecast.exit({enter_, caller_, op_}, exit_);
     ++t.recorded;
-    if (t.recorded - t.totalled >= kPendingEvents) [[unlikely]] add_to_totals(t);
+    const Forecast& forecast = runtime().forecast;
+    if (forecast.belongs_to(&t) && forecast.matters_after(caller_)) [[unlikely]] foresee_gap(t);
+    if (t.recorded - t.totalled >= kPendingEvents) [[unlikely]] catch_up(t);
   }
 
   Thread& thread_;

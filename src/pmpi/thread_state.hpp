@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "pmpi/mpi_header.hpp"
+#include "pmpi/patience.hpp"
 #include "trace/rank_file.hpp"
 
 namespace fallow::pmpi {
@@ -14,6 +15,9 @@ struct ThreadTrace;
 
 /// Phase of the wait inside the blocking call under way; see wait.cpp.
 enum class WaitPhase : std::uint8_t { none, spinning, armed };
+
+/// What the idle hook has done in the call under way: nothing yet, left it alone for a while, see Patience, or looked at it.
+enum class Look : std::uint8_t { none, patient, taken };
 
 /// The wait of the call under way. Reset lazily: only a call that polls long enough touches it.
 struct WaitState {
@@ -77,13 +81,17 @@ struct alignas(64) Thread {
   std::uint32_t wanted_calls = 0;  ///< peers that the call names
   std::uint16_t op = 0;
   bool tells_tests = false;        ///< this rank's tests have been told to the node
-  bool polled = false;             ///< the idle hook looked at the time during this call
+  Look look = Look::none;
+  std::uint32_t patient_polls = 0; ///< idle polls left to the call under way before it is looked at
+  std::uint64_t idle_poll = 0;     ///< ticks of a poll that finds nothing; 0: not known
   WaitState wait;
+  Patience patience;
   NestedCall nested;
 
   // --- events
   std::uint64_t recorded = 0;      ///< events in the ring so far
   std::uint64_t totalled = 0;      ///< of these, events in the totals
+  std::uint64_t foreseen = 0;      ///< of these, events that the forecast has learnt or passed over
   std::array<const void*, kPendingEvents> callers{};
   std::array<PendingWait, kPendingEvents> waits{};
 

@@ -24,6 +24,9 @@ using predict::WaitPlan;
 constexpr std::uint32_t kPollsBetweenLooks = 8;     // about a microsecond of polling
 constexpr std::uint32_t kPollsWhileArmed = 4;       // between telling that we sleep and sleeping, so that no wake is lost
 constexpr double kBusyPolls = 4.0, kBusyNs = 300.0; // a poll this much longer than an idle one moved data
+constexpr std::uint64_t kBusyPollsAre = 2;          // a poll this much longer than the shortest moved data, if nobody looked
+constexpr std::uint32_t kForeseenAtALook = 32, kForeseenInPatience = 4;  // calls at most that are learnt then
+constexpr std::uint32_t kAmplePatience = 512;         // polls in which some calls can be learnt without delay
 constexpr double kGraceNs = 50e3;                   // polling after a wake by a peer or after data moved: more is on its way
 constexpr double kLongestSleepNs = 10e6;            // a wake may get lost with a killed peer: look at least this often
 constexpr double kFirstSliceNs = 50e3;              // first sleep of a wait in mode sleep
@@ -197,12 +200,15 @@ std::uint64_t judge_lateness() noexcept {
 }
 
 void first_look(Thread& t, std::uint64_t now) noexcept {
-  t.polled = true;
+  t.look = Look::taken;
   show(trace::RankState::waiting, now);
   add_to_totals(t);
   t.wait.last_poll = now;
   if (runtime().threads.load(std::memory_order_relaxed) == 1) t.wait.absorbed = judge_lateness();
-  if (Forecast& forecast = runtime().forecast; forecast.belongs_to(&t)) t.wait.kind = forecast.enter({t.enter, t.caller, t.op});
+  if (Forecast& forecast = runtime().forecast; forecast.belongs_to(&t)) {
+    foresee(t, kForeseenAtALook);
+    t.wait.kind = forecast.enter({t.enter, t.caller, t.op});
+  }
   if (runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0) wake_for_progress(t);
 }
 
@@ -256,6 +262,21 @@ bool become_sleeper(Thread& t) noexcept {
   return current == &t || (current == nullptr && sleeper.compare_exchange_strong(current, &t, std::memory_order_acquire));
 }
 
+/// Leaves the wait alone for a while if waits at this place are short. The totals can be brought up to date meanwhile. Not
+/// where another rank may have to be woken, or another thread may want the core or a lock.
+bool is_patient(Thread& t) noexcept {
+  Runtime& rt = runtime();
+  if (t.trace != nullptr || rt.node.page().sleepers.load(std::memory_order_relaxed) != 0) return false;
+  if (rt.threads.load(std::memory_order_relaxed) > 1) return false;
+  const std::uint32_t polls = t.patience.polls(key_of(t));
+  if (polls == 0) return false;
+  t.look = Look::patient;
+  t.patient_polls = fallow_tls.polls_left = polls;
+  add_to_totals(t);
+  if (polls >= kAmplePatience && rt.forecast.belongs_to(&t)) foresee(t, kForeseenInPatience);
+  return true;
+}
+
 /// Inside the library, where other threads want its lock; between the tests of a twin nothing is held.
 bool holds_wanted_lock() noexcept {
   const Runtime& rt = runtime();
@@ -265,11 +286,12 @@ bool holds_wanted_lock() noexcept {
 }  // namespace
 
 void slow_poll(Thread& t) noexcept {
+  if (t.look == Look::none && is_patient(t)) return;
   const FloatGuard guard;
   Runtime& rt = runtime();
   if (t.trace != nullptr && t.trace->recorder.pending() != 0) rt.tracer.pump(*t.trace, kTraceBatch);
   const std::uint64_t now = rt.clock.now();
-  if (!t.polled) first_look(t, now);
+  if (t.look != Look::taken) first_look(t, now);
   const bool may_sleep = rt.sleep_allowed && !holds_wanted_lock() && become_sleeper(t);
   if (rt.options.mode == WaitMode::spin) {
     fallow_tls.polls_left = ~0u;
@@ -311,6 +333,18 @@ void account_delay(Thread& t, std::uint64_t exit, std::uint64_t wait) noexcept {
   if (rt.whole_job_here && rt.threads.load(std::memory_order_relaxed) == 1) rt.late.open(exit, w.delay, paid);
 }
 
+/// Whether the wait of `ticks` was too short to be slept in, so that the next ones need not be looked at.
+void learn_patience(Thread& t, std::uint64_t ticks) noexcept {
+  const Runtime& rt = runtime();
+  const double ns = rt.clock.to_ns(ticks), poll_ns = rt.costs.idle_poll_ns;
+  if (t.wait.sleeps != 0 || t.wait.held || poll_ns <= 0 || ns > rt.costs.sleep_cpu_ns + rt.costs.overshoot_ns) {
+    t.patience.long_wait(key_of(t));
+    return;
+  }
+  t.idle_poll = rt.clock.to_ticks(poll_ns);
+  t.patience.short_wait(key_of(t), static_cast<std::uint64_t>(ns / poll_ns));
+}
+
 /// How late the rank noticed the end of its wait, and what the model learns from it.
 void learn(Thread& t, std::uint64_t exit) noexcept {
   Runtime& rt = runtime();
@@ -334,9 +368,23 @@ void learn(Thread& t, std::uint64_t exit) noexcept {
       if (planned_by == w.kind) lasted = of_kind;
     }
     if (uncertain != 0) w.delay = rt.clock.to_ticks(static_cast<double>(wait.value - lasted.value));
-    if (rt.forecast.belongs_to(&t)) rt.forecast.waited(ended > uncertain / 2 ? ended - uncertain / 2 : 0);
   }
   account_delay(t, exit, ended);
+  if (rt.options.mode == WaitMode::automatic && !rt.oversubscribed) learn_patience(t, exit - t.enter);
+}
+
+/// Of a wait that was over before it was looked at. In integers: see Patience.
+void settle_patiently(Thread& t, std::uint64_t exit, trace::Event& event) noexcept {
+  Runtime& rt = runtime();
+  const std::uint64_t duration = exit - t.enter;
+  const std::uint32_t left = std::min(fallow_tls.polls_left, t.patient_polls);
+  const std::uint64_t polled = kBusyPollsAre * t.idle_poll * (rt.first_polls + t.patient_polls - left);
+  const std::uint64_t wait = std::min(duration, polled);
+  t.waits[t.recorded % kPendingEvents] = {wait, 0, 0, 0, 0};
+  const auto us = static_cast<std::uint64_t>((static_cast<unsigned __int128>(wait) * rt.ns_per_tick_q32) >> 32) / 1000;
+  event.awake_us = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(us, 1, ~std::uint32_t{0}));
+  rt.node.own().wait_over(exit);
+  t.look = Look::none;
 }
 
 std::uint32_t microseconds(std::uint64_t ticks) noexcept {
@@ -347,6 +395,7 @@ std::uint32_t microseconds(std::uint64_t ticks) noexcept {
 }  // namespace
 
 void settle_wait(Thread& t, std::uint64_t exit, trace::Event& event) noexcept {
+  if (t.look == Look::patient) return settle_patiently(t, exit, event);
   const FloatGuard guard;
   WaitState& w = t.wait;
   if (w.phase == WaitPhase::armed) disarm(t);
@@ -366,7 +415,7 @@ void abandon_wait(Thread& t) noexcept {
   Runtime& rt = runtime();
   if (rt.sleeper.load(std::memory_order_relaxed) == &t) rt.sleeper.store(nullptr, std::memory_order_release);
   rt.writer.header().state = static_cast<std::uint32_t>(trace::RankState::computing);
-  t.polled = false;
+  t.look = Look::none;
   t.wait = WaitState{};
 }
 
