@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from calls import KINDS, Call, functions
 from emit_trace import trace_block, traced
 from prototypes import Prototype
@@ -87,6 +89,12 @@ def _free(call: Call, proto: Prototype) -> list[str]:
     return [f"if ({parameter} != nullptr) scope.forget_{call.frees}(*{parameter});"] if parameter else []
 
 
+def _made(call: Call, proto: Prototype) -> list[str]:
+    """Forgets what another communicator with the new one's handle was: not every way in which those end is seen."""
+    made = [p.name for p in proto.parameters if not call.frees and re.match(r"^MPI_Comm ?\* ?\w+$", p.declaration)]
+    return [f"  if (result == MPI_SUCCESS && {name} != nullptr) scope.forget_comm(*{name});" for name in made]
+
+
 def _wrapper(name: str, call: Call, proto: Prototype) -> str:
     declare = proto.declare() or "void"
     body = [
@@ -125,6 +133,7 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
         body += [f"  const int result = next({arguments});"]
     body += ["  scope.leave();"]
     body += [f"  if (result == MPI_SUCCESS) [[likely]] {_record(call, proto)}"]
+    body += _made(call, proto)
     body += [f"  {line}" for line in trace_block(name, trace)]
     if call.wakes in {"recent", "peer"}:
         body += ["  scope.wake_after();"]
