@@ -108,7 +108,7 @@ def trace_sizes() -> None:
     for file in files:
         done = subprocess.run([str(FALLOW), "trace", "info", "--json", str(file)], capture_output=True, text=True, check=True)
         info = json.loads(done.stdout)
-        print(f"  {file.stem:14}{info['events']:>10} calls {info['stored_bytes'] / max(info['events'], 1):8.2f} bytes each", flush=True)
+        print(f"  {file.stem:14}{info['events']:>10} calls {info['bytes_per_event']:8.2f} bytes each", flush=True)
 
 
 def study_predictors(family: Family, out: Path) -> None:
