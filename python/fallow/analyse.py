@@ -232,7 +232,9 @@ def load(directory: Path, platform: str | None = None) -> Report:
     UserError where nothing in it can be read, or the platform cannot.
     """
     if not directory.is_dir():
-        raise UserError(f"{directory}: no such run directory")
+        file = directory.exists()
+        what = "is a file; a run is a directory (of a trace: fallow trace info)" if file else "no such run directory"
+        raise UserError(f"{directory}: {what}")
     try:
         paths = ranks.files(directory)
     except OSError as error:

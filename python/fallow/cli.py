@@ -57,8 +57,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _split(argv: Sequence[str]) -> tuple[list[str], list[str] | None]:
-    """What is Fallow's and what follows the first --, if there is one."""
-    if "--" not in argv:
+    """What is Fallow's and what follows the first -- of `run`; other commands take -- as all programs do."""
+    if "--" not in argv or argv[0] != "run":
         return list(argv), None
     at = list(argv).index("--")
     return list(argv[:at]), list(argv[at + 1 :])

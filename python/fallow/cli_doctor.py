@@ -99,8 +99,10 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps({"works": works, "findings": [dataclasses.asdict(f) for f in findings]}, indent=1))
     else:
-        for line in _lines(findings, Style.of(sys.stdout)):
+        style = Style.of(sys.stdout)
+        for line in _lines(findings, style):
             print(line)
         if not works:
-            print("\nFallow cannot rest waiting cores here; the lines marked ✗ say why.")
+            mark = _MARKS[doctor.MISSING][0 if style.unicode else 1]
+            print(f"\nFallow cannot rest waiting cores here; the lines marked {mark} say why.")
     return 0 if works else 1

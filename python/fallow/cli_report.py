@@ -87,6 +87,9 @@ def _run(arguments: argparse.Namespace) -> int:
     paths = arguments.runs or [newest(Path())]
     if len(paths) == 1 and (paths[0] / compare.FILE).is_file():
         return _show_comparison(arguments, paths[0])
+    for path in paths:
+        if (path / compare.FILE).is_file():
+            raise UserError(f"{path} is a comparison; name one of its runs: {path}/01-...")
     reports = [analyse.load(path, arguments.platform) for path in paths]
     if arguments.json:
         print(report_json.dumps(reports))

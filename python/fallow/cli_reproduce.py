@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from fallow.files import save
+from fallow.files import expect_room, save
 from fallow.quantities import whole
 from fallow.reproduce import dickov2015, document, record
 
@@ -17,6 +17,7 @@ examples:
   fallow reproduce dickov2015 --traces traces -o report
                               replays what is there, writes report.html, report.md and report.json
 """
+_SUFFIXES = (".html", ".md", ".json")
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -59,6 +60,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def _run(arguments: argparse.Namespace) -> int:
     notes = []
+    expect_room(*(arguments.output.with_name(arguments.output.name + suffix) for suffix in _SUFFIXES))
     if arguments.record:
         chosen = [p.at_most(arguments.most_ranks) for p in record.programs()]
         for line in record.record(chosen, arguments.traces, arguments.programs, arguments.launcher):
@@ -68,10 +70,8 @@ def _run(arguments: argparse.Namespace) -> int:
     results = dickov2015.collect(arguments.traces, arguments.threads)
     results.notes += notes
     report = dickov2015.document(results)
-    for suffix, text in (
-        (".html", document.page(report)), (".md", document.markdown(report)),
-        (".json", json.dumps(document.as_dict(report), indent=1)),
-    ):  # fmt: skip
+    texts = (document.page(report), document.markdown(report), json.dumps(document.as_dict(report), indent=1))
+    for suffix, text in zip(_SUFFIXES, texts, strict=True):
         target = arguments.output.with_name(arguments.output.name + suffix)
         save(target, text)
         print(target)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from fallow import analyse, cli_config, compare, compare_text, energy, launch, options, report_text, rundir, runner
 from fallow.errors import UserError
+from fallow.quantities import whole
 from fallow.text import Style
 from fallow.traces import parts
 
@@ -46,7 +47,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     p.add_argument("--config", type=Path, metavar="FILE", help="options from a TOML file (fallow config --toml)")
     p.add_argument("--platform", default="", metavar="NAME", help="machine to model energy on: a name or a TOML file")
     p.add_argument(
-        "--compare", type=_positive, metavar="N", help="run N times without and N times with Fallow, alternating"
+        "--compare", type=whole(1, 9999), metavar="N", help="run N times without and N times with Fallow, alternating"
     )
     p.add_argument("--json", action="store_true", help="with --compare: print the comparison as JSON")
     p.add_argument("--quiet", "-q", action="store_true", help="no summary at the end")
@@ -57,15 +58,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     p.set_defaults(action=_run)
 
 
-def _positive(value: str) -> int:
-    number = int(value)
-    if number < 1:
-        raise ValueError
-    return number
-
-
 def _add_flag(group: argparse._ArgumentGroup, option: options.Option) -> None:
-    text = f"{option.help} [{option.default}]".replace("%", "%%")
+    default = {"0": "no", "1": "yes"}[option.default] if option.type == "flag" else option.default or "none"
+    text = f"{option.help} [{default}]".replace("%", "%%")
     if option.type == "flag":
         group.add_argument(option.flag, action=argparse.BooleanOptionalAction, help=text, dest=f"opt_{option.name}")
     else:
@@ -177,13 +172,23 @@ def _trace_target(settings: list[options.Setting]) -> tuple[list[options.Setting
     return [dataclasses.replace(s, value=value) if s is setting else s for s in settings], target
 
 
+def _tidy(directory: Path | None, out: Path | None, trace: parts.Target | None) -> None:
+    """Nothing ran: no record is to be found later and taken for one of a run."""
+    with contextlib.suppress(OSError):
+        if directory is not None:
+            rundir.discard(directory, out)
+    with contextlib.suppress(OSError):
+        if trace is not None and trace.temporary:
+            trace.directory.rmdir()
+
+
 def _run(arguments: argparse.Namespace) -> int:
     if not arguments.command:
         raise UserError("no command to run; try: fallow run -- mpirun -n 4 ./app")
     settings = settings_of(arguments)
     if arguments.platform:
         energy.platform(arguments.platform, None)  # a name that cannot be used is told now, not after the run
-        if Path(arguments.platform).exists():
+        if "/" in arguments.platform or arguments.platform.endswith(".toml"):  # a file
             arguments.platform = str(Path(arguments.platform).absolute())
     if arguments.compare is not None:
         if any(s.option.name == "trace" and s.value for s in settings):
@@ -197,6 +202,7 @@ def _run(arguments: argparse.Namespace) -> int:
         plan = runner.Plan(arguments.command, settings, platform=arguments.platform, trace=trace)
         ended = runner.run(plan, directory, say)
     except launch.CannotStart as error:
+        _tidy(directory, arguments.out, trace)
         say(str(error))
         return error.status
     if not arguments.quiet:

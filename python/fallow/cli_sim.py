@@ -11,6 +11,7 @@ from typing import Any
 from fallow import native
 from fallow.cli_synth import add_synth_options, synth_options
 from fallow.errors import UserError
+from fallow.files import expect_room
 from fallow.quantities import listed, positive, share, time_us, whole
 from fallow.sim import page, run, text, timeline
 from fallow.sim.machine import MachineSpec, machine_settings
@@ -30,6 +31,7 @@ Every study begins with everything always on; slowdown and savings are against t
 
 _MOST_SPANS_PAGE, _MOST_SPANS_FILE = 40_000, 2_000_000
 _MAX_RANKS = 1 << 20
+_TIMELINE_RANKS = 16
 
 
 def _names(part: str) -> list[str]:
@@ -78,6 +80,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     p = commands.add_parser(
         "sim", help="replay a program on a modelled machine: what would it save, what would it cost",
         description="Replays a recorded or made-up program on a modelled machine.",
+        usage="fallow sim [options] TRACE [TRACE ...]\n       fallow sim [options] --synth PROGRAM",
         epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     p.add_argument("trace", nargs="*", type=Path, metavar="TRACE", help="a trace, its parts, or a directory with them")
@@ -169,14 +172,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     draw.add_argument(
         "--window",
         type=_window,
-        default=(0.0, None),
         metavar="FROM..TO",
         help="time that is drawn, e.g. 10ms..30ms (default: from the beginning as far as it holds)",
     )
     draw.add_argument(
         "--timeline-ranks",
         type=_how_many,
-        default=16,
         metavar="N|all",
         help="ranks that are drawn, and the links of their nodes (default: 16)",
     )
@@ -201,8 +202,11 @@ def _window(text: str) -> tuple[float, float | None]:
 def _program(arguments: argparse.Namespace) -> run.ProgramSpec:
     if bool(arguments.trace) == bool(arguments.synth):
         raise UserError("name a trace, or a made-up program: --synth " + "|".join(_names("sim_programs")))
+    options = synth_options(arguments)
     if arguments.synth:
-        return run.ProgramSpec(synth=arguments.synth, options=synth_options(arguments))
+        return run.ProgramSpec(synth=arguments.synth, options=options)
+    if options:
+        raise UserError("a trace is replayed as it is: --ranks, --iterations and the like are for --synth")
     return run.ProgramSpec(paths=tuple(arguments.trace))
 
 
@@ -253,12 +257,18 @@ def _study(arguments: argparse.Namespace) -> Study:
     spec = _program(arguments)
     said = {name: getattr(arguments, name) for name in ("topology", "ranks_per_node", "network", "cpu_speed")}
     where = MachineSpec(arguments.platform, machine_settings(said, spec.open().ranks))
-    drawn = arguments.timeline is not None or arguments.html is not None
+    return run.study(spec, where, cases(arguments), run.Wanted(window=_drawn(arguments)), arguments.threads)
+
+
+def _drawn(arguments: argparse.Namespace) -> Window | None:
+    """What a timeline is to show; None: none was asked for."""
+    if arguments.timeline is None and arguments.html is None:
+        if arguments.window is not None or arguments.timeline_ranks is not None:
+            raise UserError("--window and --timeline-ranks are of timelines: add --html FILE or --timeline FILE")
+        return None
     most = _MOST_SPANS_PAGE if arguments.timeline is None else _MOST_SPANS_FILE
-    window = (
-        Window(arguments.window[0], arguments.window[1], ranks=arguments.timeline_ranks, most=most) if drawn else None
-    )
-    return run.study(spec, where, cases(arguments), run.Wanted(window=window), arguments.threads)
+    begin, end = arguments.window or (0.0, None)
+    return Window(begin, end, ranks=arguments.timeline_ranks or _TIMELINE_RANKS, most=most)
 
 
 def _write_timeline(study: Study, path: Path) -> None:
@@ -279,6 +289,7 @@ def _write_timeline(study: Study, path: Path) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.timeline and arguments.timeline.suffix not in (".json", ".prv"):
         raise UserError(f"{arguments.timeline}: a timeline is written as .json (Perfetto) or .prv (Paraver)")
+    expect_room(arguments.html, arguments.timeline)
     found = _study(arguments)
     if arguments.timeline:
         _write_timeline(found, arguments.timeline)

@@ -10,7 +10,7 @@ from fallow import native
 from fallow.errors import about
 from fallow.quantities import share, size_bytes, time_us, whole
 from fallow.sim import run
-from fallow.text import count
+from fallow.text import plural
 
 _EPILOG = """\
 examples:
@@ -35,8 +35,8 @@ def add_synth_options(p: Any, *, flag: bool) -> None:  # noqa: ANN401  # a parse
             choices=[n for n, _ in _programs()] or None,
             help="one of " + ", ".join(n for n, _ in _programs()),
         )
-    p.add_argument("--ranks", type=whole(1, 1 << 20), default=64, metavar="N", help="ranks (default: 64)")
-    p.add_argument("--iterations", type=whole(1, 1 << 30), default=100, metavar="N", help="iterations (default: 100)")
+    p.add_argument("--ranks", type=whole(1, 1 << 20), metavar="N", help="ranks (default: 64)")
+    p.add_argument("--iterations", type=whole(1, 1 << 30), metavar="N", help="iterations (default: 100)")
     p.add_argument(
         "--bytes",
         type=size_bytes,
@@ -83,5 +83,5 @@ def _run(arguments: argparse.Namespace) -> int:
     except (ValueError, RuntimeError, MemoryError) as error:
         raise about(output, error) from None
     per_call = output.stat().st_size / max(program.events, 1)
-    print(f"{output}: {count(program.ranks)} ranks, {count(program.events)} calls, {per_call:.2f} bytes a call")
+    print(f"{output}: {plural(program.ranks, 'rank')}, {plural(program.events, 'call')}, {per_call:.2f} bytes a call")
     return 0

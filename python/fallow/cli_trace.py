@@ -11,7 +11,7 @@ from typing import Any
 
 from fallow import native
 from fallow.errors import UserError
-from fallow.text import Style
+from fallow.text import Style, plural
 from fallow.traces import convert
 from fallow.traces.model import FileSource, find_files
 
@@ -35,7 +35,10 @@ _EXAMPLES = {
   fallow trace merge OUT/trace-0*.ftr -o some.ftr""",
     "cut": """\
   fallow trace cut run.ftr --from 1s --to 2s -o middle.ftr
-  fallow trace cut run.ftr --ranks 0,4-7 -o few.ftr""",
+  fallow trace cut run.ftr --ranks 0,4-7 -o few.ftr
+
+What was cut out is for looking at and for `fallow predict`. A replay (`fallow sim`) needs the whole run: messages to
+other ranks, and those that cross the window's ends, would be waited for in vain.""",
     "convert": """\
   fallow trace convert run.ftr -o run.prv                 the format by the ending
   fallow trace convert run.ftr --to otf2 -o run-otf2      a new directory, for Vampir or Scalasca
@@ -179,16 +182,17 @@ def _bin_name(gap: dict[str, Any]) -> str:
 def _info_lines(d: dict[str, Any], style: Style) -> Iterator[str]:
     title = d["program"] or "(program unknown)"
     yield style.paint(style.safe(title), "bold")
-    yield f"  {d['ranks']} ranks on {d['hosts']} hosts, {d['duration_s']:.6g} s, computation by {d['clock']} clock"
+    where = f"{plural(d['ranks'], 'rank')} on {plural(d['hosts'], 'host')}"
+    yield f"  {where}, {d['duration_s']:.6g} s, computation by {d['clock']} clock"
     per_event = f", {d['bytes_per_event']:.2f} bytes per event" if d["events"] else ""
     yield f"  {d['events']} events in {d['size_bytes']} bytes{per_event}"
-    yield f"  {d['communicators']} communicators, {d['sites']} call sites"
+    yield f"  {plural(d['communicators'], 'communicator')} beside the world, {plural(d['sites'], 'call site')}"
     if d["events_dropped"]:
-        yield f"  {d['events_dropped']} events were dropped: record with a larger ring"
+        yield f"  {d['events_dropped']} events were dropped, as they came too fast: gaps there are too long"
     if d["ranks_empty"]:
-        yield f"  {d['ranks_empty']} ranks have no events"
+        yield f"  without events: {plural(d['ranks_empty'], 'rank')}"
     if d["ranks_incomplete"]:
-        yield f"  {d['ranks_incomplete']} ranks did not end well: read up to their last whole block"
+        yield f"  read up to the last whole block, as its end is missing: {plural(d['ranks_incomplete'], 'rank')}"
     yield ""
     yield style.paint("  operation                        calls         bytes       time s       wait s", "bold")
     for op in d["operations"]:
@@ -197,6 +201,8 @@ def _info_lines(d: dict[str, Any], style: Style) -> Iterator[str]:
     total_s = sum(g["time_s"] for g in d["gaps"])
     yield ""
     yield style.paint("  gaps between calls               count        %       time s        %", "bold")
+    if d["clock"] == "cpu":
+        yield style.paint("  as they passed, with waiting for a core; fallow predict takes the CPU time", "dim")
     for gap in d["gaps"]:
         share = 100 * gap["count"] / total if total else 0.0
         time_share = 100 * gap["time_s"] / total_s if total_s else 0.0

@@ -14,7 +14,7 @@ def _value(value: float, unit: str) -> str:
     if unit == "J":
         return text.joules(value)
     if unit == "J s":
-        return f"{value / 1000:.1f} kJ s" if abs(value) >= 1e4 else f"{value:.1f} J s"
+        return text.joule_seconds(value)
     return text.seconds(value)
 
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from fallow import _native
 
 _CORE_PARTS = ("computing", "transfer", "wait_awake", "wait_asleep", "io", "unaccounted", "unused_cores")
+_SIMULATED = ("link", "network", "message", "storage")
+_USED = {"core": ("compute_w", "spin_w", "sleep_w"), "nic": ("idle_w", "active_w"), "switch": ("share_w",)}
+"""Of these tables of a platform file, the values from which the energy of a run is modelled."""
 _NODE_PARTS = ("memory", "nic", "base", "switch_share")
 
 
@@ -83,7 +86,7 @@ def platform_directories() -> list[Path]:
     if module is not None and module.__file__:
         places.insert(1, Path(module.__file__).resolve().parent / "platforms")
     places += [parent / "share" / "fallow" / "platforms" for parent in here.parents[:5]]
-    return [p for p in places if p.is_dir()]
+    return list(dict.fromkeys(p for p in places if p.is_dir()))
 
 
 def platform_names() -> list[str]:
@@ -115,14 +118,27 @@ def _parts(energy: _native.EnergyParts, names: Sequence[str]) -> dict[str, float
     return {name: float(values[f"{name}_j"]) for name in names}
 
 
+def _concerns(assumption: str, *, yields: bool) -> bool:
+    """Whether the energy of a run depends on it: platforms also describe what only simulations use."""
+    name = assumption.partition(": ")[0]
+    group, dot, key = name.partition(".")
+    if " " in name:  # a sentence, not a value's source
+        return True
+    if group in _SIMULATED:
+        return False
+    used = _USED.get(group)
+    return not dot or used is None or key in used or (yields and key == "yield_w")
+
+
 def _modelled(machine: _native.Platform, run: Run, ranks: Sequence[RankReport]) -> Modelled:
     compute = native.require().platform_energy
+    yields = run.modes == ["yield"]
     energy: _native.PlatformEnergy = compute(
         machine,
         [rank.residency for rank in ranks],
         nodes=max(1, len(run.hosts)),
         run_time_s=run.run_time_s,
-        waits_yield=run.modes == ["yield"],
+        waits_yield=yields,
     )
     awake = energy["all_awake"]
     cores, cores_awake = _parts(energy, _CORE_PARTS), _parts(awake, _CORE_PARTS)
@@ -134,7 +150,7 @@ def _modelled(machine: _native.Platform, run: Run, ranks: Sequence[RankReport]) 
         cores_j=sum(cores.values()),
         cores_spinning_j=sum(cores_awake.values()),
         parts=cores | _parts(energy, _NODE_PARTS),
-        assumptions=machine.assumptions(),
+        assumptions=[a for a in machine.assumptions() if _concerns(a, yields=yields)],
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,19 @@ def whole(path: Path) -> Iterator[TextIO]:
         if not direct:
             with contextlib.suppress(OSError):
                 target.unlink()
+
+
+def expect_room(*paths: Path | None) -> None:
+    """UserError where a file cannot be written later, as far as that is known: before long work, not after it."""
+    for path in paths:
+        if path is None:
+            continue
+        if path.is_dir():
+            raise UserError(f"{path}: {os.strerror(errno.EISDIR)}")
+        if not path.parent.is_dir():
+            raise UserError(f"{path}: {os.strerror(errno.ENOENT)}")
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            raise UserError(f"{path}: {os.strerror(errno.EACCES)}")
 
 
 def save(path: Path, content: str) -> None:

@@ -36,10 +36,6 @@ def _delay_modelled(report: Report) -> float | None:
     return report.energy.modelled.energy_delay_js if report.energy.modelled else None
 
 
-def _joule_seconds(value: float) -> str:
-    return f"{value:,.1f} J s"
-
-
 ROWS = (
     Row("run time", lambda r: r.totals.run_time_s, text.seconds),
     Row("ranks", lambda r: r.totals.ranks, text.count),
@@ -54,9 +50,9 @@ ROWS = (
     Row("wake-up delay", lambda r: r.totals.wake_delay_share, lambda v: text.percent(v, 2)),
     Row("of it made good", lambda r: r.totals.wake_absorbed_share, lambda v: text.percent(v, 2)),
     Row("energy, metered", _metered, text.joules),
-    Row("energy-delay, metered", _delay_metered, _joule_seconds),
+    Row("energy-delay, metered", _delay_metered, text.joule_seconds),
     Row("energy, modelled", _modelled, text.joules),
-    Row("energy-delay, modelled", _delay_modelled, _joule_seconds),
+    Row("energy-delay, modelled", _delay_modelled, text.joule_seconds),
 )
 
 

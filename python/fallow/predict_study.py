@@ -26,7 +26,7 @@ from fallow.predict_model import (
     TraceReport,
     WayReport,
 )
-from fallow.text import seconds
+from fallow.text import plural, seconds
 from fallow.traces.model import Info, ops
 
 _WITH_THRESHOLD = ("pps",)
@@ -349,7 +349,7 @@ def _notes(info: Info, rows: Sequence[dict[str, Any]], studied: Sequence[int]) -
         notes.append(f"{dropped} events were not recorded: gaps around them are too long")
     broken = sum(not rows[r]["complete"] for r in studied)
     if broken:
-        notes.append(f"{broken} ranks did not end well: read up to their last whole block")
+        notes.append(f"read up to the last whole block, as its end is missing: {plural(broken, 'rank')}")
     return notes
 
 
@@ -373,7 +373,7 @@ def _joined(wish: Wish, runner: _Runner, info: Info, ways: Sequence[Way], ranks:
     if groups and info.clock == "cpu":
         runner.notes.append(
             "ranks are not joined by node: a trace with CPU time has no clock that ranks have in common; "
-            "record one with --clock wall"
+            "record one without --clock cpu"
         )
         return None
     if not groups:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fallow.predict_model import GapBin, PredictReport, WayReport
-from fallow.text import Style, count, percent, seconds, size, table
+from fallow.text import Style, count, percent, plural, seconds, size, table
 
 
 def _bin_name(b: GapBin) -> str:
@@ -48,7 +48,9 @@ def _ways(report: PredictReport, style: Style) -> Iterator[str]:
     yield from (f"  {line}" for line in table(header, rows, style, left=2))
     yield ""
     yield "  calls, gaps, idle: predicted, of all calls, of the gaps that a rest fits into, of the time in them"
-    yield "  rest: of what knowing every gap would give; delay: of the run time; worst: the highest it ever was so far"
+    yield "  rest: of what knowing every gap would give; delay: of the run time; worst: the highest it ever was,"
+    yield "  of the time since the process began, which is some milliseconds before its first call"
+    yield "  late: rests that outlasted their gap, so that a call waited for the link"
     if report.cost_calls:
         yield f"  ns/call: in the predictor, timed side by side on {count(report.cost_calls)} calls of one rank"
 
@@ -57,9 +59,10 @@ def lines(report: PredictReport, style: Style) -> Iterator[str]:
     """The study, line by line."""
     t = report.trace
     yield style.paint(style.safe(t.program or "(program unknown)"), "bold")
-    of = "" if len(t.ranks_studied) == t.ranks else f" of {t.ranks}"
+    some = len(t.ranks_studied) != t.ranks
+    ranks = f"{len(t.ranks_studied)} of {plural(t.ranks, 'rank')}" if some else plural(t.ranks, "rank")
     yield (
-        f"  {len(t.ranks_studied)}{of} ranks, {count(t.calls)} calls, {seconds(t.run_time_s)}, "
+        f"  {ranks}, {plural(t.calls, 'call')}, {seconds(t.run_time_s)}, "
         f"gaps by {t.clock} clock; link: {seconds(report.react_down_s)} to rest, {seconds(report.react_up_s)} back"
     )
     yield ""
@@ -74,7 +77,7 @@ def lines(report: PredictReport, style: Style) -> Iterator[str]:
     if report.nodes is not None:
         yield ""
         most = max(len(ranks) for ranks in report.nodes.nodes)
-        title = f"joined: {len(report.nodes.nodes)} links of up to {most} ranks"
+        title = f"joined: {plural(len(report.nodes.nodes), 'link')} of up to {plural(most, 'rank')}"
         rows = [
             (
                 way.name,

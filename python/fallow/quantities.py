@@ -80,7 +80,7 @@ def positive(text: str) -> float:
     except ValueError:
         value = 0
     if not 0 < value <= 1e6:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0, up to 1000000")
     return value
 
 
@@ -88,6 +88,9 @@ def listed(one: Callable[[str], T]) -> Callable[[str], list[T]]:
     """A parser of comma-separated values."""
 
     def parse(text: str) -> list[T]:
-        return [one(piece) for piece in text.split(",") if piece.strip()]
+        found = [one(piece) for piece in text.split(",") if piece.strip()]
+        if not found:
+            raise argparse.ArgumentTypeError(f"'{text}' names nothing")
+        return found
 
     return parse

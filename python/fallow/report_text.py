@@ -12,7 +12,13 @@ from fallow.model import Bin, HistogramReport, Report, Residency, Run
 from fallow.sites import SEVERAL_COMMS
 from fallow.text import Style
 
+_PART_NAMES = {
+    "transfer": "MPI work", "wait_awake": "waiting awake", "wait_asleep": "waiting asleep", "io": "file access",
+    "unaccounted": "start and end", "unused_cores": "unused cores", "nic": "network card", "base": "rest of the node",
+    "switch_share": "switches",
+}  # fmt: skip
 _FAMILY_NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "mpiabi": "MPI 5 ABI"}
+_MOST_LIKE = 8  # warnings that say the same of a rank or file each
 MAX_ROWS = 16
 """Of ranks and call sites; --json and --html have all."""
 
@@ -33,10 +39,11 @@ def _title(report: Report, style: Style) -> Iterator[str]:
     run = report.run
     command = shlex.join(run.command) or run.program
     yield style.paint(style.safe(command[: style.width]), "bold")
+    ranks = text.plural(report.totals.ranks, "rank")
     mpi = _mpi(run)
     where = run.hosts[0] if len(run.hosts) == 1 else f"{len(run.hosts)} nodes"
     yield style.paint(
-        style.safe(f"{run.started}  {report.totals.ranks} ranks on {where}, {mpi}, wait mode {', '.join(run.modes)}"),
+        style.safe(f"{run.started}  {ranks} on {where}, {mpi}, wait mode {', '.join(run.modes)}"),
         "dim",
     )
 
@@ -88,14 +95,14 @@ def _energy_lines(report: Report, line: Callable[[str, str, str], str]) -> Itera
         yield line("energy metered", "-", f"{len(metered.domains)} domains were read, none that adds up")
     else:
         names = ", ".join(d.domain for d in metered.domains if d.counted)
-        more = f"energy-delay {metered.energy_delay_js:,.0f} J s; {names}"
+        more = f"energy-delay {text.joule_seconds(metered.energy_delay_js)}; {names}"
         yield line("energy metered", text.joules(metered.energy_j), more)
     if modelled is None:
         yield line("energy modelled", "-", "no platform model")
     else:
         node = _less(modelled.energy_j, modelled.energy_spinning_j)
         more = f"{node} than spinning, cores alone {_less(modelled.cores_j, modelled.cores_spinning_j)}"
-        delay = f"energy-delay {modelled.energy_delay_js:,.0f} J s"
+        delay = f"energy-delay {text.joule_seconds(modelled.energy_delay_js)}"
         yield line("energy modelled", text.joules(modelled.energy_j), f"{more}; {delay}")
 
 
@@ -123,15 +130,32 @@ def _energy(report: Report, style: Style) -> Iterator[str]:
         yield from (style.paint(f"  {m}", "dim") for m in metered.measures)
     if modelled is not None:
         yield _heading(f"Energy, modelled on {style.safe(modelled.platform)}", style)
+
+        whole = modelled.energy_j or 1.0
+
+        def watts(energy_j: float) -> str:
+            return f"{energy_j / (report.totals.run_time_s or 1.0):.1f} W"
+
         rows = [
-            [name.replace("_", " "), text.joules(value), text.percent(value / (modelled.energy_j or 1.0))]
+            [_PART_NAMES.get(name, name), text.joules(value), watts(value), text.percent(value / whole)]
             for name, value in modelled.parts.items()
             if value
         ]
-        yield from (f"  {line}" for line in text.table(["part", "energy", "share"], rows, style))
+        yield from (f"  {line}" for line in text.table(["part", "energy", "mean power", "share"], rows, style))
         for assumption in modelled.assumptions:
             lines_of = textwrap.wrap(style.safe(assumption), style.width - 4)
             yield from (style.paint(f"  {'- ' if i == 0 else '  '}{x}", "dim") for i, x in enumerate(lines_of))
+
+
+def _early(report: Report) -> Iterator[str]:
+    """Ranks that did not end as programs do, those that called MPI_Abort first."""
+    for row in report.ranks:
+        if row.end == "aborted":
+            yield f"rank {row.rank} called MPI_Abort; its record ends there"
+    for row in report.ranks:
+        if row.end not in ("aborted", "finalized"):
+            was = "" if row.last_state == "none" else f" (it was {row.last_state.replace('_', ' ')})"
+            yield f"rank {row.rank} did not reach MPI_Finalize{was}; its record ends at its last call"
 
 
 def warnings(report: Report, style: Style) -> Iterator[str]:
@@ -143,14 +167,11 @@ def warnings(report: Report, style: Style) -> Iterator[str]:
 
     if h.ranks_read < h.ranks_expected:
         yield warn(f"{h.ranks_expected - h.ranks_read} of {h.ranks_expected} ranks left no readable record")
-    for file in h.unreadable:
-        yield warn(f"{file.file}: {file.reason}")
-    for row in report.ranks:
-        if row.end == "aborted":
-            yield warn(f"rank {row.rank} called MPI_Abort; its record ends there")
-        elif row.end != "finalized":
-            was = "" if row.last_state == "none" else f" (it was {row.last_state.replace('_', ' ')})"
-            yield warn(f"rank {row.rank} did not reach MPI_Finalize{was}; its record ends at its last call")
+    for of, found in (("files could not be read", h.unreadable), ("ranks ended early", list(_early(report)))):
+        for line in found[:_MOST_LIKE]:
+            yield warn(line if isinstance(line, str) else f"{line.file}: {line.reason}")
+        if len(found) > _MOST_LIKE:
+            yield warn(f"{len(found) - _MOST_LIKE} more {of}; --json has all")
     if h.threads_dropped:
         yield warn(f"{h.threads_dropped} threads beyond the first 64 of a rank are not in the record")
     for note in h.notes:
@@ -174,9 +195,9 @@ def _stack(r: Residency, width: int, style: Style) -> str:
 
 def _ranks(report: Report, style: Style) -> Iterator[str]:
     yield _heading("Ranks", style) + style.paint(
-        "   █ computing  ▓ MPI work  ▒ waiting awake  · asleep  ~ I/O"
+        "   █ computing  ▓ MPI work  ▒ waiting awake  · asleep  ~ I/O; delay: not made good"
         if style.unicode
-        else "   # computing  = MPI work  + waiting awake  . asleep  ~ I/O",
+        else "   # computing  = MPI work  + waiting awake  . asleep  ~ I/O; delay: not made good",
         "dim",
     )
     width = max(16, style.width - 78)
@@ -222,7 +243,7 @@ def _functions(report: Report, style: Style) -> Iterator[str]:
 
 def _sites(report: Report, style: Style) -> Iterator[str]:
     yield _heading("Call sites", style)
-    header = ["called from", "function", "comm", "calls", "time", "awake", "asleep", "longest wait"]
+    header = ["called from", "function", "comm/size", "calls", "time", "awake", "asleep", "longest wait"]
     rows = []
     for s in report.sites[:MAX_ROWS]:
         place = f"{s.symbol} ({Path(s.source).name})" if s.source else s.symbol
@@ -230,7 +251,7 @@ def _sites(report: Report, style: Style) -> Iterator[str]:
             [
                 style.safe(place),
                 style.safe(s.function),
-                "several" if s.comm == SEVERAL_COMMS else f"{s.comm}/{s.comm_size}",
+                "several" if s.comm == SEVERAL_COMMS else f"{s.comm}/{s.comm_size}" if s.comm_size else "-",
                 text.count(s.calls),
                 text.seconds(s.time_s),
                 text.seconds(s.wait_awake_s),

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import secrets
+import shutil
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,6 +91,15 @@ def create(out: Path | None, now: time.struct_time | None = None) -> Path:
             continue
         return path
     raise OSError(f"no free name for {stem}")
+
+
+def discard(directory: Path, out: Path | None) -> None:
+    """Takes back what create() and the start of a run made, where nothing ran; a directory that was named stays."""
+    for name in (RUN_FILE, METERS_FILE):
+        (directory / name).unlink(missing_ok=True)
+    shutil.rmtree(directory / MACHINE_DIR, ignore_errors=True)
+    if out is None:
+        directory.rmdir()
 
 
 def write_json(path: Path, data: dict[str, Any]) -> None:

@@ -50,6 +50,11 @@ class Style:
         return clean if self.unicode else clean.encode("ascii", "replace").decode()
 
 
+def _digits(value: float) -> str:
+    """Three significant digits of a number up to 1000, which rounding may reach."""
+    return f"{float(f'{value:.3g}'):g}"
+
+
 def seconds(value: float) -> str:
     """A duration in the unit that suits it."""
     size = abs(value)
@@ -57,17 +62,17 @@ def seconds(value: float) -> str:
         return "0 s"
     for limit, scale, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "us"), (1.0, 1e3, "ms")):
         if size < limit:
-            return f"{value * scale:.3g} {unit}"
+            return f"{_digits(value * scale)} {unit}"
     if size < 100:
-        return f"{value:.3g} s" if size < 10 else f"{value:.1f} s"
+        return f"{_digits(value)} s" if size < 10 else f"{value:.1f} s"
     if size < 3600:
         return f"{value:.0f} s" if size < 600 else f"{value / 60:.1f} min"
     return f"{value / 3600:.2f} h"
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """A share of one as a percentage."""
-    return f"{share * 100:.{digits}f} %"
+    """A share of one as a percentage; what rounds to nothing has no sign."""
+    return f"{round(share * 100, digits) + 0.0:.{digits}f} %"
 
 
 def size(value: float) -> str:
@@ -79,16 +84,37 @@ def size(value: float) -> str:
     raise AssertionError
 
 
+def plural(number: int, what: str) -> str:
+    """'1 rank', '4 ranks'."""
+    return f"{count(number)} {what}" + ("" if number == 1 else "s")
+
+
 def count(value: float) -> str:
     """A number of things, thousands set apart."""
     return f"{value:,.0f}".replace(",", " ")
+
+
+def _three_digits(value: float, unit: str) -> str:
+    """Three significant digits in `unit`, or in thousandths or millionths of it."""
+    size = abs(value)
+    for limit, scale, prefix in ((1e-3, 1e6, "u"), (1.0, 1e3, "m")):
+        if 0 < size < limit:
+            return f"{_digits(value * scale)} {prefix}{unit}"
+    return f"{_digits(value)} {unit}" if size < 10 else f"{value:.1f} {unit}"
 
 
 def joules(value: float) -> str:
     """An energy."""
     if abs(value) >= 3.6e6:
         return f"{value / 3.6e6:.2f} kWh"
-    return f"{value / 1000:.2f} kJ" if abs(value) >= 1e4 else f"{value:.1f} J"
+    return f"{value / 1000:.2f} kJ" if abs(value) >= 1e4 else _three_digits(value, "J")
+
+
+def joule_seconds(value: float) -> str:
+    """An energy times a delay."""
+    if abs(value) >= 1e3:
+        return f"{value / 1000:.{2 if abs(value) < 1e4 else 1}f} kJ s"
+    return _three_digits(value, "J s")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], style: Style, left: int = 1) -> list[str]:

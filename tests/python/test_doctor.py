@@ -91,7 +91,24 @@ def test_version_and_help(fallow):
 @pytest.mark.parametrize(
     ("value", "shown"),
     [(0, "0 s"), (5e-9, "5 ns"), (1.5e-5, "15 us"), (0.25, "250 ms"), (3.14159, "3.14 s"), (42.0, "42.0 s"),
-     (250, "250 s"), (1200, "20.0 min"), (7200, "2.00 h")],
+     (250, "250 s"), (1200, "20.0 min"), (7200, "2.00 h"), (9.996e-7, "1000 ns"), (9.999e-4, "1000 us"), (-2e-3, "-2 ms")],
 )  # fmt: skip
 def test_durations(value, shown):
     assert text.seconds(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0, "0 J"), (4.2e-5, "42 uJ"), (0.0347, "34.7 mJ"), (0.9999, "1000 mJ"), (3.456, "3.46 J"), (42.04, "42.0 J"), (9999, "9999.0 J"),
+     (12345, "12.35 kJ"), (7.2e6, "2.00 kWh"), (-0.5, "-500 mJ")],
+)  # fmt: skip
+def test_energies(value, shown):
+    assert text.joules(value) == shown
+
+
+def test_what_rounds_to_nothing_has_no_sign():
+    assert [text.percent(v) for v in (-0.0001, -0.001, 0.0001)] == ["0.0 %", "-0.1 %", "0.0 %"]
+
+
+def test_energy_delays():
+    assert [text.joule_seconds(v) for v in (0.0123, 3.21, 456.78, 1886.9, 12345)] == ["12.3 mJ s", "3.21 J s", "456.8 J s", "1.89 kJ s", "12.3 kJ s"]

@@ -40,3 +40,13 @@ def test_what_cannot_be_written_is_the_users_error(tmp_path, place):
     with pytest.raises(UserError, match=str(tmp_path / place)):
         files.save(tmp_path / place, "text")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_written_is_told_before_the_work(tmp_path, fallow):
+    (tmp_path / "d").mkdir()
+    for command in (["sim", "no.ftr"], ["predict", "no.ftr"]):
+        for place, why in (("d", "Is a directory"), ("nowhere/x.html", "No such file or directory")):
+            out = fallow(*command, "--html", place)
+            assert (out.returncode, out.stderr) == (2, f"fallow: {place}: {why}\n")
+    out = fallow("reproduce", "dickov2015", "-o", "nowhere/x")
+    assert (out.returncode, out.stderr) == (2, "fallow: nowhere/x.html: No such file or directory\n")

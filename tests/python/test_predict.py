@@ -147,6 +147,7 @@ def test_computation_by_cpu_clock_is_seen_as_on_cores_of_its_own(trace: Path, tm
     assert report["trace"]["run_time_s"] < plain["trace"]["run_time_s"]  # without its waits
     assert report["nodes"] is None
     assert any("no common clock" in note for note in report["notes"])
+    assert any(note.endswith("record one without --clock cpu") for note in report["notes"])  # there is no other name for it
 
 
 def test_calls_of_threads_that_overlap_make_no_gaps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -212,6 +213,7 @@ def test_traces_of_other_tools_are_read(trace: Path, tmp_path: Path, capsys: pyt
     ("arguments", "message"),
     [
         (["missing.ftr"], "missing.ftr: No such file"),
+        (["missing.c"], "its name does not tell the format, as these do: fallow (.ftr)"),
         (["{dir}"], "no trace in this directory"),
         (["{trace}", "--predictor", "pps,magic"], "there is no predictor 'magic'; there are oracle"),
         (["{trace}", "--ranks", "9"], "rank 9 is not in this trace of 4 ranks"),

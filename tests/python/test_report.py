@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import struct
@@ -111,6 +112,16 @@ def test_an_aborted_rank_says_so(tmp_path, fallow):
     assert "called MPI_Abort" in fallow("report", write_run(tmp_path / "r", [rank])).stdout
 
 
+def test_of_many_killed_ranks_some_are_named(tmp_path, fallow):
+    run = write_run(tmp_path / "r", [lively_rank(r, 40, 5) for r in range(40)])
+    report = analyse.load(run)
+    ends = ["unfinished"] * 39 + ["aborted"]
+    early = dataclasses.replace(report, ranks=[dataclasses.replace(r, end=e) for r, e in zip(report.ranks, ends, strict=True)])
+    told = list(report_text.warnings(early, Style(False, True, 112)))
+    assert len(told) == 9
+    assert "rank 39 called MPI_Abort" in told[0] and "32 more ranks ended early; --json has all" in told[-1]
+
+
 def test_damaged_files_are_named_and_the_rest_is_reported(run_dir, fallow):
     good = (run_dir / "rank-1").read_bytes()
     (run_dir / "rank-1").write_bytes(good[:-5])
@@ -208,6 +219,38 @@ def test_two_runs_side_by_side(tmp_path, fallow):
     line = next(x for x in out.splitlines() if "run time" in x)
     assert line.split() == ["run", "time", "2", "s", "1", "s", "0.500"]
     assert fallow("report", a, b, a).returncode == 2
+
+
+def test_what_follows_two_dashes_is_a_run(tmp_path, fallow):
+    write_run(tmp_path / "fallow-run-20260101-000000", [lively_rank(0, 1, 5)], command=["newest"])
+    write_run(tmp_path / "-odd", [lively_rank(0, 1, 5)], command=["this one"])
+    assert "this one" in fallow("report", "--", "-odd").stdout
+
+
+def test_a_comparison_is_not_compared(tmp_path, fallow):
+    run = write_run(tmp_path / "run", [two_calls()])
+    (tmp_path / "series").mkdir()
+    (tmp_path / "series" / "compare.json").write_text("{}")
+    out = fallow("report", run, "series")
+    assert (out.returncode, out.stderr) == (2, "fallow: series is a comparison; name one of its runs: series/01-...\n")
+
+
+def test_modelled_energy_adds_up_and_says_only_what_it_rests_on(run_dir, fallow):
+    modelled = json.loads(fallow("report", run_dir, "--platform", "generic", "--json").stdout)["energy"]["modelled"]
+    assert sum(modelled["parts"].values()) == pytest.approx(modelled["energy_j"])
+    names = {a.partition(": ")[0] for a in modelled["assumptions"]}
+    assert {"core.spin_w", "core.sleep_w", "nic.idle_w", "switch.share_w", "base"} <= names
+    assert not [n for n in names if n.startswith("link.") or "rest" in n or n in ("core.wake_us", "core.throttle_us", "core.yield_w")]
+    shown = fallow("report", run_dir, "--platform", "generic").stdout
+    for word in ("waiting awake", "network card", "rest of the node", "mean power"):
+        assert word in shown[shown.index("Energy, modelled") :]
+
+
+def test_a_call_without_a_communicator_has_none(run_dir):
+    report = analyse.load(run_dir)
+    without = dataclasses.replace(report, sites=[dataclasses.replace(s, comm=0, comm_size=0) for s in report.sites])
+    shown = "\n".join(report_text.lines(without, Style(False, True, 112)))
+    assert "0/0" not in shown and "comm/size" in shown
 
 
 def test_load_raises_the_users_error(tmp_path):

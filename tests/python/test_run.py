@@ -67,6 +67,15 @@ def test_what_cannot_be_started_has_the_shells_status(run):
     assert run("--", "/etc/passwd").returncode == 126
 
 
+def test_what_cannot_be_started_leaves_no_record(run, tmp_path):
+    before = set(tmp_path.iterdir())
+    assert run("--trace", "app.ftr", "--", "/no/such/program").returncode == 127
+    assert set(tmp_path.iterdir()) == before
+    (tmp_path / "named").mkdir()
+    assert run("--out", "named", "--", "/no/such/program").returncode == 127
+    assert list((tmp_path / "named").iterdir()) == []
+
+
 def test_a_script_without_a_first_line_runs(run, tmp_path):
     script = tmp_path / "script"
     script.write_text("exit 9\n")
@@ -254,6 +263,27 @@ def test_bad_input_is_exit_2_without_a_traceback(fallow, args):
     assert out.returncode == 2
     assert out.stderr
     assert "Traceback" not in out.stderr
+
+
+def test_a_platform_that_is_not_known_is_told_with_those_that_are(fallow):
+    told = fallow("run", "--platform", "atlantis", "--", "true").stderr
+    assert told.count("minotauro") == 1 and told.count("/platforms") == 1
+
+
+def test_a_slowdown_out_of_range_is_told_with_the_range(fallow):
+    assert "'5' is not a fraction from 0% to 100%" in fallow("run", "--slowdown", "5", "--", "true").stderr
+
+
+def test_a_number_of_runs_that_is_none_is_told(fallow):
+    out = fallow("run", "--compare", "three", "--", "true")
+    assert out.returncode == 2
+    assert "'three' is not a whole number from 1 to 9999" in out.stderr
+
+
+def test_a_platforms_name_stays_one_where_a_directory_has_it_too(run, tmp_path):
+    (tmp_path / "minotauro").mkdir()
+    assert run("-q", "--platform", "minotauro", "--", "true").returncode == 0
+    assert record(tmp_path)["platform"] == "minotauro"
 
 
 def test_ctrl_c_reaches_the_command_once(fake_library, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -11,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from fallow import report_html
 from fallow.quantities import share, size_bytes, time_us
+from fallow.sim.model import COMPONENTS
 from fallow.traces.model import COMM_WORLD, Event, FileSource, Info, MemorySource, op_number, write_source
 from test_html import parse
 
@@ -93,6 +96,13 @@ def test_a_made_up_program_written_as_a_trace_simulates_alike(fallow, tmp_path):
         # in the trace every call takes a nanosecond
         assert recorded["simulations"][0]["raw"]["calls"] == direct["simulations"][0]["raw"]["calls"]
         assert recorded["simulations"][0]["run_time_s"] == pytest.approx(direct["simulations"][0]["run_time_s"], rel=1e-6)
+
+
+def test_whose_energy_it_is_is_said(fallow):
+    small, own = (study(fallow, *SMALL, "--policy", "oracle", *more) for more in ((), ("--topology", "crossbar")))
+    upper = base_of(small)["raw"]["upper"]["links"]
+    assert any(f"of the 8 nodes that the program uses, with their links, and of all {upper} links between switches" in a for a in small["assumptions"])
+    assert base_of(own)["raw"]["upper"]["links"] == 0 and any(a.endswith("what of the switches is behind them.") for a in own["assumptions"])
 
 
 def test_machines_change_by_options(fallow):
@@ -246,6 +256,28 @@ def test_platform_files_are_checked_with_line_numbers(fallow, tmp_path, text, li
 def test_bad_requests_end_with_one_line(fallow, args):
     done = fallow("sim", *args)
     assert done.returncode == 2 and "Traceback" not in done.stderr and done.stderr.strip()
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["x.ftr", "--ranks", "8"], "a trace is replayed as it is"),
+        ([*SMALL, "--window", "1ms..2ms"], "add --html FILE or --timeline FILE"),
+        ([*SMALL, "--timeline-ranks", "4", "--json"], "add --html FILE or --timeline FILE"),
+        ([*SMALL, "--cores", ""], "'' names nothing"),
+        ([*SMALL, "--topology", "XGFT(2;99999,99;1,18)"], "an XGFT of more than 4,194,304 nodes"),
+        ([*SMALL, "--cpu-speed", "1e9"], "not a number above 0, up to 1000000"),
+    ],
+)
+def test_options_that_would_be_passed_over_are_refused(fallow, args, message):
+    done = fallow("sim", *args)
+    assert done.returncode == 2 and message in done.stderr, done.stderr
+
+
+def test_the_page_shows_every_component_of_the_total():
+    script = report_html.asset("sim.js")
+    parts = script[script.index("const PARTS") : script.index("];")]
+    assert tuple(re.findall(r'key: "(\w+)"', parts)) == COMPONENTS
 
 
 def test_every_platform_can_be_simulated(fallow):

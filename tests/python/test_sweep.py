@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import signal
@@ -153,6 +154,17 @@ def test_what_a_kill_leaves_behind_is_told_apart(tmp_path):
     assert [(r["id"], r["status"]) for r in rows(tmp_path)] == [("a", "done"), ("b", "done")]
     with pytest.raises(UserError, match="another sweep"):
         Store(tmp_path)
+
+
+def test_results_that_cannot_be_written_are_told(tmp_path, monkeypatch):
+    store = Store(tmp_path / "r")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "Error writing bytes to file")
+
+    monkeypatch.setattr(store.pa.parquet, "write_table", full)
+    with pytest.raises(UserError, match=r"part-000001.parquet: No space left on device; the same command goes on"):
+        store.add([{"id": "a", "status": "done"}])
 
 
 @pytest.mark.long

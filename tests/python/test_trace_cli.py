@@ -63,6 +63,7 @@ def test_convert_says_once_what_is_lost(trace: Path, tmp_path: Path, capsys: pyt
     assert cli.main(["trace", "convert", str(trace), "-o", str(tmp_path / "a.dim")]) == 0
     errors = capsys.readouterr().err
     assert errors.count("times inside MPI") == 1
+    assert "times inside MPI\n" in errors  # all of them: not "once"
     assert cli.main(["trace", "convert", str(tmp_path / "a.dim"), "-o", str(tmp_path / "b.ftr")]) == 0
     assert FileSource([tmp_path / "b.ftr"]).info.size == 4
 
@@ -72,7 +73,8 @@ def test_convert_says_once_what_is_lost(trace: Path, tmp_path: Path, capsys: pyt
     [
         (["info", "missing.ftr"], "missing.ftr: No such file"),
         (["info", "{dir}"], "no trace in this directory"),
-        (["convert", "{trace}", "-o", "x.unknown"], "does not tell the format"),
+        (["convert", "{trace}", "-o", "x.unknown"], "does not tell the format; say --to one of"),
+        (["info", "{trace}.prv"], "a trace of another tool; first: fallow trace convert {trace}.prv -o NEW.ftr"),
         (["convert", "{trace}", "-o", "{trace}"], "over itself"),
         (["convert", "x.json", "-o", "y.ftr"], "can be written, not read"),
         (["cut", "{trace}", "--ranks", "9", "-o", "x.ftr"], "rank 9 is not in this trace"),
@@ -87,10 +89,11 @@ def test_errors_are_one_line_and_status_2(
     empty = trace.parent / "empty"
     empty.mkdir()
     monkeypatch.chdir(empty)
+    (trace.parent / f"{trace.name}.prv").touch()
     filled = [a.replace("{trace}", str(trace)).replace("{dir}", str(empty)) for a in arguments]
     assert cli.main(["trace", *filled]) == 2
     error = capsys.readouterr().err
-    assert message in error
+    assert message.replace("{trace}", str(trace)) in error
     assert error.count("\n") == 1
 
 

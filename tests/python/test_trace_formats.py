@@ -14,7 +14,7 @@ import pytest
 import trace_samples as samples
 from fallow.errors import UserError
 from fallow.traces import convert, model, paraver
-from fallow.traces.model import FileSource, Source, write_source
+from fallow.traces.model import CPU_TIME, FileSource, Source, write_source
 from fallow.traces.text import Losses, RequestNumbers
 
 MUTATIONS = 400
@@ -43,13 +43,29 @@ def test_our_own_format_carries_everything(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ["prv", "otf2"])
 def test_rich_formats_carry_everything_but_site_names(tmp_path: Path, ending: str) -> None:
     source = samples.rich()
+    source.info.clock = "cpu"
+    for events in source.lists:
+        events[:] = [e._replace(flags=e.flags | CPU_TIME) for e in events]
     lost = convert.convert(source, tmp_path / f"a.{ending}", None)
-    assert len(lost) == 1
-    assert "names of call sites" in lost[0]
+    assert "names of the program" in lost[0] and "names of call sites" in lost[1]
+    assert lost[2:] == ([f"the archive is {tmp_path / 'a' / 'traces.otf2'}"] if ending == "otf2" else [])
     path = tmp_path / "a" / "traces.otf2" if ending == "otf2" else tmp_path / "a.prv"
     back = convert.open_source([path], None)
     same(source, back, sites=False)
     assert back.info.comms == source.info.comms
+    assert (back.info.clock, back.info.hosts) == ("cpu", source.info.hosts)
+
+
+def test_an_archive_has_the_name_that_is_asked_for(tmp_path: Path) -> None:
+    convert.convert(samples.plain(), tmp_path / "a.b", "otf2")
+    same(samples.plain(), convert.open_source([tmp_path / "a.b"], None))
+
+
+def test_nodes_of_other_tools_traces_are_read(tmp_path: Path) -> None:
+    convert.convert(samples.rich(), tmp_path / "a.prv", None)
+    (tmp_path / "a.row").unlink()
+    hosts = convert.open_source([tmp_path / "a.prv"], None).info.hosts
+    assert hosts == ["node1", "node1", "node2", "node2"]
 
 
 @pytest.mark.parametrize("ending", ["dim", "tit", "prv", "ftr", "otf2"])
@@ -90,6 +106,15 @@ def test_a_trace_that_breaks_off_leaves_what_was_there(tmp_path: Path, ending: s
         convert.convert(_Broken(samples.rich()), out, None)
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
     convert.convert(samples.plain(), out, None)  # and over it
+
+
+def test_an_archive_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "given").mkdir()
+    for name in ("new", "given"):
+        with pytest.raises(UserError, match="the last rank is damaged"):
+            convert.convert(_Broken(samples.rich()), tmp_path / name, "otf2")
+    assert list(tmp_path.rglob("*")) == [tmp_path / "given"]
+    convert.convert(samples.plain(), tmp_path / "given", "otf2")
 
 
 def test_dimemas_header_says_where_the_offsets_are(tmp_path: Path) -> None:

@@ -32,8 +32,9 @@ function seconds(value) {
   if (size < 3600) return `${(value / 60).toFixed(1)} min`;
   return `${(value / 3600).toFixed(2)} h`;
 }
-const percent = (share, digits = 1) => `${(share * 100).toFixed(digits)} %`;
+const percent = (share, digits = 1) => `${(share * 100).toFixed(digits).replace(/^-(?=[0.]*$)/, "")} %`; // no sign on nothing
 const count = (value) => Math.round(value).toLocaleString("en").replaceAll(",", "\u2009");
+const plural = (number, what) => `${count(number)} ${what}${number === 1 ? "" : "s"}`;
 function size(value) {
   for (const unit of ["B", "KiB", "MiB", "GiB"]) {
     if (Math.abs(value) < 1024) return `${unit === "B" ? value : value.toFixed(1)} ${unit}`;
@@ -41,10 +42,17 @@ function size(value) {
   }
   return `${value.toFixed(1)} TiB`;
 }
+function threeDigits(value, unit) {
+  const size = Math.abs(value);
+  if (size > 0 && size < 1e-3) return `${+(value * 1e6).toPrecision(3)} µ${unit}`;
+  if (size > 0 && size < 1) return `${+(value * 1e3).toPrecision(3)} m${unit}`;
+  return size < 10 ? `${+value.toPrecision(3)} ${unit}` : `${value.toFixed(1)} ${unit}`;
+}
 function joules(value) {
   if (Math.abs(value) >= 3.6e6) return `${(value / 3.6e6).toFixed(2)} kWh`;
-  return Math.abs(value) >= 1e4 ? `${(value / 1000).toFixed(2)} kJ` : `${value.toFixed(1)} J`;
+  return Math.abs(value) >= 1e4 ? `${(value / 1000).toFixed(2)} kJ` : threeDigits(value, "J");
 }
+const jouleSeconds = (value) => (Math.abs(value) >= 1e3 ? `${(value / 1000).toFixed(Math.abs(value) < 1e4 ? 2 : 1)} kJ s` : threeDigits(value, "J s"));
 const ratio = (after, before) => (before > 0 ? `× ${+(after / before).toPrecision(after < before / 10 ? 2 : 3)}` : "");
 
 function section(title, small, ...children) {

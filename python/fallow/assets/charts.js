@@ -7,11 +7,11 @@ function binLabel(b) {
 }
 
 function papersTable(histogram, colour) {
-  return el("table", {},
+  return el("div", { class: "scroll" }, el("table", {},
     el("thead", {}, el("tr", {}, el("th", { class: "text" }, "length"), el("th", {}, "number"), el("th", {}, "share of number"),
       el("th", {}, "time"), el("th", {}, "share of time"))),
     el("tbody", {}, histogram.papers.map((b) => el("tr", {}, el("td", { class: "text" }, binLabel(b)), el("td", {}, count(b.count)),
-      el("td", {}, shareBar(b.count_share, "--soft")), el("td", {}, seconds(b.time_s)), el("td", {}, shareBar(b.time_share, colour))))));
+      el("td", {}, shareBar(b.count_share, "--soft")), el("td", {}, seconds(b.time_s)), el("td", {}, shareBar(b.time_share, colour)))))));
 }
 
 /** One panel of bars over powers of two; returns its parts. */

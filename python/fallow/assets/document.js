@@ -3,6 +3,9 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const SERIES = ["--soft", "--computing", "--asleep", "--awake", "--io", "--transfer"];
 const STRIPS = ["--computing", "--transfer", "--awake", "--io", "--asleep"]; // program, MPI; a link's lanes
 
+/** Text in which backquotes set code apart, as in Markdown. */
+const prose = (text) => text.split("`").map((piece, i) => (i % 2 ? el("code", {}, piece) : piece));
+
 function dataTable(s) {
   const head = el("thead", {}, el("tr", {}, s.header.map((h, i) => el("th", { class: i === 0 ? "text" : null, scope: "col" }, h))));
   return el("div", { class: "scroll" }, el("table", {}, head, el("tbody", {}, s.rows.map((row) =>
@@ -62,8 +65,8 @@ function stripChart(s) {
 
 document.getElementById("page").replaceChildren(
   el("header", {}, el("h1", {}, "Fallow"), el("div", { class: "command" }, data.title), data.intro.map((t) => el("p", { class: "meta" }, t))),
-  ...data.sections.map((s) => section(s.title, null, card(...s.text.map((t) => el("p", { class: "note" }, t)),
+  ...data.sections.map((s) => section(s.title, null, card(...s.text.map((t) => el("p", { class: "note" }, prose(t))),
     ...(s.strips || []).map(stripChart), s.bars ? barChart(s.bars) : null, s.rows.length ? dataTable(s) : null,
-    s.differences.length ? el("div", { class: "plot" }, el("h3", {}, "Where they differ, and why"), el("ul", {}, s.differences.map((d) => el("li", {}, d)))) : null))),
-  data.notes.length ? section("Notes", null, card(el("ul", {}, data.notes.map((n) => el("li", {}, n))))) : "",
+    s.differences.length ? el("div", { class: "plot" }, el("h3", {}, "Where they differ, and why"), el("ul", {}, s.differences.map((d) => el("li", {}, prose(d))))) : null))),
+  data.notes.length ? section("Notes", null, card(el("ul", {}, data.notes.map((n) => el("li", {}, prose(n)))))) : "",
   el("footer", {}, "Published values are read from the text of the publication; ours are simulated, and all energy is modelled."), tip.box);

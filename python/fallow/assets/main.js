@@ -6,15 +6,18 @@ const two = reports.length === 2;
 const NAMES = ["A", "B"];
 const called = (index) => (two ? `${NAMES[index]}: ${reports[index].run.directory.split("/").pop()}` : "");
 
+/** A word of a command as it is typed in a shell. */
+const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`);
+
 function header() {
   return el("header", {}, el("h1", {}, two ? "Fallow: two runs" : "Fallow report"), reports.map((r, i) => {
     const where = r.run.hosts.length === 1 ? r.run.hosts[0] : `${r.run.hosts.length} nodes`;
-    const meta = [r.run.started.replace("T", " "), `${r.totals.ranks} ranks on ${where}`,
+    const meta = [r.run.started.replace("T", " "), `${plural(r.totals.ranks, "rank")} on ${where}`,
       r.run.mpi || r.run.families.map((f) => FAMILY[f] || f).join(", "), `wait mode ${r.run.modes.join(", ")}`, `${count(r.totals.calls)} MPI calls`];
     if (r.run.signal !== null) meta.push(`ended by signal ${r.run.signal}`);
     else if (r.run.exit_status) meta.push(`exit status ${r.run.exit_status}`);
     return el("div", { style: i ? "margin-top:14px" : null },
-      el("div", { class: "command" }, two ? `${NAMES[i]}  ` : "", r.run.command.join(" ") || r.run.program),
+      el("div", { class: "command" }, two ? `${NAMES[i]}  ` : "", r.run.command.map(quoted).join(" ") || r.run.program),
       el("div", { class: "meta" }, meta.map((m) => el("span", {}, m))));
   }));
 }
@@ -47,9 +50,9 @@ function numbers() {
     number("waking others", "", ({ totals: t }) => (t.wake_send_s > 0 ? { value: t.wake_send_s, show: seconds(t.wake_send_s),
       more: `${percent(t.wake_send_s / (t.core_time_s || 1), 2)} of core time, in the calls of those whom they waited for` } : null)),
     number("energy", "metered", ({ energy: { metered: m } }) => (m === null || m.energy_j === null ? null : { value: m.energy_j,
-      show: joules(m.energy_j), more: `energy-delay ${count(m.energy_delay_js)} J s` })),
+      show: joules(m.energy_j), more: `energy-delay ${jouleSeconds(m.energy_delay_js)}` })),
     number("energy", "modelled", ({ energy: { modelled: m } }) => (m === null ? null : { value: m.energy_j, show: joules(m.energy_j),
-      more: `${percent(1 - m.energy_j / (m.energy_spinning_j || 1))} less than spinning, cores alone ${percent(1 - m.cores_j / (m.cores_spinning_j || 1))}; energy-delay ${count(m.energy_delay_js)} J s` })),
+      more: `${percent(1 - m.energy_j / (m.energy_spinning_j || 1))} less than spinning, cores alone ${percent(1 - m.cores_j / (m.cores_spinning_j || 1))}; energy-delay ${jouleSeconds(m.energy_delay_js)}` })),
   ];
   return el("div", { class: "numbers" }, cards);
 }
@@ -58,8 +61,11 @@ function warnings() {
   const lines = reports.flatMap((r, i) => {
     const h = r.health, tag = two ? `${NAMES[i]}: ` : "", out = [];
     if (h.ranks_read < h.ranks_expected) out.push(`${h.ranks_expected - h.ranks_read} of ${h.ranks_expected} ranks left no readable record`);
-    h.unreadable.forEach((u) => out.push(`${u.file}: ${u.reason}`));
-    r.ranks.filter((rank) => rank.end !== "finalized").slice(0, 20).forEach((rank) => out.push(rank.end === "aborted"
+    h.unreadable.slice(0, 20).forEach((u) => out.push(`${u.file}: ${u.reason}`));
+    if (h.unreadable.length > 20) out.push(`${h.unreadable.length - 20} more files could not be read`);
+    const early = r.ranks.filter((rank) => rank.end !== "finalized").sort((a, b) => (b.end === "aborted") - (a.end === "aborted"));
+    if (early.length > 20) out.push(`${early.length} ranks ended early; the first 20:`);
+    early.slice(0, 20).forEach((rank) => out.push(rank.end === "aborted"
       ? `rank ${rank.rank} called MPI_Abort; its record ends there`
       : `rank ${rank.rank} did not reach MPI_Finalize${rank.last_state === "none" ? "" : ` (it was ${rank.last_state.replace("_", " ")})`}; its record ends at its last call`));
     if (h.threads_dropped) out.push(`${h.threads_dropped} threads beyond the first 64 of a rank are not in the record`);
@@ -109,7 +115,7 @@ function sitesCard(report, title) {
   return card(title ? el("h3", {}, title) : null, table([
     { title: "called from", text: true, kind: "place", value: (s) => s.symbol, show: place },
     { title: "function", text: true, value: (s) => s.function, show: (s) => s.function },
-    { title: "comm.", value: (s) => s.comm, show: (s) => (s.comm === 0xffff ? "several" : `${s.comm} (${s.comm_size})`) },
+    { title: "comm. (size)", value: (s) => s.comm, show: (s) => (s.comm === 0xffff ? "several" : s.comm_size ? `${s.comm} (${s.comm_size})` : "–") },
     callColumn, ...waitColumns,
     { title: "longest wait", value: (s) => s.wait_max_s, show: (s) => seconds(s.wait_max_s) },
     { title: "gap before", value: (s) => s.gap_s / (s.calls || 1), show: (s) => seconds(s.gap_s / (s.calls || 1)) },
@@ -120,8 +126,8 @@ const PARTS = { computing: "computing", transfer: "MPI work", wait_awake: "waiti
   unaccounted: "start and end", unused_cores: "unused cores", memory: "memory", nic: "network card", base: "rest of the node", switch_share: "switches" };
 
 function energyTable(head, rows) {
-  return el("table", {}, el("thead", {}, el("tr", {}, head.map((t, i) => el("th", { class: i === 0 ? "text" : null }, t)))),
-    el("tbody", {}, rows.map((row) => el("tr", {}, row.map((c, i) => el("td", { class: i === 0 ? "text" : null }, c))))));
+  return el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, head.map((t, i) => el("th", { class: i === 0 ? "text" : null }, t)))),
+    el("tbody", {}, rows.map((row) => el("tr", {}, row.map((c, i) => el("td", { class: i === 0 ? "text" : null }, c)))))));
 }
 
 function energyCard(report, title) {
@@ -153,8 +159,7 @@ function page() {
     section("MPI functions", "", each(functionsCard)),
     section("Call sites", "place, function and communicator", each(sitesCard)),
     section("Energy", "metered and modelled figures are never added up", each(energyCard)),
-    el("footer", {}, reports.map((r, i) => el("div", {}, `${two ? `${NAMES[i]}: ` : ""}${r.run.directory} · Fallow ${r.run.fallow_version} · ${options(r)}`)),
-      el("div", {}, "Where counts fall in a power of two that straddles 20 or 200 µs, they are split by that bin's mean."))];
+    el("footer", {}, reports.map((r, i) => el("div", {}, `${two ? `${NAMES[i]}: ` : ""}${r.run.directory} · Fallow ${r.run.fallow_version} · ${options(r)}`)))];
 }
 
 document.body.classList.toggle("two", two);

@@ -3,7 +3,7 @@ const report = JSON.parse(document.getElementById("data").textContent);
 
 function header() {
   const t = report.trace;
-  const meta = [`${t.ranks_studied.length} of ${t.ranks} ranks`, `${count(t.calls)} MPI calls`, seconds(t.run_time_s), `gaps by ${t.clock} clock`,
+  const meta = [`${t.ranks_studied.length} of ${plural(t.ranks, "rank")}`, `${count(t.calls)} MPI calls`, seconds(t.run_time_s), `gaps by ${t.clock} clock`,
     `link: ${seconds(report.react_down_s)} to rest, ${seconds(report.react_up_s)} back`];
   return el("header", {}, el("h1", {}, "Fallow: predictors on a trace"), el("div", { class: "command" }, t.program || t.paths.join(" ")),
     el("div", { class: "meta" }, meta.map((m) => el("span", {}, m))));
@@ -82,7 +82,7 @@ function page() {
     section("Gaps", "between the calls of all ranks studied", card(papersTable(histogram, "--computing")), gapPlots(report.gaps, report.ways)),
     report.sweep.length ? section("Thresholds", "pps needs one; which, only trying tells", sweepPlot(report.sweep, report.ways)) : null,
     report.timeline ? section("Timeline", `rank ${report.timeline.rank}: wheel to zoom, drag to move`, gapTimelineCard(report)) : null,
-    report.nodes ? section("Joined by node", `${report.nodes.nodes.length} links, each at rest only while all its ranks are predicted idle`, nodesCard()) : null,
+    report.nodes ? section("Joined by node", `${plural(report.nodes.nodes.length, "link")}, each at rest only while all its ranks are predicted idle`, nodesCard()) : null,
     section("Ranks", "", ranksCard()),
     el("footer", {}, report.trace.paths.join(" "))];
 }

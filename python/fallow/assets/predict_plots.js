@@ -109,6 +109,6 @@ function sweepPlot(sweep, ways) {
     el("div", { class: "legend" }, leads.map((lead, i) =>
       el("span", {}, el("i", { style: `background:var(${LINES[i % LINES.length]})` }), `pps, lead ${percent(lead, 0)}`)),
     el("span", {}, "dashed: predictors that need none to be given")),
-    el("div", { class: "plot" }, svg("svg", { viewBox: "0 0 1200 256", role: "img", "aria-label": "Rest by threshold" },
+    el("div", { class: "plot" }, svg("svg", { class: "wide", viewBox: "0 0 1200 256", role: "img", "aria-label": "Rest by threshold" },
       ...shareScale(top, bottom, most, right), ...ticks(x, low, high, top, bottom, right), ...levels, ...curves)));
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 from fallow import energy, native
 from fallow.errors import UserError
+from fallow.text import plural
 
 
 def require(name: str) -> Any:  # noqa: ANN401  # functions and classes of the extension module
@@ -27,6 +28,15 @@ def path_of(platform: str) -> Path:
         if (file := directory / f"{platform}.toml").is_file():
             return file
     raise UserError(f"no platform '{platform}'; there are: {', '.join(energy.platform_names())}; or name a .toml file")
+
+
+def facts(machine: Any) -> dict[str, Any]:  # noqa: ANN401  # _native.SimMachine
+    """What the machine is like; UserError where its network cannot be built."""
+    try:
+        found: dict[str, Any] = machine.facts()
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    return found
 
 
 @dataclass(frozen=True)
@@ -77,8 +87,8 @@ def assumptions(facts: Mapping[str, Any]) -> list[str]:
         else "LogGP: messages wait for their own network card only, links never hold them up"
     )
     return [
-        f"Network: {f['topology']}, {f['nodes']} nodes, {f['routing']} routing, {f['ranks_per_node']} ranks a node; "
-        f"{contention}.",
+        f"Network: {f['topology']}, {f['nodes']} nodes, {f['routing']} routing, "
+        f"{plural(f['ranks_per_node'], 'rank')} a node; {contention}.",
         f"Links: {f['link_gbit_s']:g} Gbit/s, {f['link_lanes']} lanes, {f['switch_latency_us']:g} us a switch, "
         f"{f['mpi_latency_us']:g} us of MPI a message, rendezvous above {f['eager_bytes']} bytes; collectives as "
         f"{f['collectives']} has them.",

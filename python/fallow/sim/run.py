@@ -17,6 +17,7 @@ from fallow.sim import machine as machines
 from fallow.sim import timeline
 from fallow.sim.model import Case, Outcome, ProgramFacts, Study, idle_of, link_rows, path_of, rank_rows
 from fallow.sim.timeline import Window
+from fallow.text import plural
 from fallow.traces.model import find_files
 
 _POLL_S = 0.1
@@ -45,7 +46,7 @@ class ProgramSpec:
         """What to say of it."""
         notes = list(program.problems)
         if program.incomplete:
-            notes.append(f"{program.incomplete} ranks did not end well; the trace ends early")
+            notes.append(f"the trace ends early for {plural(program.incomplete, 'rank')}")
         clock = "made up" if self.synth else program.clock
         return ProgramFacts(program.name or self.synth, program.ranks, program.events, clock, tuple(notes))
 
@@ -169,16 +170,16 @@ def study(
 ) -> Study:
     """Everything always on first, then the cases."""
     machine = machines.load(where)
-    facts = spec.facts(spec.open())
-    _check_room(facts.ranks, machine.facts())
+    facts, described = spec.facts(spec.open()), machines.facts(machine)
+    _check_room(facts.ranks, described)
     base = Case("always-on")
     outcomes = simulate(spec, machine, [base, *(c for c in cases if c != base)], wanted, threads)
-    full = _with_contention(spec, where, base) if _estimates(machine, facts) else None
-    return Study(facts, machine.facts(), tuple(outcomes), full)
+    full = _with_contention(spec, where, base) if _estimates(described, facts) else None
+    return Study(facts, described, tuple(outcomes), full)
 
 
-def _estimates(machine: Any, facts: ProgramFacts) -> bool:  # noqa: ANN401
-    return not machine.facts()["contention"] and facts.events <= _MOST_CALLS
+def _estimates(machine: Mapping[str, Any], facts: ProgramFacts) -> bool:
+    return not machine["contention"] and facts.events <= _MOST_CALLS
 
 
 def _with_contention(spec: ProgramSpec, where: machines.MachineSpec, base: Case) -> float:

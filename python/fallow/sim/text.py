@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
 from fallow.sim.machine import assumptions
 from fallow.sim.model import COMPONENT_NAMES, COMPONENTS, PATH_NAMES, PATH_PARTS, Outcome, Study
-from fallow.text import Style, count, joules, percent, seconds, table
+from fallow.text import Style, count, joules, percent, plural, seconds, table
 
 _SHOWN_RANKS = 8
 SCHEMA = 1
@@ -25,7 +26,7 @@ def lines(study: Study, style: Style) -> Iterator[str]:
     clock = {"cpu": "CPU time of the recorded ranks", "wall": "time between the recorded calls", "made up": "made up"}[
         p.clock
     ]
-    yield f"  {count(p.ranks)} ranks, {count(p.events)} calls; computation: {clock}"
+    yield f"  {plural(p.ranks, 'rank')}, {plural(p.events, 'call')}; computation: {clock}"
     for note in p.notes:
         yield style.paint(f"  NOTE: {style.safe(note)}", "yellow")
     yield ""
@@ -41,28 +42,41 @@ def lines(study: Study, style: Style) -> Iterator[str]:
     yield ""
     yield style.paint("what these figures assume", "bold")
     for sentence in all_assumptions(study):
-        yield f"  - {sentence}"
+        yield from textwrap.wrap(sentence, style.width, initial_indent="  - ", subsequent_indent="    ")
 
 
 def all_assumptions(study: Study) -> list[str]:
     """Those of the machine, and what leaving contention out amounts to here."""
     found = assumptions(study.machine)
+    found.insert(1, _counted(study))
     if study.contention_error is not None:
         full = seconds(study.full_run_time_s or 0)
         error = f"{study.contention_error * 100:+.3f} %"
         found.insert(
-            1, f"With contention the run time is {full}: without it, it comes out {error} off (everything on)."
+            2, f"With contention the run time is {full}: without it, it comes out {error} off (everything on)."
         )
     elif not study.machine["contention"]:
-        found.insert(1, "How far off that is was not estimated, the program being large: compare with --network full.")
+        found.insert(2, "How far off that is was not estimated, the program being large: compare with --network full.")
     return found
+
+
+def _counted(study: Study) -> str:
+    """Whose energy it is: the part of the network that no node has for itself is there as a whole."""
+    nodes, upper = int(study.base.raw["nodes"]), int(study.base.raw["upper"]["links"])
+    used = f"Energy is that of the {plural(nodes, 'node')} that the program uses, with their links"
+    if not upper:
+        return f"{used} and what of the switches is behind them."
+    return (
+        f"{used}, and of all {count(upper)} links between switches, used or not, each way one; of the switches what is "
+        "behind these. --topology fat-tree takes a network of the program's size."
+    )
 
 
 def _overview(study: Study, style: Style) -> Iterator[str]:
     rows = []
     for o in study.outcomes:
         rows.append([
-            o.case.label, seconds(o.run_time_s), f"{study.slowdown(o) * 100:+.3f} %", joules(o.total_j),
+            o.case.label, seconds(o.run_time_s), f"{round(study.slowdown(o) * 100, 3) + 0.0:+.3f} %", joules(o.total_j),
             _share(study.saved(o)), count(o.raw["mispredictions"]), count(o.late_messages), seconds(o.wake_delay_s),
         ])  # fmt: skip
     header = ["policy", "run time", "slowdown", "energy", "saved", "mispredicted", "late messages", "they waited"]
@@ -70,17 +84,19 @@ def _overview(study: Study, style: Style) -> Iterator[str]:
 
 
 def _energies(study: Study, style: Style) -> Iterator[str]:
-    yield style.paint("modelled energy, what is saved of it, and the share of time at rest", "bold")
-    header = ["policy"]
-    for name in COMPONENTS:
-        header += [COMPONENT_NAMES[name], "saved", "rest"]
-    rows = []
-    for o in study.outcomes:
-        row = [o.case.label]
-        for name in COMPONENTS:
-            row += [joules(o.energy_j[name]), _share(study.saved(o, name)), _share(o.rest_share(name))]
-        rows.append(row)
-    yield from (f"  {line}" for line in table(header, rows, style))
+    """Three tables: side by side they are wider than a terminal."""
+    tables: tuple[tuple[str, Callable[[Outcome, str], str]], ...] = (
+        ("modelled energy", lambda o, name: joules(o.energy_j[name])),
+        ("of this energy saved", lambda o, name: _share(study.saved(o, name))),
+        ("share of time at rest", lambda o, name: _share(o.rest_share(name))),
+    )
+    header = ["policy", *(COMPONENT_NAMES[name] for name in COMPONENTS)]
+    for number, (title, cell) in enumerate(tables):
+        if number:
+            yield ""
+        yield style.paint(title, "bold")
+        rows = [[o.case.label, *(cell(o, name) for name in COMPONENTS)] for o in study.outcomes]
+        yield from (f"  {line}" for line in table(header, rows, style))
 
 
 def _ranks(study: Study, style: Style) -> Iterator[str]:

@@ -72,10 +72,14 @@ class Store:
         columns = {name: [row.get(name) for row in rows] for name in names}
         arrays = {name: self._column(name, values) for name, values in columns.items()}
         temporary = target.with_suffix(".tmp")
-        self.pa.parquet.write_table(self.pa.table(arrays), temporary)
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(target)
+        try:
+            self.pa.parquet.write_table(self.pa.table(arrays), temporary)
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
+            temporary.replace(target)
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno else str(error)
+            raise UserError(f"{target}: {why}; the same command goes on from what was kept") from None
 
     def _column(self, name: str, values: list[Any]) -> Any:  # noqa: ANN401
         if name in _TEXTS or any(isinstance(v, str) for v in values):

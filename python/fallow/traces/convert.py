@@ -45,6 +45,7 @@ FORMATS = (
     Format("goal", "GOAL", (".goal",), goal.write),
 )
 
+_WITH_NAMES = ("fallow", "parquet")  # of the program
 _WHOLE_BY_THEMSELVES = ("fallow", "otf2")  # a temporary name, and a new directory
 
 
@@ -56,8 +57,8 @@ def by_name(name: str) -> Format:
     raise UserError(f"'{name}' is none of the formats {', '.join(f.name for f in FORMATS)}")
 
 
-def by_path(path: Path) -> Format:
-    """The format that a file's name or a directory's content says; UserError if it says none."""
+def by_path(path: Path, option: str = "") -> Format:
+    """The format that a file's name or a directory's content says; UserError if it says none, and what option would."""
     if path.is_dir() and (path / "traces.otf2").is_file():
         return by_name("otf2")
     if path.is_dir():
@@ -66,12 +67,13 @@ def by_path(path: Path) -> Format:
         if path.suffix in f.endings:
             return f
     known = ", ".join(f"{f.name} ({' '.join(f.endings)})" for f in FORMATS)
-    raise UserError(f"{path}: its name does not tell the format; say --from or --to one of {known}")
+    say = f"; say {option} one of {known}" if option else f", as these do: {known}"
+    raise UserError(f"{path}: its name does not tell the format{say}")
 
 
 def open_source(paths: Sequence[Path], name: str | None) -> Source:
     """Opens a trace of any format that can be read."""
-    f = by_name(name) if name else by_path(paths[0])
+    f = by_name(name) if name else by_path(paths[0], "--from")
     if f.read is None:
         raise UserError(f"{f.title} can be written, not read")
     if f.name == "fallow":
@@ -83,10 +85,12 @@ def open_source(paths: Sequence[Path], name: str | None) -> Source:
 
 def convert(source: Source, out: Path, name: str | None) -> list[str]:
     """Writes `source` in the format meant; returns what that format cannot carry, one line each."""
-    f = by_name(name) if name else by_path(out)
+    f = by_name(name) if name else by_path(out, "--to")
     if f.write is None:
         raise UserError(f"{f.title} can be read, not written")
     losses = Losses()
+    if f.name not in _WITH_NAMES and (source.info.program or source.info.mpi_version):
+        losses.add("the names of the program and its MPI library")
     try:
         if f.name in _WHOLE_BY_THEMSELVES or out.is_symlink() or (out.exists() and not out.is_file()):
             f.write(source, out, losses)
@@ -94,7 +98,13 @@ def convert(source: Source, out: Path, name: str | None) -> list[str]:
             _write_beside(f.write, source, out, losses)
     except OSError as error:
         raise UserError(f"{out}: {error.strerror or error}") from None
-    return losses.lines(f.title)
+    return losses.lines(f.title) + _elsewhere(f, out)
+
+
+def _elsewhere(f: Format, out: Path) -> list[str]:
+    """Where to look if it is not what was named."""
+    folder = otf2_format.folder_of(out) if f.name == "otf2" else out
+    return [f"the archive is {folder / 'traces.otf2'}"] if folder not in (out, out.parent) else []
 
 
 def _write_beside(write: Writer, source: Source, out: Path, losses: Losses) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,6 +19,9 @@ CPU_TIME = 1 << 5  # flag: compute_ns is CPU time, not the gap
 
 BLOCKS, SENDS, RECEIVES, CREATES, STARTS, PERSISTENT, COMPLETES = (1 << i for i in range(7))
 COLLECTIVE, ROOTED, VECTOR, NEIGHBOR, REDUCES = (1 << i for i in range(7, 12))
+
+OTHER_FORMATS = (".otf2", ".prv", ".dim", ".tit", ".ti")
+"""Names of traces that have to be converted before Fallow's reader takes them."""
 
 _BATCH = 4096
 
@@ -199,6 +203,11 @@ class MemorySource:
         return iter(self.lists[rank])
 
 
+def clock_of(lists: Sequence[Sequence[Event]]) -> str:
+    """The clock of computation in a trace whose format has no word for it, by the events' flags."""
+    return "cpu" if any(e.flags & CPU_TIME for events in lists for e in events) else "wall"
+
+
 def write_source(source: Source, path: Path) -> None:
     """Writes a Fallow trace."""
     try:
@@ -223,6 +232,9 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
     """The trace files meant: a directory stands for the merged trace in it, or for its parts."""
     out: list[Path] = []
     for path in paths:
+        if path.suffix in OTHER_FORMATS and path.is_file():
+            name = shlex.quote(str(path))
+            raise UserError(f"{path}: a trace of another tool; first: fallow trace convert {name} -o NEW.ftr")
         if not path.is_dir():
             out.append(path)
             continue

@@ -7,6 +7,7 @@ cannot say stands in attributes of the Enter, so that a trace read back is the s
 from __future__ import annotations
 
 import importlib
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -165,21 +166,40 @@ class _Writer:
             w.mpi_recv(e.exit_ns, peer, comm, max(tag, 0), size)
 
 
+def _abandon(trace: Handle, folder: Path, *, given: bool) -> None:
+    """Leaves nothing of an archive that could not be written to its end; the library is not to try again later."""
+    if trace is not None:
+        trace._handle = None  # its destructor closes what has one, and complains
+    for part in folder.iterdir() if folder.is_dir() else ():
+        shutil.rmtree(part) if part.is_dir() else part.unlink()
+    if not given and folder.is_dir():
+        folder.rmdir()
+
+
+def folder_of(path: Path) -> Path:
+    """The directory of the archive that is meant by `path`."""
+    if path.name == "traces.otf2":
+        return path.parent
+    return path.with_suffix("") if path.suffix == ".otf2" else path
+
+
 def write(source: Source, path: Path, losses: Losses) -> None:
     """Writes an archive: the directory `path` (its ending .otf2 is left out), or the one that holds `path`."""
     otf2 = _library()
-    folder = path.parent if path.name == "traces.otf2" else path.with_suffix("")
+    folder = folder_of(path)
     if folder.exists() and any(folder.iterdir()):
         raise UserError(f"{folder}: OTF2 is written into a new directory; this one holds something")
+    trace, given = None, folder.exists()
     try:
         with otf2.writer.open(str(folder), timer_resolution=_TIMER_HZ) as trace:
             writer = _Writer(otf2, trace, source, losses)
             for rank in range(source.info.size):
                 writer.rank(rank)
-    except (UserError, OSError):
-        raise
-    except Exception as error:  # the library's own
-        raise UserError(f"{folder}: {error}") from None
+    except BaseException as error:
+        _abandon(trace, folder, given=given)
+        if isinstance(error, UserError | OSError) or not isinstance(error, Exception):
+            raise
+        raise UserError(f"{folder}: {error}") from None  # the library's own
     if source.info.sites:
         losses.add("the names of call sites (their numbers are written)")
 
@@ -273,6 +293,7 @@ class _Reader:
             events.sort(key=lambda x: x.enter_ns)
             if any(a.exit_ns > b.enter_ns and a.thread == b.thread for a, b in pairwise(events)):
                 raise UserError("calls of one thread overlap in this archive")
+        self.source.info.clock = model.clock_of(self.source.lists)
         return self.source
 
     def enter(self, thread: _Thread, event: Handle) -> None:

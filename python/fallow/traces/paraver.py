@@ -173,9 +173,20 @@ class _Messages:
         self.records.append((begin, 3, f"3:{place}:{end}:{size}:{max(tag, 0)}"))
 
 
+def _nodes(info: Info) -> dict[str, list[int]]:
+    """Names of nodes and the ranks on each, in the order of their first ranks."""
+    nodes: dict[str, list[int]] = {}
+    for rank in range(info.size):
+        name = info.hosts[rank] if rank < len(info.hosts) else ""
+        nodes.setdefault(name or "node", []).append(rank)
+    return nodes
+
+
 def _header(info: Info, end: int, threads: Sequence[int]) -> str:
-    nodes = f"1({info.size})"
-    tasks = ",".join(f"{n}:1" for n in threads)
+    found = _nodes(info)
+    node_of = {rank: number for number, ranks in enumerate(found.values(), 1) for rank in ranks}
+    nodes = f"{len(found)}({','.join(str(len(ranks)) for ranks in found.values())})"
+    tasks = ",".join(f"{n}:{node_of[rank]}" for rank, n in enumerate(threads))
     comms = 2 + len(info.comms)
     return f"#Paraver (01/01/2000 at 00:00):{end}_ns:{nodes}:1:{info.size}({tasks}),{comms}"
 
@@ -250,14 +261,14 @@ def _write_row(path: Path, info: Info, threads: Sequence[int], *, with_rests: bo
     for rank, n in enumerate(threads):
         names += [f"THREAD 1.{rank + 1}.{t + 1}" for t in range(n)]
         names += [f"CORE 1.{rank + 1}", f"LINK 1.{rank + 1}"] if with_rests else []
-    cpus = [f"CPU 1.{rank + 1}" for rank in range(info.size)]
-    host = (info.hosts or [""])[0] or "node"
+    nodes = _nodes(info)
+    cpus = [f"CPU {n}.{i + 1}" for n, ranks in enumerate(nodes.values(), 1) for i in range(len(ranks))]
     out = [
         f"LEVEL CPU SIZE {info.size}",
         *cpus,
         "",
-        "LEVEL NODE SIZE 1",
-        host,
+        f"LEVEL NODE SIZE {len(nodes)}",
+        *("".join(c if c.isprintable() else "?" for c in name) for name in nodes),
         "",
         f"LEVEL THREAD SIZE {len(names)}",
         *names,

@@ -39,7 +39,7 @@ class _Open:
 
 
 class _Reader:
-    def __init__(self, line: str, names: dict[tuple[int, int], str]) -> None:
+    def __init__(self, line: str, names: dict[tuple[int, int], str], nodes: list[str]) -> None:
         found = _HEADER.match(line)
         if found is None:
             raise ValueError("not the header of a Paraver trace of one application")
@@ -50,7 +50,7 @@ class _Reader:
         if len(found[5].split(",")) != self.ranks:
             raise ValueError(f"{self.ranks} tasks, but threads of {len(found[5].split(','))}")
         self.names = names
-        self.source = MemorySource(Info(size=self.ranks))
+        self.source = MemorySource(Info(size=self.ranks, hosts=_hosts(found[5], nodes)))
         self.open: dict[tuple[int, int], _Open] = {}
         self.comms: dict[int, int] = {}
         self.last_exit: dict[tuple[int, int], int] = {}
@@ -145,6 +145,7 @@ class _Reader:
             self.close(who, max(self.end_ns, self.open[who].enter_ns))
         for events in self.source.lists:
             events.sort(key=lambda e: e.enter_ns)
+        self.source.info.clock = model.clock_of(self.source.lists)
         if not self.own:
             self.use_messages()
         return self.source
@@ -186,15 +187,37 @@ def _names(path: Path) -> dict[tuple[int, int], str]:
     return names
 
 
+def _hosts(tasks: str, names: list[str]) -> list[str]:
+    """Each task's node, by name where the .row has one."""
+    hosts = []
+    for task in tasks.split(","):
+        number = task.partition(":")[2]
+        node = whole(number, 0, _MAX_RANKS) if number else 1
+        hosts.append(names[node - 1] if 1 <= node <= len(names) else f"node{node}")
+    return hosts
+
+
+def _node_names(path: Path) -> list[str]:
+    """Names of the nodes that the .row lists; none where there is no such file."""
+    if not path.is_file():
+        return []
+    lines = [line for _, line in read_lines(path)]
+    for at, line in enumerate(lines):
+        words = line.split()
+        if words[:3] == ["LEVEL", "NODE", "SIZE"] and len(words) == 4 and words[3].isdecimal() and len(words[3]) < 9:
+            return lines[at + 1 : at + 1 + min(int(words[3]), len(lines))]
+    return []
+
+
 def read(path: Path) -> MemorySource:
     """Reads one .prv with the .pcf beside it."""
-    names = _names(path.with_suffix(".pcf"))
+    names, nodes = _names(path.with_suffix(".pcf")), _node_names(path.with_suffix(".row"))
     reader: _Reader | None = None
     number = 0
     for number, line in read_lines(path):
         try:
             if reader is None:
-                reader = _Reader(line, names)
+                reader = _Reader(line, names, nodes)
             else:
                 reader.record(line)
         except IndexError:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from fallow import native
 from fallow.errors import UserError
+from fallow.text import plural
+from fallow.text import size as human_size
 from fallow.traces.model import FileSource
 
 MERGED = "trace.ftr"
@@ -109,10 +111,10 @@ def merge(paths: Sequence[Path], file: Path, say: Say) -> str:
     dropped = sum(r["dropped"] for r in source.ranks)
     cut = sum(not r["complete"] for r in source.ranks)
     size = file.stat().st_size
-    text = f"{events} events of {len(source.ranks)} ranks, {size / 1e6:.1f} MB"
+    text = f"{plural(events, 'event')} of {plural(len(source.ranks), 'rank')}, {human_size(size)}"
     text += f", {size / events:.1f} bytes an event" if events else ""
     text += f"; {dropped} lost" if dropped else ""
-    return text + (f"; it ends early for {cut} ranks" if cut else "")
+    return text + (f"; it ends early for {plural(cut, 'rank')}" if cut else "")
 
 
 def collect(target: Target, say: Say) -> None:

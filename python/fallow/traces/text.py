@@ -50,7 +50,7 @@ class Losses:
 
     def lines(self, name: str) -> list[str]:
         """One line for each kind of loss."""
-        return [f"{name} cannot carry {what} ({n} times)" for what, n in self.counts.items()]
+        return [f"{name} cannot carry {what}" + (f" ({n} times)" if n > 1 else "") for what, n in self.counts.items()]
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
