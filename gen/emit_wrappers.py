@@ -83,16 +83,24 @@ def _record(call: Call, proto: Prototype) -> str:
 
 def _free(call: Call, proto: Prototype) -> list[str]:
     """Forgets a handle before it is given back, for its value may be handed out again."""
-    parameter = {"comm": "comm", "type": "datatype", "win": "win", "session": "session"}.get(call.frees, "")
-    if parameter and not proto.has(parameter):
-        parameter = {"type": "type"}.get(call.frees, proto.parameters[0].name)
-    return [f"if ({parameter} != nullptr) scope.forget_{call.frees}(*{parameter});"] if parameter else []
+    if call.frees not in {"comm", "type", "session"}:
+        return []
+    parameter = proto.parameters[0].name
+    return [f"if ({parameter} != nullptr) fallow::pmpi::forget_{call.frees}(*{parameter});"]
 
 
 def _made(call: Call, proto: Prototype) -> list[str]:
-    """Forgets what another communicator with the new one's handle was: not every way in which those end is seen."""
+    """Forgets what another communicator with the new one's handle was: the library may have ended that by itself."""
     made = [p.name for p in proto.parameters if not call.frees and re.match(r"^MPI_Comm ?\* ?\w+$", p.declaration)]
-    return [f"  if (result == MPI_SUCCESS && {name} != nullptr) scope.forget_comm(*{name});" for name in made]
+    return [f"if (result == MPI_SUCCESS && {name} != nullptr) fallow::pmpi::forget_comm(*{name});" for name in made]
+
+
+def _unrecorded(call: Call, proto: Prototype) -> list[str]:
+    """What a call does that is not recorded, as one from a callback: handles come and go all the same."""
+    freed, made = _free(call, proto), _made(call, proto)
+    if not made:
+        return [*freed, f"return next({proto.forward()});"]
+    return [*freed, f"const int result = next({proto.forward()});", *made, "return result;"]
 
 
 def _wrapper(name: str, call: Call, proto: Prototype) -> str:
@@ -117,7 +125,9 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
         "  FALLOW_NOTICE_UNWINDING;",
         "  fallow::pmpi::Thread* const thread = fallow::pmpi::admit(__builtin_frame_address(0), "
         f"__builtin_return_address(0), kOp_{name}, kProfiling);",
-        f"  if (thread == nullptr) [[unlikely]] return next({proto.forward()});",
+        "  if (thread == nullptr) [[unlikely]] {",
+        *[f"    {line}" for line in _unrecorded(call, proto)],
+        "  }",
         f"  fallow::pmpi::Scope<{'true' if call.blocks else 'false'}> scope(*thread, kOp_{name}, __builtin_return_address(0), __builtin_frame_address(0));",
     ]
     if name == "MPI_Grequest_start" or name.startswith("MPI_File_i"):  # ROMIO's requests are such, too
@@ -133,8 +143,7 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
         body += [f"  const int result = next({arguments});"]
     body += ["  scope.leave();"]
     body += [f"  if (result == MPI_SUCCESS) [[likely]] {_record(call, proto)}"]
-    body += _made(call, proto)
-    body += [f"  {line}" for line in trace_block(name, trace)]
+    body += [f"  {line}" for line in [*_made(call, proto), *trace_block(name, trace)]]
     if call.wakes in {"recent", "peer"}:
         body += ["  scope.wake_after();"]
     if special == "finalize":

@@ -36,4 +36,11 @@ inline std::uint64_t type_size(Thread& thread, MPI_Datatype type) noexcept {
   return type_size_slow(thread, type, slot);
 }
 
+// A handle is being freed, or was just given to something new: its value may have meant something else before.
+inline void forget_comm(MPI_Comm comm) noexcept { runtime().comms.forget(comm); }
+inline void forget_type(MPI_Datatype) noexcept { runtime().type_generation.fetch_add(1, std::memory_order_relaxed); }
+#if MPI_VERSION >= 4
+inline void forget_session(MPI_Session session) noexcept { runtime().world.end(session); }
+#endif
+
 }  // namespace fallow::pmpi

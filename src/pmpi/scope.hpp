@@ -191,13 +191,6 @@ class Scope {
   /// After the call: it may have answered peers while it made progress.
   FALLOW_HOT void wake_after() noexcept { wake_recent(); }
 
-  FALLOW_HOT void forget_comm(MPI_Comm comm) noexcept { runtime().comms.forget(comm); }
-#if MPI_VERSION >= 4
-  void forget_session(MPI_Session session) noexcept { runtime().world.end(session); }
-#endif
-  FALLOW_HOT void forget_type(MPI_Datatype) noexcept { runtime().type_generation.fetch_add(1, std::memory_order_relaxed); }
-  FALLOW_HOT void forget_win(MPI_Win) noexcept {}
-
   /// Whether the call is to be carried out as its non-blocking twin; not where `next` is another tool's.
   template <class Function>
   FALLOW_HOT bool twinned(Function next) const noexcept {

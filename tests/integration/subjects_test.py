@@ -19,6 +19,7 @@ SUBJECTS = [
     "files",
     "fpstate",
     "grequest",
+    "handles",
     "icoll",
     "inplace",
     "intercomm",
