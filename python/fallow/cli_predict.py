@@ -16,6 +16,7 @@ from fallow import native, predict_html, predict_study, predict_text
 from fallow.errors import UserError
 from fallow.files import expect_room, save
 from fallow.predict_model import PredictReport
+from fallow.quantities import share, time_ns
 from fallow.text import Style
 from fallow.traces import convert, model
 
@@ -30,7 +31,6 @@ examples:
 A lasting rest is worth something only if the link is up again when it is needed: read rest together with delay.
 Traces of other tools are read too: traces.otf2, x.prv, x.dim, x.tit.
 """
-_UNITS_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _SIZES = {"": 1, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SPECIAL = ("react_down", "react_up", "threshold", "lead")
 _MOST_THREADS = 256
@@ -41,24 +41,7 @@ def _error(text: str, example: str) -> argparse.ArgumentTypeError:
 
 
 def _time(text: str) -> float:
-    digits = text.rstrip("nums")
-    try:
-        value = float(digits) * _UNITS_NS[text[len(digits) :]]
-    except (ValueError, KeyError):
-        raise _error(text, "20us, 1.5ms or 2s") from None
-    if not 0 <= value <= 1e18:
-        raise _error(text, "20us, 1.5ms or 2s")
-    return float(round(value))
-
-
-def _share(text: str) -> float:
-    try:
-        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        raise _error(text, "5% or 0.05") from None
-    if not 0 <= value <= 1:
-        raise _error(text, "a share from 0% to 100%")
-    return value
+    return float(round(time_ns(text)))
 
 
 def _number(text: str) -> float:
@@ -113,7 +96,7 @@ def _positive(text: str) -> int:
 
 
 _TYPES: dict[str, Callable[[str], float]] = {
-    "time": _time, "share": _share, "number": _number, "count": _number, "bytes": _bytes,
+    "time": _time, "share": share, "number": _number, "count": _number, "bytes": _bytes,
 }  # fmt: skip
 
 
@@ -157,7 +140,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     p.add_argument("--predictor", type=_list(str), metavar="LIST", help="oracle, last, pps, spps, adaptive [all]")
     p.add_argument("--threshold", type=_list(_time), default=[], metavar="LIST",
                    help="grouping thresholds of pps, e.g. 20us,200us [the best of 21]")  # fmt: skip
-    p.add_argument("--lead", type=_list(_share), default=[0.05], metavar="LIST",
+    p.add_argument("--lead", type=_list(share), default=[0.05], metavar="LIST",
                    help="share of a gap by which pps, spps and last wake earlier, e.g. 1%%,5%% [5%%]")  # fmt: skip
     p.add_argument("--react", type=_react, default=[10e3], metavar="TIME",
                    help="time to go to rest and to come back; DOWN,UP where they differ [10us]")  # fmt: skip

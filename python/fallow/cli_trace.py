@@ -11,6 +11,7 @@ from typing import Any
 
 from fallow import native
 from fallow.errors import UserError
+from fallow.quantities import time_ns
 from fallow.text import Style, plural
 from fallow.traces import convert
 from fallow.traces.model import FileSource, find_files
@@ -46,7 +47,6 @@ other ranks, and those that cross the window's ends, would be waited for in vain
 
 What a format cannot carry is said on stderr, once each.""",
 }
-_UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _END_NS = (1 << 62) - 1
 
 
@@ -100,15 +100,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _time(text: str) -> int:
-    digits = text.rstrip("nums")
-    unit = _UNITS_NS.get(text[len(digits) :] or "s")
-    try:
-        value = round(float(digits) * unit) if unit else -1
-    except (ValueError, OverflowError):
-        value = -1
-    if not 0 <= value <= _END_NS:
-        raise argparse.ArgumentTypeError(f"'{text}' is no time; say 1.5s, 300ms, 20us or 5ns")
-    return value
+    return round(time_ns(text))
 
 
 def _ranks(text: str) -> list[int]:

@@ -9,7 +9,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_TIMES_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+_TIMES_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+_LONGEST_NS = 1e18
 _SIZES = {"B": 1, "KB": 1024, "KiB": 1024, "MB": 1024**2, "MiB": 1024**2, "GB": 1024**3, "GiB": 1024**3}
 
 
@@ -20,17 +21,23 @@ def _number(text: str) -> float:
     return value
 
 
-def time_us(text: str) -> float:
-    """'20us', '1.5ms', '0.2s', '300ns' in microseconds; a bare number is microseconds."""
+def time_ns(text: str) -> float:
+    """'20us', '1.5ms', '0.2s', '300ns' in nanoseconds; without a unit only '0'."""
     bare = text.strip()
     digits = bare.rstrip("nums")
+    unit = bare[len(digits) :]
     try:
-        value = _number(digits) * (_TIMES_S[bare[len(digits) :] or "us"] * 1e6)
+        value = _number(digits) * (_TIMES_NS[unit] if unit or float(digits) else 0)
     except (ValueError, KeyError):
         value = -1
-    if not 0 <= value <= 1e12:
+    if not 0 <= value <= _LONGEST_NS:
         raise argparse.ArgumentTypeError(f"'{text}' is no time; say 20us, 1.5ms, 0.2s or 300ns")
     return value
+
+
+def time_us(text: str) -> float:
+    """The same in microseconds."""
+    return time_ns(text) / 1e3
 
 
 def share(text: str) -> float:

@@ -34,9 +34,14 @@ CoreRestState policies_detail::sleep_state(const CoreOptions& options, const Cor
 Hertz policies_detail::frequency_of(const CoreOptions& options, const CoreSpec& core) {
   const auto& at = core.power.at;
   const Hertz lowest = at.empty() ? core.power.nominal : at.front().frequency;
-  if (options.frequency <= Hertz{}) return lowest;
+  char text[128];
+  if (options.frequency <= Hertz{}) {
+    if (lowest < core.power.nominal) return lowest;
+    std::snprintf(text, sizeof(text), "the platform's cores have one frequency only, %g GHz, so '%s' would change nothing", core.power.nominal.value * 1e-9,
+                  options.name.c_str());
+    throw std::invalid_argument(text);
+  }
   if (options.frequency < lowest || options.frequency > core.power.nominal) {
-    char text[128];
     std::snprintf(text, sizeof(text), "%g GHz is no frequency of the platform's cores, which have %g to %g GHz", options.frequency.value * 1e-9,
                   lowest.value * 1e-9, core.power.nominal.value * 1e-9);
     throw std::invalid_argument(text);

@@ -193,5 +193,17 @@ TEST(CorePolicies, TimesAddUpToRanksTimesMakespan) {
 
 TEST(CorePolicies, AreRefusedByOtherNames) { EXPECT_THROW(make("nap"), std::invalid_argument); }
 
+TEST(CorePolicies, WithNoOtherFrequencyToGoToAreRefused) {
+  CoreSpec one = spec();
+  one.power.at.clear();
+  for (const char* name : {"countdown", "fixed"}) {
+    CoreOptions options;
+    options.name = name;
+    EXPECT_THROW(make_core_policy(options, one), std::invalid_argument) << name;
+    options.frequency = one.power.nominal;
+    EXPECT_NO_THROW(make_core_policy(options, one)) << name;
+  }
+}
+
 }  // namespace
 }  // namespace fallow::sim

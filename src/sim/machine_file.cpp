@@ -1,6 +1,7 @@
 #include "sim/machine_file.hpp"
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -340,6 +341,8 @@ Machine parse_machine(std::string_view text, std::string_view name) {
 }
 
 Machine read_machine(const std::string& path) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown)) throw MachineFileError(path + ": is a directory, not a platform file");
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (!file || !(text << file.rdbuf())) throw MachineFileError(path + ": is empty, or cannot be read");

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import signal
@@ -326,7 +327,10 @@ def test_an_interrupt_while_simulations_are_being_started_ends_them(tmp_path):
 
 
 def test_quantities():
-    assert (time_us("20us"), time_us("1.5ms"), time_us("2s"), time_us("300ns"), time_us("7")) == (20, 1500, 2e6, pytest.approx(0.3), 7)
+    assert (time_us("20us"), time_us("1.5ms"), time_us("2s"), time_us("300ns"), time_us("0")) == (20, 1500, 2e6, pytest.approx(0.3), 0)
+    for wrong in ("7", "7m", "us", "-1us", "1e30s", "nans", ""):
+        with pytest.raises(argparse.ArgumentTypeError, match="say 20us"):
+            time_us(wrong)
     assert (share("5%"), share("0.05"), share("100%")) == (0.05, 0.05, 1)
     assert (size_bytes("8192"), size_bytes("8KB"), size_bytes("2MiB")) == (8192, 8192, 2 << 20)
 
