@@ -15,17 +15,16 @@ import trace_samples as samples
 from fallow.errors import UserError
 from fallow.traces import convert, model, paraver
 from fallow.traces.model import CPU_TIME, FileSource, Source, write_source
-from fallow.traces.text import Losses, RequestNumbers
+from fallow.traces.text import Losses, RequestNumbers, site_of, site_text
 
 MUTATIONS = 400
 
 
-def same(a: Source, b: Source, *, sites: bool = True) -> None:
+def same(a: Source, b: Source) -> None:
     assert a.info.size == b.info.size
     for rank in range(a.info.size):
         for x, y in zip(a.events(rank), b.events(rank), strict=True):
-            wanted = x if sites else x._replace(site=0)
-            assert wanted == y._replace(counts=tuple(y.counts))
+            assert x == y._replace(counts=tuple(y.counts))
 
 
 def test_our_own_format_carries_everything(tmp_path: Path) -> None:
@@ -41,19 +40,34 @@ def test_our_own_format_carries_everything(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["prv", "otf2"])
-def test_rich_formats_carry_everything_but_site_names(tmp_path: Path, ending: str) -> None:
+def test_rich_formats_carry_everything(tmp_path: Path, ending: str) -> None:
     source = samples.rich()
     source.info.clock = "cpu"
     for events in source.lists:
         events[:] = [e._replace(flags=e.flags | CPU_TIME) for e in events]
     lost = convert.convert(source, tmp_path / f"a.{ending}", None)
-    assert "names of the program" in lost[0] and "names of call sites" in lost[1]
-    assert lost[2:] == ([f"the archive is {tmp_path / 'a' / 'traces.otf2'}"] if ending == "otf2" else [])
+    assert "names of the program" in lost[0]
+    assert lost[1:] == ([f"the archive is {tmp_path / 'a' / 'traces.otf2'}"] if ending == "otf2" else [])
     path = tmp_path / "a" / "traces.otf2" if ending == "otf2" else tmp_path / "a.prv"
     back = convert.open_source([path], None)
-    same(source, back, sites=False)
+    same(source, back)
     assert back.info.comms == source.info.comms
+    used = {e.site for events in source.lists for e in events} - {0}
+    assert [back.info.sites[n - 1] for n in used] == [source.info.sites[n - 1] for n in used]
+    assert used
     assert (back.info.clock, back.info.hosts) == ("cpu", source.info.hosts)
+
+
+def test_call_sites_that_nobody_names_are_none(tmp_path: Path) -> None:
+    convert.convert(samples.rich(), tmp_path / "a.prv", None)
+    (tmp_path / "a.pcf").unlink()
+    back = convert.open_source([tmp_path / "a.prv"], None)
+    assert back.info.sites == [] and not any(e.site for rank in range(4) for e in back.events(rank))
+
+
+@pytest.mark.parametrize("site", [(0x10F6, "/opt/app", "solve"), (7, "/a (b)/c+0x1", ""), (1, "", "f(int, int) const")])
+def test_a_call_site_is_read_back_from_its_line(site: tuple[int, str, str]) -> None:
+    assert site_of(site_text(site)) == site
 
 
 def test_an_archive_has_the_name_that_is_asked_for(tmp_path: Path) -> None:

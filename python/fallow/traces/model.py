@@ -27,6 +27,8 @@ _BATCH = 4096
 
 Run = tuple[int, int, int]
 """World ranks: first, count, stride."""
+Site = tuple[int, str, str]
+"""Where calls are made: address in the module, module, label."""
 
 
 class Event(NamedTuple):
@@ -96,7 +98,7 @@ class Info:
     clock: str = "wall"
     hosts: list[str] = field(default_factory=list)
     comms: list[tuple[list[Run], list[Run]]] = field(default_factory=list)  # from FIRST_COMM on; group, remote
-    sites: list[tuple[int, str, str]] = field(default_factory=list)  # from 1 on; address, module, label
+    sites: list[Site] = field(default_factory=list)  # from 1 on
 
     def members(self, comm: int, caller: int, *, remote: bool = False) -> Sequence[int]:
         """World ranks of the communicator: the caller's side, or the side that it addresses."""

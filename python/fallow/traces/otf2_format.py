@@ -16,8 +16,8 @@ from typing import Any
 
 from fallow.errors import UserError
 from fallow.traces import model
-from fallow.traces.model import COMM_SELF, COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Source
-from fallow.traces.text import Losses
+from fallow.traces.model import COMM_SELF, COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Site, Source
+from fallow.traces.text import Losses, site_of, site_text
 
 _TIMER_HZ = 1_000_000_000
 _UNDEFINED_ROOT = 0xFFFFFFFF
@@ -25,6 +25,7 @@ _NO_REQUEST = 0xFFFFFFFFFFFFFFFF
 _FIELDS = "fallow.call"
 _COMPUTE = "fallow.compute_ns"
 _WAIT = "fallow.wait_ns"
+_SITE = "fallow.site"
 _KEPT = ("flags", "comm", "site", "peer", "tag", "recv_peer", "recv_tag", "root", "size_bytes", "recv_bytes")
 _LISTS = ("counts", "recv_counts", "requests", "completed")
 _DEFAULTS = Event()
@@ -72,6 +73,8 @@ class _Writer:
         self.fields = d.attribute(_FIELDS, "fields of the call", otf2.Type.STRING)
         self.compute = d.attribute(_COMPUTE, "computation before the call", otf2.Type.UINT64)
         self.wait = d.attribute(_WAIT, "waiting inside the call", otf2.Type.UINT64)
+        self.site = d.attribute(_SITE, "where the call is made", otf2.Type.STRING)
+        self.sites = [site_text(site) for site in source.info.sites]
         self.root = d.system_tree_node("machine")
         self.regions: dict[int, Any] = {}
         self.request = 0  # OTF2 wants a number of its own for each message
@@ -124,6 +127,8 @@ class _Writer:
                 attributes[self.compute] = e.compute_ns
             if e.wait_ns:
                 attributes[self.wait] = e.wait_ns
+            if 0 < e.site <= len(self.sites):
+                attributes[self.site] = self.sites[e.site - 1]
             w.enter(e.enter_ns, region, attributes=attributes)
             self.records(w, rank, op, e, open_requests)
             w.leave(e.exit_ns, region)
@@ -200,9 +205,6 @@ def write(source: Source, path: Path, losses: Losses) -> None:
         if isinstance(error, UserError | OSError) or not isinstance(error, Exception):
             raise
         raise UserError(f"{folder}: {error}") from None  # the library's own
-    if source.info.sites:
-        losses.add("the names of call sites (their numbers are written)")
-
 
 # --- reading
 
@@ -236,6 +238,7 @@ class _Reader:
         masters = list(groups[0].members)
         ranks = {location.group: rank for rank, location in enumerate(masters)}
         self.threads: dict[Any, _Thread] = {}
+        self.sites: dict[int, Site] = {}
         count = [0] * len(masters)
         for location in sorted(trace.definitions.locations, key=lambda x: x not in masters):
             if location.group in ranks:
@@ -294,13 +297,26 @@ class _Reader:
             if any(a.exit_ns > b.enter_ns and a.thread == b.thread for a, b in pairwise(events)):
                 raise UserError("calls of one thread overlap in this archive")
         self.source.info.clock = model.clock_of(self.source.lists)
+        self.number_sites()
         return self.source
+
+    def number_sites(self) -> None:
+        """Those that no call names have left no trace: the numbers close up."""
+        numbers = {old: new for new, old in enumerate(sorted(self.sites), 1)}
+        self.source.info.sites = [self.sites[old] for old in numbers]
+        if any(old != new for old, new in numbers.items()):
+            for events in self.source.lists:
+                events[:] = [e._replace(site=numbers.get(e.site, 0)) for e in events]
 
     def enter(self, thread: _Thread, event: Handle) -> None:
         if event.region is None or not (event.region.name or "").startswith("MPI_"):
             return
         own = {a.name: v for a, v in (event.attributes or {}).items()}
         fields = _unpack(own[_FIELDS]) if _FIELDS in own else {}
+        if _SITE in own and fields.get("site", 0) > 0:
+            self.sites.setdefault(fields["site"], site_of(str(own[_SITE])) or (0, "", ""))
+        else:
+            fields["site"] = 0
         for name, key in (("compute_ns", _COMPUTE), ("wait_ns", _WAIT)):
             if key in own:
                 fields[name] = own[key]
@@ -314,7 +330,6 @@ class _Reader:
             return  # a call inside another is part of it
         last = call.enter_ns if thread.last_exit is None else thread.last_exit
         fields = {"compute_ns": call.enter_ns - last} | call.fields
-        fields["site"] = 0
         e = Event(op=model.op_number(call.name), thread=thread.number, enter_ns=call.enter_ns, exit_ns=exit_ns)
         self.source.lists[thread.rank].append(e._replace(**fields))
         thread.last_exit = exit_ns

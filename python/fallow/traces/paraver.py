@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fallow.traces import model
-from fallow.traces.model import FIRST_COMM, Event, Info, Source
-from fallow.traces.text import Losses
+from fallow.traces.model import FIRST_COMM, Event, Info, Site, Source
+from fallow.traces.text import Losses, site_text
 
 P2P, COLLECTIVE, OTHER, RMA, IO = (50000001 + i for i in range(5))
 MPI_TYPES = (P2P, COLLECTIVE, OTHER, RMA, IO)
@@ -28,6 +28,7 @@ _VALUES = {
     "MPI_Init": 31, "MPI_Finalize": 32,
 }  # fmt: skip
 OWN = 51400000  # field number i of Event is type OWN + i
+SITE = OWN + Event._fields.index("site")
 SHIFTED = {"peer", "tag", "recv_peer", "recv_tag", "root"}  # may be negative
 SHIFT = 8
 SCALARS = (
@@ -217,10 +218,8 @@ def write(source: Source, path: Path, losses: Losses, states: Iterable[RestState
         streams = [_rank_records(source, rank) for rank in range(info.size)]
         for _, _, line in heapq.merge(*streams, iter(_Messages(source, losses).records), rows):
             file.write(line + "\n")
-    _write_pcf(path.with_suffix(".pcf"), used)
+    _write_pcf(path.with_suffix(".pcf"), used, info.sites)
     _write_row(path.with_suffix(".row"), info, calls, with_rests=bool(rests))
-    if info.sites:
-        losses.add("the names of call sites (their numbers are written)")
 
 
 def _rest_record(s: RestState, threads: int) -> Record:
@@ -229,7 +228,7 @@ def _rest_record(s: RestState, threads: int) -> Record:
     return s.begin_ns, 1, f"1:{s.rank + 1}:1:{s.rank + 1}:{thread}:{s.begin_ns}:{s.end_ns}:{s.state}"
 
 
-def _write_pcf(path: Path, used: set[int]) -> None:
+def _write_pcf(path: Path, used: set[int], sites: Sequence[Site]) -> None:
     out = ["DEFAULT_OPTIONS", "", "LEVEL               THREAD", "UNITS               NANOSEC", "", "STATES"]
     out += [f"{i}    {name}" for i, name in enumerate(_STATES)]
     for kind, title in zip(MPI_TYPES, _TYPE_NAMES, strict=True):
@@ -252,8 +251,11 @@ def _write_pcf(path: Path, used: set[int]) -> None:
             (COMM, "Communicator in MPI Global OP"),
         )
     ]
-    out += ["", "EVENT_TYPE", *(f"9    {OWN + i}    Fallow {name}" for i, name in enumerate(Event._fields))]
-    path.write_text("\n".join(out) + "\n", encoding="ascii")
+    plain = [(OWN + i, name) for i, name in enumerate(Event._fields) if OWN + i != SITE]
+    out += ["", "EVENT_TYPE", *(f"9    {kind}    Fallow {name}" for kind, name in plain)]
+    named = [f"{number}    {site_text(site)}" for number, site in enumerate(sites, 1)]
+    out += ["", "EVENT_TYPE", f"9    {SITE}    Fallow site", *(["VALUES", *named] if named else [])]
+    path.write_text("\n".join(out) + "\n", encoding="utf-8")
 
 
 def _write_row(path: Path, info: Info, threads: Sequence[int], *, with_rests: bool) -> None:

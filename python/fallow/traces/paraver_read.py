@@ -9,7 +9,7 @@ from typing import Any
 
 from fallow.errors import UserError
 from fallow.traces import model
-from fallow.traces.model import COMM_WORLD, FIRST_COMM, Event, Info, MemorySource
+from fallow.traces.model import COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Site
 from fallow.traces.paraver import (
     COMM,
     LISTS,
@@ -20,10 +20,11 @@ from fallow.traces.paraver import (
     SEND_SIZE,
     SHIFT,
     SHIFTED,
+    SITE,
     type_of,
     value_of,
 )
-from fallow.traces.text import FormatError, read_lines, whole
+from fallow.traces.text import FormatError, read_lines, site_of, whole
 
 _MAX_RANKS = 1 << 21
 _HEADER = re.compile(r"#Paraver \([^)]*\):(\d+)(?:_ns)?:(\d+(?:\([\d,]*\))?):(\d+):(\d+)\(([\d:,]*)\)(?:,(\d+))?$")
@@ -39,7 +40,7 @@ class _Open:
 
 
 class _Reader:
-    def __init__(self, line: str, names: dict[tuple[int, int], str], nodes: list[str]) -> None:
+    def __init__(self, line: str, names: dict[tuple[int, int], str], nodes: list[str], sites: list[Site]) -> None:
         found = _HEADER.match(line)
         if found is None:
             raise ValueError("not the header of a Paraver trace of one application")
@@ -50,7 +51,7 @@ class _Reader:
         if len(found[5].split(",")) != self.ranks:
             raise ValueError(f"{self.ranks} tasks, but threads of {len(found[5].split(','))}")
         self.names = names
-        self.source = MemorySource(Info(size=self.ranks, hosts=_hosts(found[5], nodes)))
+        self.source = MemorySource(Info(size=self.ranks, hosts=_hosts(found[5], nodes), sites=sites))
         self.open: dict[tuple[int, int], _Open] = {}
         self.comms: dict[int, int] = {}
         self.last_exit: dict[tuple[int, int], int] = {}
@@ -127,9 +128,9 @@ class _Reader:
         last = self.last_exit.get(who, call.enter_ns)
         fields = {"compute_ns": max(call.enter_ns - last, 0)} | call.fields
         event = Event(op=model.op_number(call.name), thread=thread, enter_ns=call.enter_ns, exit_ns=time)
-        self.source.lists[rank].append(
-            event._replace(site=0)._replace(**{k: v for k, v in fields.items() if k != "site"})
-        )
+        if fields.get("site", 0) > len(self.source.info.sites):
+            fields["site"] = 0  # nobody says what it is
+        self.source.lists[rank].append(event._replace(**fields))
         self.last_exit[who] = time
 
     def message(self, f: list[str]) -> None:
@@ -168,11 +169,12 @@ class _Reader:
             self.source.lists[rank][index] = e._replace(comm=COMM_WORLD, **fields)
 
 
-def _names(path: Path) -> dict[tuple[int, int], str]:
-    """Names of the calls by (type, value): those of the .pcf, where there is one, else Extrae's."""
+def _names(path: Path) -> tuple[dict[tuple[int, int], str], list[Site]]:
+    """Names of the calls by (type, value), those of the .pcf, where there is one, else Extrae's; and the call sites."""
     names = {(type_of(op), value_of(op)): op.name for op in model.ops()}
+    sites: list[Site] = []
     if not path.is_file():
-        return names
+        return names, sites
     kinds: list[int] = []
     section = ""
     for _, line in read_lines(path):
@@ -184,7 +186,9 @@ def _names(path: Path) -> dict[tuple[int, int], str]:
             kinds.append(int(words[1]))
         elif section == "VALUES" and len(words) >= 2 and words[0].isdecimal():
             names.update({(kind, int(words[0])): words[1] for kind in kinds if kind in MPI_TYPES})
-    return names
+            if kinds == [SITE] and words[0] == str(len(sites) + 1):
+                sites.append(site_of(line.split(maxsplit=1)[1]) or (0, "", ""))
+    return names, sites
 
 
 def _hosts(tasks: str, names: list[str]) -> list[str]:
@@ -211,13 +215,13 @@ def _node_names(path: Path) -> list[str]:
 
 def read(path: Path) -> MemorySource:
     """Reads one .prv with the .pcf beside it."""
-    names, nodes = _names(path.with_suffix(".pcf")), _node_names(path.with_suffix(".row"))
+    (names, sites), nodes = _names(path.with_suffix(".pcf")), _node_names(path.with_suffix(".row"))
     reader: _Reader | None = None
     number = 0
     for number, line in read_lines(path):
         try:
             if reader is None:
-                reader = _Reader(line, names, nodes)
+                reader = _Reader(line, names, nodes, sites)
             else:
                 reader.record(line)
         except IndexError:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from fallow.errors import UserError
-from fallow.traces.model import Event
+from fallow.traces.model import Event, Site
 
 LARGEST = (1 << 62) - 1
 
@@ -29,6 +30,22 @@ def sent(e: Event) -> Message:
 def received(e: Event) -> Message:
     """The receive side of a call that sends as well."""
     return Message(e.recv_peer, e.recv_tag, e.recv_bytes)
+
+
+_SITE = re.compile(r"(?:(.*?) )?at 0x([0-9a-f]{1,16})(?: in (.*))?")
+
+
+def site_text(site: Site) -> str:
+    """A call site in one line: "solve at 0x4f20 in /opt/app"."""
+    address, module, label = site
+    line = f"{label} " * bool(label) + f"at {address:#x}" + f" in {module}" * bool(module)
+    return "".join(c if c.isprintable() else "?" for c in line)
+
+
+def site_of(text: str) -> Site | None:
+    """The same read back; None if it is no such line."""
+    found = _SITE.fullmatch(text)
+    return (int(found[2], 16), found[3] or "", found[1] or "") if found else None
 
 
 class FormatError(UserError):
