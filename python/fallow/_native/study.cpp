@@ -13,7 +13,7 @@ using predict::Predictor;
 
 constexpr std::size_t kChunk = 4096;     // calls between two looks at the clock, and at whether to go on
 constexpr std::size_t kWaysAtOnce = 8;   // predictors that are fed side by side; each has megabytes
-constexpr std::size_t kRounds = 3;       // of a measurement
+constexpr std::size_t kRounds = 5;       // of a measurement
 constexpr double kLatencyNs = 2000.0;    // of a call where its own time means nothing: what a fast network takes ...
 constexpr double kBytesPerNs = 5.0;      // ... and adds by size
 
@@ -271,37 +271,39 @@ void Study::start_costs(std::vector<Way> ways, std::uint32_t rank, std::uint64_t
   start({[this, rank, most_calls](trace::TraceReader& own) { measure(own, rank, most_calls); }}, calls * ways_.size() * kRounds, 1);
 }
 
-/// Side by side: each round feeds every predictor anew, one chunk after the other.
+/// Side by side: each round feeds every predictor anew, one chunk after the other. What a chunk takes is the median of the
+/// rounds, which all do the same in it: an interruption is longer than many chunks, and would be in most sums of them.
 void Study::measure(trace::TraceReader& reader, std::uint32_t rank, std::uint64_t most_calls) {
   std::vector<Event> events;
   RankCalls calls(reader, rank);
   for (Event event; events.size() < most_calls && calls.next(event);) events.push_back(event);
   costs_.assign(ways_.size(), {0, events.size()});
   if (events.empty()) return;
-  std::vector<std::array<double, kRounds>> took(ways_.size());
+  const std::size_t chunks = (events.size() + kChunk - 1) / kChunk;
+  std::vector<std::array<double, kRounds>> took(ways_.size() * chunks);
   for (std::size_t round = 0; round < kRounds; ++round) {
     std::vector<Fed> fed;
     for (const Way& way : ways_) {
       fed.push_back(make(way));
       if (fed.back().oracle != nullptr) fed.back().oracle->look_at(events);
     }
-    for (std::size_t at = 0; at < events.size(); at += kChunk) {
-      const auto chunk = std::span(events).subspan(at, std::min(kChunk, events.size() - at));
+    for (std::size_t c = 0; c < chunks; ++c) {
+      const auto chunk = std::span(events).subspan(c * kChunk, std::min(kChunk, events.size() - c * kChunk));
       for (std::size_t w = 0; w < ways_.size(); ++w) {
         const auto begin = std::chrono::steady_clock::now();
         for (const Event& event : chunk) {
           fed[w].predictor->on_enter(event);
           fed[w].predictor->on_exit(event);
         }
-        took[w][round] += std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
+        took[w * chunks + c][round] = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
       }
       done_ += chunk.size() * ways_.size();
       if (cancelled_) throw Cancelled();
     }
   }
-  for (std::size_t w = 0; w < ways_.size(); ++w) {
-    std::nth_element(took[w].begin(), took[w].begin() + kRounds / 2, took[w].end());
-    costs_[w].ns = took[w][kRounds / 2] / static_cast<double>(events.size());
+  for (std::size_t i = 0; i < took.size(); ++i) {
+    std::nth_element(took[i].begin(), took[i].begin() + kRounds / 2, took[i].end());
+    costs_[i / chunks].ns += took[i][kRounds / 2] / static_cast<double>(events.size());
   }
 }
 
