@@ -146,40 +146,40 @@ void Engine::record(Recorder& recorder) {
 /// Brings what the next events will touch nearer: with many ranks it has left the cache since they last ran.
 void Engine::prefetch() const noexcept {
   constexpr std::size_t kRecordAhead = 16, kRankAhead = 11, kQueueAhead = 6, kCollectiveAhead = 3;
-  const std::span<const Event> next = queue_.known();
+  const std::span<const ShortEvent> next = queue_.known();
   if (next.size() > kRecordAhead) {
-    const Event& e = next[kRecordAhead];
-    if (e.kind == EventKind::resume) {
-      source_.prefetch(e.index, 0);
-    } else if (e.kind == EventKind::pass) {
-      network_.prefetch_held(e.index);
-    } else if (e.kind != EventKind::access && e.kind != EventKind::deliver) {
-      pool_.prefetch(e.index);
+    const ShortEvent& e = next[kRecordAhead];
+    if (e.kind() == EventKind::resume) {
+      source_.prefetch(e.index(), 0);
+    } else if (e.kind() == EventKind::pass) {
+      network_.prefetch_held(e.index());
+    } else if (e.kind() != EventKind::access && e.kind() != EventKind::deliver) {
+      pool_.prefetch(e.index());
     }
   }
   if (next.size() > kRankAhead) prefetch_first(next[kRankAhead]);
   if (next.size() > kQueueAhead) prefetch_second(next[kQueueAhead]);
   if (next.size() <= kCollectiveAhead) return;
-  const Event& e = next[kCollectiveAhead];
-  if (e.kind == EventKind::deliver) return prefetch_end(target_of(e.tie));
-  if (e.kind != EventKind::arrive) return;
-  if (const std::uint32_t r = pool_[e.index].rank; ranks_.holds(r)) prefetch_end(r);
+  const ShortEvent& e = next[kCollectiveAhead];
+  if (e.kind() == EventKind::deliver) return prefetch_end(target_of(e.tie()));
+  if (e.kind() != EventKind::arrive) return;
+  if (const std::uint32_t r = pool_[e.index()].rank; ranks_.holds(r)) prefetch_end(r);
 }
 
-void Engine::prefetch_first(const Event& e) const noexcept {
-  if (e.kind == EventKind::pass) return network_.prefetch_links(e.index, target_of(e.tie));
-  if (e.kind == EventKind::hop) return network_.prefetch_next(pool_[e.index]);
-  if (e.kind == EventKind::deliver) return ranks_.prefetch(target_of(e.tie));
-  if (e.kind == EventKind::access) return;
-  ranks_.prefetch(e.kind == EventKind::resume ? e.index : pool_[e.index].rank);
-  if (e.kind == EventKind::resume) source_.prefetch(e.index, 1);
+void Engine::prefetch_first(const ShortEvent& e) const noexcept {
+  if (e.kind() == EventKind::pass) return network_.prefetch_links(e.index(), target_of(e.tie()));
+  if (e.kind() == EventKind::hop) return network_.prefetch_next(pool_[e.index()]);
+  if (e.kind() == EventKind::deliver) return ranks_.prefetch(target_of(e.tie()));
+  if (e.kind() == EventKind::access) return;
+  ranks_.prefetch(e.kind() == EventKind::resume ? e.index() : pool_[e.index()].rank);
+  if (e.kind() == EventKind::resume) source_.prefetch(e.index(), 1);
 }
 
-void Engine::prefetch_second(const Event& e) const noexcept {
-  if (e.kind == EventKind::hop || e.kind == EventKind::pass) return;
-  if (e.kind == EventKind::resume) return prefetch_start(e.index);
-  if (e.kind != EventKind::arrive && e.kind != EventKind::deliver) return;
-  const std::uint32_t r = e.kind == EventKind::deliver ? target_of(e.tie) : pool_[e.index].rank;
+void Engine::prefetch_second(const ShortEvent& e) const noexcept {
+  if (e.kind() == EventKind::hop || e.kind() == EventKind::pass) return;
+  if (e.kind() == EventKind::resume) return prefetch_start(e.index());
+  if (e.kind() != EventKind::arrive && e.kind() != EventKind::deliver) return;
+  const std::uint32_t r = e.kind() == EventKind::deliver ? target_of(e.tie()) : pool_[e.index()].rank;
   if (!ranks_.holds(r)) return;  // what comes back from a rank of another share is no arrival at that
   const Rank& rank = ranks_[r];
   if (rank.posted.count > 1) {

@@ -149,8 +149,8 @@ class Engine {
   bool wants_all_lanes(const trace::CallEvent& call) const noexcept;
   std::uint64_t kind_of_wait(const trace::CallEvent& call) const noexcept;
   void prefetch() const noexcept;
-  void prefetch_first(const Event& event) const noexcept;
-  void prefetch_second(const Event& event) const noexcept;
+  void prefetch_first(const ShortEvent& event) const noexcept;
+  void prefetch_second(const ShortEvent& event) const noexcept;
   void prefetch_end(std::uint32_t r) const noexcept;
   void prefetch_start(std::uint32_t r) const noexcept;
 

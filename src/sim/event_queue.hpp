@@ -26,7 +26,7 @@ namespace fallow::sim {
 
 class EventQueue {
  public:
-  EventQueue() : heads_(kBuckets), occupied_(kBuckets / 64, 0) {}
+  EventQueue() : heads_(kBuckets, kNone), occupied_(kBuckets / 64, 0) {}
 
   void push(const Event& event) {
     ++size_;
@@ -48,7 +48,7 @@ class EventQueue {
       if (size_ == 0) return kNever;
       advance();
     }
-    const Time sorted = next_ < sorted_.size() ? sorted_[next_].time : kNever;
+    const Time sorted = next_ < sorted_.size() ? base_ + sorted_[next_].time() : kNever;
     return near_.empty() ? sorted : std::min(sorted, near_.front().time);
   }
 
@@ -58,10 +58,16 @@ class EventQueue {
       if (size_ == 0) return false;
       advance();
     }
-    if (near_.empty() || (next_ < sorted_.size() && sorted_[next_] < near_.front())) {
-      if (sorted_[next_].time >= end) return false;
+    if (near_.empty() || (next_ < sorted_.size() && sorted_[next_].after(base_) < near_.front())) {
+      const ShortEvent& first = sorted_[next_];
+      const Time time = base_ + first.time();
+      if (time >= end) return false;
       --size_;
-      event = sorted_[next_++];
+      ++next_;
+      event.time = time;
+      event.tie = first.tie();
+      event.index = first.index();
+      event.kind = first.kind();
       if (sorted_.size() - next_ < kAhead) look_ahead(event.time);
       return true;
     }
@@ -74,41 +80,35 @@ class EventQueue {
   }
 
   /// What pop would take next from the sorted part, for prefetching.
-  std::span<const Event> known() const noexcept { return {sorted_.data() + next_, sorted_.size() - next_}; }
+  std::span<const ShortEvent> known() const noexcept { return {sorted_.data() + next_, sorted_.size() - next_}; }
 
   std::uint64_t size() const noexcept { return size_; }
   std::size_t memory_bytes() const noexcept {
-    return made_ * sizeof(Chunk) + (near_.capacity() + far_.capacity() + sorted_.capacity() + sorter_.capacity()) * sizeof(Event) +
-           heads_.capacity() * sizeof(Head);
+    return made_ * sizeof(Chunk) + (near_.capacity() + far_.capacity()) * sizeof(Event) +
+           (sorted_.capacity() + sorter_.capacity()) * sizeof(ShortEvent) + heads_.capacity() * sizeof(Head);
   }
 
  private:
   static constexpr int kWidthBits = 17;       ///< a bucket is 131 ns: a fraction of a message's latency
+  static constexpr std::uint32_t kWidth = 1u << kWidthBits;
   static constexpr Time kBuckets = 16384;     ///< 2.1 ms in all: beyond a usual time step's computation
   static constexpr std::uint32_t kChunkEvents = 7;
   static constexpr std::size_t kAhead = 16;   ///< events to be known in order, if they come within ...
   static constexpr Time kAheadBuckets = 8;    ///< ... 1 us: what is pushed below that takes the heap
+  static constexpr Time kBaseReach = Time{1} << (ShortEvent::kTimeBits - 1);
 
-  /// An event in its bucket, which has the leading bits of its time.
-  struct Short {
-    std::uint64_t tie = 0;
-    std::uint32_t index = 0;
-    std::uint32_t time : kWidthBits = 0;
-    std::uint32_t kind : 32 - kWidthBits = 0;
-  };
-  static_assert(sizeof(Short) == 16);
-
+  /// Of a bucket: its first chunk and, in the last bits, the events in that. They stand here, as a chunk that is added to
+  /// is not at hand.
+  using Head = std::uint32_t;
+  static constexpr int kCountBits = 3;
+  static constexpr std::uint32_t kCounts = (1u << kCountBits) - 1, kNoChunk = kNone >> kCountBits;
+  static_assert(kChunkEvents == kCounts);
   /// All but the first of a bucket's chunks are full. Two cache lines.
   struct alignas(128) Chunk {
-    std::uint64_t next = kNone;
-    Short events[kChunkEvents];
+    std::uint64_t next = kNoChunk;
+    ShortEvent events[kChunkEvents];  ///< times within the bucket
   };
   static_assert(sizeof(Chunk) == 128);
-  /// Of a bucket: its first chunk and the events in that. They stand here, as a chunk that is added to is not at hand.
-  struct Head {
-    std::uint32_t chunk = kNone;
-    std::uint32_t count = kChunkEvents;
-  };
   static_assert(std::is_trivially_destructible_v<Chunk>);
 
   // In blocks of a large page, which never move: growing does not double what is resident.
@@ -121,15 +121,14 @@ class EventQueue {
   void add(Time bucket, const Event& event) {
     const auto slot = static_cast<std::size_t>(bucket & (kBuckets - 1));
     Head& head = heads_[slot];
-    if (head.count == kChunkEvents) {
+    if ((head & kCounts) == kChunkEvents) {
       const std::uint32_t fresh = take_chunk();
-      chunk(fresh).next = head.chunk;
-      head = {fresh, 0};
+      chunk(fresh).next = head >> kCountBits;
+      head = fresh << kCountBits;
       occupied_[slot / 64] |= std::uint64_t{1} << (slot % 64);
     }
-    constexpr std::uint32_t kWidth = 1u << kWidthBits, kKinds = 1u << (32 - kWidthBits);
-    chunk(head.chunk).events[head.count++] = {event.tie, event.index, static_cast<std::uint32_t>(event.time) & (kWidth - 1),
-                                              static_cast<std::uint32_t>(event.kind) & (kKinds - 1)};
+    chunk(head >> kCountBits).events[head & kCounts] = {static_cast<std::uint32_t>(event.time) & (kWidth - 1), event.tie, event.index, event.kind};
+    ++head;
   }
 
   std::uint32_t take_chunk() {
@@ -171,6 +170,7 @@ class EventQueue {
     Time target = distance < kBuckets ? current_ + distance : kNever;
     if (!far_.empty()) target = std::min(target, far_.front().time >> kWidthBits);
     current_ = target;
+    base_ = current_ << kWidthBits;
     sorted_.clear();
     next_ = 0;
     while (!far_.empty() && (far_.front().time >> kWidthBits) - current_ < kBuckets) {
@@ -178,13 +178,13 @@ class EventQueue {
       std::pop_heap(far_.begin(), far_.end(), std::greater<>());
       far_.pop_back();
       if (event.time >> kWidthBits == current_) {
-        sorted_.push_back(event);
+        sorted_.emplace_back(static_cast<std::uint32_t>(event.time - base_), event.tie, event.index, event.kind);
       } else {
         add(event.time >> kWidthBits, event);
       }
     }
     drain();
-    sorter_.sort(sorted_);
+    sorter_.sort(sorted_, 0);
   }
 
   /// Sorts the next bucket in use as well, if it is near enough and nothing from the far heap belongs before its end.
@@ -195,29 +195,36 @@ class EventQueue {
     current_ += distance;
     sorted_.erase(sorted_.begin(), sorted_.begin() + static_cast<std::ptrdiff_t>(next_));
     next_ = 0;
+    if ((current_ << kWidthBits) - base_ > kBaseReach) [[unlikely]] rebase(now >> kWidthBits << kWidthBits);
     const std::size_t rest = sorted_.size();
     drain();
-    sorter_.sort(std::span(sorted_).subspan(rest));
+    sorter_.sort(std::span(sorted_).subspan(rest), static_cast<std::uint32_t>((current_ << kWidthBits) - base_));
+  }
+
+  /// The times of the sorted part count from `base` from now on, which is no later than they are.
+  void rebase(Time base) noexcept {
+    for (ShortEvent& e : sorted_) e = {static_cast<std::uint32_t>(base_ + e.time() - base), e.tie(), e.index(), e.kind()};
+    base_ = base;
   }
 
   /// Moves the present bucket's events to the sorted part.
   void drain() {
     const auto slot = static_cast<std::size_t>(current_ & (kBuckets - 1));
-    const Time begin = current_ << kWidthBits;
+    const auto begin = static_cast<std::uint32_t>((current_ << kWidthBits) - base_);
     Head& head = heads_[slot];
-    std::uint32_t count = head.count;
-    for (std::uint32_t i = head.chunk; i != kNone; count = kChunkEvents) {
+    std::uint32_t count = head & kCounts;
+    for (std::uint32_t i = head >> kCountBits; i != kNoChunk; count = kChunkEvents) {
       Chunk& c = chunk(i);
       std::size_t at = sorted_.size();
       if (at + count > sorted_.capacity()) [[unlikely]] make_room(i, count);
       sorted_.resize(at + count);
-      for (const Short& e : std::span(c.events, count)) sorted_[at++] = {begin + e.time, e.tie, e.index, static_cast<EventKind>(e.kind)};
+      for (const ShortEvent& e : std::span(c.events, count)) sorted_[at++] = e.later(begin);
       const auto next = static_cast<std::uint32_t>(c.next);
       c.next = free_;
       free_ = i;
       i = next;
     }
-    head = {};
+    head = kNone;
     occupied_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
     prefetch_bucket();
   }
@@ -225,15 +232,15 @@ class EventQueue {
   /// Room in the sorted part for the rest of a bucket: `count` events in chunk `i`, and what is in those behind it.
   void make_room(std::uint32_t i, std::size_t count) {
     std::size_t all = sorted_.size() + count;
-    while ((i = static_cast<std::uint32_t>(chunk(i).next)) != kNone) all += kChunkEvents;
+    while ((i = static_cast<std::uint32_t>(chunk(i).next)) != kNoChunk) all += kChunkEvents;
     sorted_.reserve(all + all / 16);
   }
 
   /// Brings the next bucket nearer that has events, if it is not far.
   void prefetch_bucket() const noexcept {
-    const Head& head = heads_[static_cast<std::size_t>((current_ + nearby()) & (kBuckets - 1))];
-    if (head.chunk == kNone) return;
-    const auto* chunk = reinterpret_cast<const char*>(&blocks_[head.chunk >> kBlockBits][head.chunk & ((1u << kBlockBits) - 1)]);
+    const std::uint32_t first = heads_[static_cast<std::size_t>((current_ + nearby()) & (kBuckets - 1))] >> kCountBits;
+    if (first == kNoChunk) return;
+    const auto* chunk = reinterpret_cast<const char*>(&blocks_[first >> kBlockBits][first & ((1u << kBlockBits) - 1)]);
     for (std::size_t at = 0; at < sizeof(Chunk); at += 64) __builtin_prefetch(chunk + at);
   }
 
@@ -241,10 +248,12 @@ class EventQueue {
   std::vector<std::uint64_t> occupied_;
   std::vector<std::unique_ptr<Chunk[], Free>> blocks_;
   std::uint32_t made_ = 0;
-  std::vector<Event> sorted_, near_, far_;
+  std::vector<ShortEvent> sorted_;  ///< times count from base_
+  std::vector<Event> near_, far_;
   EventSorter sorter_;
   std::size_t next_ = 0;
   Time current_ = -1;
+  Time base_ = 0;
   std::uint32_t free_ = kNone;
   std::uint64_t size_ = 0;
 };

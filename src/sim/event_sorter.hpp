@@ -18,8 +18,10 @@ namespace fallow::sim {
 
 class EventSorter {
  public:
-  void sort(std::span<Event> events) {
-    if (events.size() <= kFew) return few(events);
+  static constexpr std::uint32_t kReach = 1u << 25;  ///< the times of what is sorted differ by less
+  /// None of them is earlier than `first`, none as late as first + kReach.
+  void sort(std::span<ShortEvent> events, std::uint32_t first) {
+    if (events.size() <= kFew) return few(events, first);
     if (spare_.size() < events.size()) spare_.resize(events.size() + events.size() / 8);
     many(events);
   }
@@ -31,17 +33,17 @@ class EventSorter {
   static constexpr int kMostBits = 10;
   static constexpr int kFewBits = 6;
   static_assert(kFew == std::size_t{1} << kFewBits && kFew % 8 == 0);
-  static constexpr Time kFar = Time{1} << (31 - kFewBits);
+  static_assert(kReach == 1u << (31 - kFewBits));
   static constexpr std::size_t kSideBySide = 8;
 
-  static void few(std::span<Event> events) noexcept {
-    if (events.size() > kVeryFew) return by_rank(events);
+  static void few(std::span<ShortEvent> events, std::uint32_t first) noexcept {
+    if (events.size() > kVeryFew) return by_rank(events, first);
     in_turn(events);
   }
 
-  static void in_turn(std::span<Event> events) noexcept {
+  static void in_turn(std::span<ShortEvent> events) noexcept {
     for (std::size_t i = 1; i < events.size(); ++i) {
-      const Event event = events[i];
+      const ShortEvent event = events[i];
       std::size_t at = i;
       for (; at > 0 && event < events[at - 1]; --at) events[at] = events[at - 1];
       events[at] = event;
@@ -49,13 +51,10 @@ class EventSorter {
   }
 
   /// Counts for each how many are earlier: more comparisons than it takes, but several at a time, and none is guessed.
-  static void by_rank(std::span<Event> events) noexcept {
+  static void by_rank(std::span<ShortEvent> events, std::uint32_t first) noexcept {
     const std::size_t count = events.size();
-    Time first = events[0].time, last = first;
-    for (const Event& e : events) first = std::min(first, e.time), last = std::max(last, e.time);
-    if (last - first >= kFar) return std::sort(events.begin(), events.end());
     alignas(64) std::int32_t keys[kFew];
-    for (std::size_t i = 0; i < count; ++i) keys[i] = static_cast<std::int32_t>((events[i].time - first) << kFewBits | static_cast<Time>(i));
+    for (std::size_t i = 0; i < count; ++i) keys[i] = static_cast<std::int32_t>((events[i].time() - first) << kFewBits | i);
     for (std::size_t i = count; i % kSideBySide != 0; ++i) keys[i] = std::numeric_limits<std::int32_t>::max();
     alignas(64) std::int32_t places[kFew];
     for (std::size_t i = 0; i < count; i += kSideBySide) {
@@ -65,46 +64,47 @@ class EventSorter {
       }
       std::copy(earlier, earlier + kSideBySide, places + i);
     }
-    alignas(Event) std::byte copy[kFew * sizeof(Event)];
+    alignas(ShortEvent) std::byte copy[kFew * sizeof(ShortEvent)];
     std::memcpy(copy, events.data(), events.size_bytes());
-    for (std::size_t i = 0; i < count; ++i) std::memcpy(static_cast<void*>(&events[static_cast<std::size_t>(places[i])]), copy + i * sizeof(Event), sizeof(Event));
+    for (std::size_t i = 0; i < count; ++i) std::memcpy(static_cast<void*>(&events[static_cast<std::size_t>(places[i])]), copy + i * sizeof(ShortEvent), sizeof(ShortEvent));
     in_turn(events);  // of those at one time
   }
 
-  void many(std::span<Event> events) noexcept {
-    Time first = events[0].time, last = first;
-    std::uint64_t low = events[0].tie, high = low;
-    for (const Event& e : events) {
-      first = std::min(first, e.time), last = std::max(last, e.time);
-      low = std::min(low, e.tie), high = std::max(high, e.tie);
+  void many(std::span<ShortEvent> events) noexcept {
+    std::uint32_t first = events[0].time(), last = first;
+    std::uint64_t low = events[0].tie(), high = low;
+    for (const ShortEvent& e : events) {
+      const std::uint32_t time = e.time();
+      first = std::min(first, time), last = std::max(last, time);
+      low = std::min(low, e.tie()), high = std::max(high, e.tie());
     }
-    if (first != last) return deal(events, static_cast<std::uint64_t>(last - first), [first](const Event& e) { return static_cast<std::uint64_t>(e.time - first); });
-    if (low != high) deal(events, high - low, [low](const Event& e) { return e.tie - low; });
+    if (first != last) return deal(events, first, last - first, [first](const ShortEvent& e) { return std::uint64_t{e.time() - first}; });
+    if (low != high) deal(events, first, high - low, [low](const ShortEvent& e) { return e.tie() - low; });
   }
 
   /// By `key`, which is at most `largest` and differs; equal leading bits are then sorted among themselves.
   template <class Key>
-  void deal(std::span<Event> events, std::uint64_t largest, Key&& key) noexcept {
+  void deal(std::span<ShortEvent> events, std::uint32_t first, std::uint64_t largest, Key&& key) noexcept {
     const int bits = std::min(kMostBits, static_cast<int>(std::bit_width(events.size())) - 1);
     const int shift = std::max(0, static_cast<int>(std::bit_width(largest)) - bits);
     std::array<std::uint32_t, (1u << kMostBits) + 1> ends{};
-    for (const Event& e : events) ++ends[(key(e) >> shift) + 1];
+    for (const ShortEvent& e : events) ++ends[(key(e) >> shift) + 1];
     const std::size_t piles = static_cast<std::size_t>(largest >> shift) + 1;
     for (std::size_t i = 1; i <= piles; ++i) ends[i] += ends[i - 1];
-    for (const Event& e : events) spare_[ends[key(e) >> shift]++] = e;
+    for (const ShortEvent& e : events) spare_[ends[key(e) >> shift]++] = e;
     std::memcpy(static_cast<void*>(events.data()), spare_.data(), events.size_bytes());
     for (std::size_t i = 0, begin = 0; i < piles; begin = ends[i++]) {
-      const std::span<Event> pile = events.subspan(begin, ends[i] - begin);
+      const std::span<ShortEvent> pile = events.subspan(begin, ends[i] - begin);
       if (pile.size() > kFew) {
         many(pile);
       } else if (pile.size() > 1) {
-        few(pile);
+        few(pile, first);
       }
     }
   }
-  static_assert(std::is_trivially_copyable_v<Event>);
+  static_assert(std::is_trivially_copyable_v<ShortEvent>);
 
-  std::vector<Event> spare_;
+  std::vector<ShortEvent> spare_;
 };
 
 }  // namespace fallow::sim
