@@ -7,7 +7,7 @@ namespace fallow::sim {
 
 Network::Network(const Machine& machine, const NetworkPolicy& policy, NodePool& pool, EventQueue& queue, std::uint32_t used, Share share)
     : machine_(machine), edge_(policy.edge), upper_(policy.upper), compress_(policy.compress), topology_(make_topology(machine.topology)),
-      domains_(*topology_, machine, used), share_(share), pool_(pool), queue_(queue), links_(topology_->links()),
+      domains_(*topology_, machine, used), share_(share), pool_(pool), queue_(queue), rate_(static_cast<std::uint32_t>(machine.link.ps_per_kib)),
       train_bytes_(std::max<std::uint64_t>(1, machine.message.segment * machine.message.train_segments)),
       ranks_per_node_(machine.node.ranks), one_per_node_(machine.node.ranks == 1),
       edge_rests_(edge_.rule != LinkRule::always_on), upper_rests_(upper_.rule != LinkRule::always_on), parts_rest_(false),
@@ -15,10 +15,12 @@ Network::Network(const Machine& machine, const NetworkPolicy& policy, NodePool& 
       edge_timed_(edge_.rule == LinkRule::timer), upper_timed_(upper_.rule == LinkRule::timer) {
   if (machine.link.ps_per_kib <= 0 || machine.link.ps_per_kib > 0xffffffff) throw std::invalid_argument("a link's bandwidth is out of range");
   if (machine.node.ranks == 0) throw std::invalid_argument("a node has at least one rank");
-  for (std::uint32_t l = 0; l < links_.size(); ++l) {
+  const std::uint32_t links = topology_->links();
+  for (std::uint32_t l = 0; l < links; ++l) {
     const std::uint32_t relative = topology_->relative_bandwidth(l);
-    const Time rate = relative == 0 ? machine.link.ps_per_kib : machine.link.ps_per_kib * 1000 / relative;
-    links_[l].ps_per_kib = static_cast<std::uint32_t>(rate);
+    if (relative == 0) continue;
+    if (rates_.empty()) rates_.assign(links, rate_);
+    rates_[l] = static_cast<std::uint32_t>(machine.link.ps_per_kib * 1000 / relative);
   }
   prepare_rests(policy);
 }
@@ -46,8 +48,8 @@ void Network::send(std::uint32_t index, Time ready, Time now, std::uint32_t coun
   deferred_until_ = std::min(deferred_until_, ready);
   topology_->route(node_of(node.peer), node_of(node.rank), d.path);
   constexpr std::uint32_t kUsual = 6;  // fetched without asking how many there are
-  for (std::uint32_t hop = 0; hop < kUsual; ++hop) __builtin_prefetch(&links_[d.path.links[std::min(hop, d.path.count - 1)]], 1);
-  for (std::uint32_t hop = kUsual; hop < d.path.count; ++hop) __builtin_prefetch(&links_[d.path.links[hop]], 1);
+  for (std::uint32_t hop = 0; hop < kUsual; ++hop) fetch(d.path.links[std::min(hop, d.path.count - 1)]);
+  for (std::uint32_t hop = kUsual; hop < d.path.count; ++hop) fetch(d.path.links[hop]);
 }
 
 void Network::walk_deferred() {
@@ -62,7 +64,7 @@ void Network::hop(const Event& event) {
   Path path;
   find_way(node, node_of(node.peer), node_of(node.rank), path);
   const std::uint32_t near = std::min(path.count, node.hop + 3u);  // what was held is often held again
-  for (std::uint32_t hop = node.hop; hop < near; ++hop) __builtin_prefetch(&links_[path.links[hop]], 1);
+  for (std::uint32_t hop = node.hop; hop < near; ++hop) fetch(path.links[hop]);
   walk({event.index, event.time, node.time, event.tie}, path, event.time, true);
 }
 
@@ -71,7 +73,7 @@ void Network::pass(const Event& event) {
   Held& held = held_[event.index];
   const std::uint32_t last = nodes() + node_of(target_of(event.tie));
   std::uint32_t number = held.link, left = held.left;
-  if (left > 1) __builtin_prefetch(&links_[held.next(left - 2, last)], 1);
+  if (left > 1) fetch(held.next(left - 2, last));
   Time at = event.time, tail = event.time + held.behind;
   for (;;) {
     at = take(number, at, tail, held.bytes, {});
@@ -136,7 +138,7 @@ void Network::end_loggp(Walk w, const Node& node) {
     Link& link = links_[last];
     Time start = w.at;
     if (edge_rests_ && w.at > link.free) start = wake(last, w.at);
-    if (lanes_on_ != 0) at_width(last, w.at, start, serialize(wire_bytes(node), link.ps_per_kib), node.squeezed != 0);
+    if (lanes_on_ != 0) at_width(last, w.at, start, serialize(wire_bytes(node), rate(last)), node.squeezed != 0);
     w.tail += start - w.at;
     link.free = std::max(link.free, w.tail);
   }
@@ -315,19 +317,15 @@ void Network::split(Walk& w, Node& message, std::uint64_t& bytes) {
   message.time = 0;
   message.chain = source;
   Link& card = links_[source];
-  const Time again = std::max(w.at, card.free) + serialize(train_bytes_, card.ps_per_kib);
+  const Time again = std::max(w.at, card.free) + serialize(train_bytes_, rate(source));
   queue_.push({again, w.tie, rest, EventKind::hop});
   w.index = train;
 }
 
 /// wake() for the rule that simulations at scale have, when nobody wants to know.
-inline Time Network::wake_timed(Link& link, const LinkPolicy& policy, Time arrival) noexcept {
-  const RestResult r = detail::after_timer(policy, machine_.link, link.free, arrival);
-  link.low += r.low;
-  link.deep += r.deep;
-  link.rests += r.rests;
-  link.late += r.ready > arrival ? 1 : 0;
-  link.delay += r.ready - arrival;
+inline Time Network::wake_timed(std::uint32_t number, const LinkPolicy& policy, Time arrival) noexcept {
+  const RestResult r = detail::after_timer(policy, machine_.link, links_[number].free, arrival);
+  add_rest(number, r, arrival, true);
   return r.ready;
 }
 
@@ -347,11 +345,10 @@ inline Time Network::take(std::uint32_t number, Time at, Time& tail, std::uint64
   link.low += (wake - low_from) & rested;
   link.delay += (start - at) & rested;
   link.rests -= static_cast<std::uint32_t>(rested);
-  link.late -= static_cast<std::uint32_t>((start > at ? -1 : 0) & rested);
   link.bulk = at > link.free ? 0 : link.bulk;
-  const Time duration = serialize(bytes, link.ps_per_kib);
+  const Time duration = serialize(bytes, rate_);
   link.busy += duration;
-  if (link.bulk != 0 && !bulk) [[unlikely]] return slip_in(link, at, tail, duration);
+  if (link.bulk != 0 && !bulk) [[unlikely]] return slip_in(number, at, tail, duration);
   const Time end = std::max(start + duration, tail);
   if (bulk) link.bulk = static_cast<std::uint32_t>(std::min<Time>(link.bulk + end - start, 0xffffffff));
   link.free = end;
@@ -369,14 +366,14 @@ Time Network::take_any(std::uint32_t number, Time at, Time& tail, std::uint64_t 
   } else {
     link.bulk = 0;
     const bool edge = number < edge_links_;
-    if (at - link.free > (edge ? edge_quiet_ : upper_quiet_)) start = (edge ? edge_timed_ : upper_timed_) ? wake_timed(link, edge ? edge_ : upper_, at) : wake(number, at);
+    if (at - link.free > (edge ? edge_quiet_ : upper_quiet_)) start = (edge ? edge_timed_ : upper_timed_) ? wake_timed(number, edge ? edge_ : upper_, at) : wake(number, at);
     else if (recorder_ != nullptr) [[unlikely]] recorded_gap(number, link.free, at, {{at}, {}});
   }
-  Time duration = serialize(bytes, link.ps_per_kib);
+  Time duration = serialize(bytes, rate(number));
   if (lanes_on_ != 0) duration = at_width(number, at, start, duration, manner.squeezed);
   if (recorder_ != nullptr) [[unlikely]] recorder_->sends(number, nodes(), start, std::max(start + duration, tail));
   link.busy += duration;
-  if (link.bulk != 0 && !bulk) return slip_in(link, at, tail, duration);
+  if (link.bulk != 0 && !bulk) return slip_in(number, at, tail, duration);
   const Time end = std::max(start + duration, tail);
   if (bulk) link.bulk = static_cast<std::uint32_t>(std::min<Time>(link.bulk + end - start, 0xffffffff));
   link.free = end;
@@ -386,8 +383,9 @@ Time Network::take_any(std::uint32_t number, Time at, Time& tail, std::uint64_t 
 
 /// A message that finds trains of long messages before it does not wait for their end: packets of both take turns. It
 /// never overtakes what is matched in order, which trains are not (docs/adr/0032).
-Time Network::slip_in(Link& link, Time at, Time& tail, Time duration) noexcept {
-  const Time packet = serialize(machine_.message.segment, link.ps_per_kib);
+Time Network::slip_in(std::uint32_t number, Time at, Time& tail, Time duration) noexcept {
+  Link& link = links_[number];
+  const Time packet = serialize(machine_.message.segment, rate(number));
   const Time start = std::min(std::max(at + packet, link.free - Time{link.bulk}), link.free);
   const Time end = std::max(start + duration + std::min(duration, link.free - start), tail);
   link.free = std::max(link.free + duration, end);

@@ -22,19 +22,23 @@
 
 namespace fallow::sim {
 
-/// One direction of one link: a cache line, as a message that takes it often ends a rest of it.
-struct alignas(64) Link {
+/// One direction of one link: what every message asks of it.
+struct alignas(16) Link {
   Time free = 0;         ///< when the last train has left it
   Time events_until = 0; ///< up to then trains reach it by events
   Time busy = 0;         ///< time spent sending
-  Time low = 0, deep = 0;  ///< time at rest
-  Time delay = 0;          ///< that messages had from finding it at rest
-  std::uint32_t ps_per_kib = 0;
   std::uint32_t bulk = 0;  ///< the last part of its work until `free` that is trains of long messages, ps (at most 4 ms)
   std::uint32_t rests = 0;
-  std::uint32_t late = 0;  ///< messages that found it at rest
+  Time low = 0;    ///< time at rest
+  Time delay = 0;  ///< that messages had from finding it at rest
 };
-static_assert(sizeof(Link) == 64);
+static_assert(sizeof(Link) == 48);
+
+/// What links have that do not rest by a timer in one state: else there is no deep rest, and each rest ends late.
+struct LinkMore {
+  Time deep = 0;           ///< time in the deep state
+  std::uint64_t late = 0;  ///< messages that found it at rest
+};
 
 /// Sums over the links of a class.
 struct LinkTotals {
@@ -86,16 +90,21 @@ class Network {
   }
   /// Brings a link nearer that is about to be taken: by a message held before it, or by a sender.
   void prefetch_next(const Node& held) const noexcept {
-    __builtin_prefetch(&links_[held.chain], 1);
-    __builtin_prefetch(&links_[held.second()], 1);
+    fetch(held.chain);
+    fetch(held.second());
+  }
+  void fetch(std::uint32_t link) const noexcept {
+    const auto* at = reinterpret_cast<const char*>(&links_[link]);
+    __builtin_prefetch(at, 1);
+    __builtin_prefetch(at + sizeof(Link) - 1, 1);
   }
   void prefetch_held(std::uint32_t index) const noexcept { held_.prefetch(index); }
   void prefetch_links(std::uint32_t index, std::uint32_t target) const noexcept {
     const Held& h = held_[index];
-    __builtin_prefetch(&links_[h.link], 1);
-    __builtin_prefetch(&links_[h.left < 2 ? h.link : h.next(h.left - 2, nodes() + node_of(target))], 1);
+    fetch(h.link);
+    fetch(h.left < 2 ? h.link : h.next(h.left - 2, nodes() + node_of(target)));
   }
-  void prefetch_card(std::uint32_t rank) const noexcept { __builtin_prefetch(&links_[node_of(rank)], 1); }
+  void prefetch_card(std::uint32_t rank) const noexcept { fetch(node_of(rank)); }
   /// What tells the sender of this data that it has come.
   std::uint32_t notice_of(std::uint32_t data);
   /// A message reaches the link that it could not be taken over before.
@@ -141,9 +150,9 @@ class Network {
   bool own(std::uint32_t link) const noexcept {
     return share_.count == 1 || Share::of(domains_.of_link(link), domains_.count(), share_.count) == share_.index;
   }
-  const HugeVector<Link>& links() const noexcept { return links_; }
   std::size_t memory_bytes() const noexcept {
-    return links_.capacity() * sizeof(Link) + plans_.capacity() * sizeof(RestPlan) + silences_.capacity() * sizeof(Silence) +
+    return links_.capacity() * sizeof(Link) + more_.capacity() * sizeof(LinkMore) +
+           rates_.capacity() * sizeof(std::uint32_t) + plans_.capacity() * sizeof(RestPlan) + silences_.capacity() * sizeof(Silence) +
            widths_.capacity() * sizeof(Width) + (origin_.capacity() + served_.capacity() + served_from_.capacity()) * sizeof(std::uint32_t) +
            switches_.memory_bytes() + cards_.memory_bytes() + held_.memory_bytes();
   }
@@ -179,7 +188,7 @@ class Network {
   bool traced() const noexcept { return recorder_ != nullptr && recorder_->path() != nullptr; }
   Time take(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes, Manner manner) noexcept;
   Time take_any(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes, Manner manner) noexcept;
-  Time slip_in(Link& link, Time at, Time& tail, Time duration) noexcept;
+  Time slip_in(std::uint32_t number, Time at, Time& tail, Time duration) noexcept;
   // network_rest.cpp
   void prepare_rests(const NetworkPolicy& policy);
   void list_served();
@@ -194,7 +203,10 @@ class Network {
   Time at_width(std::uint32_t link, Time at, Time& start, Time duration, bool squeezed) noexcept;
   void narrow(std::uint32_t link, Time at) noexcept;
   void widen(std::uint32_t link, Time at) noexcept;
-  Time rested(std::uint32_t link) const noexcept { return links_[link].low + links_[link].deep; }
+  Time rested(std::uint32_t link) const noexcept { return links_[link].low + (more_.empty() ? 0 : more_[link].deep); }
+  std::uint32_t rate(std::uint32_t link) const noexcept { return rates_.empty() ? rate_ : rates_[link]; }
+  /// A link that nothing touches may have no record.
+  Link state(std::uint32_t link) const noexcept { return link < links_.size() ? links_[link] : Link{}; }
   /// What a link does in a gap that goes on, or ends with a message at `arrival`.
   struct Gap {
     RestResult planned, late;  // the second after a silence, from `late_from`
@@ -214,8 +226,8 @@ class Network {
   Time wake(std::uint32_t link, Time arrival) noexcept;
   void wake_other(std::uint32_t link, Time arrival, const Gap& gap) noexcept;
   bool rests_in_silence(std::uint32_t link) const noexcept { return link < edge_links_ && !silences_.empty(); }
-  Time wake_timed(Link& link, const LinkPolicy& policy, Time arrival) noexcept;
-  void add_rest(std::uint32_t link, const RestResult& r, Time arrival) noexcept;
+  Time wake_timed(std::uint32_t number, const LinkPolicy& policy, Time arrival) noexcept;
+  void add_rest(std::uint32_t link, const RestResult& r, Time arrival, bool message) noexcept;
   void replan(std::uint32_t link, RestPlan plan) noexcept;
   void rest_on(std::uint32_t link, Time begin, Time wake) noexcept;
   Time serialize(std::uint64_t bytes, std::uint32_t ps_per_kib) const noexcept {
@@ -242,6 +254,9 @@ class Network {
   EventQueue& queue_;
   HeldPool held_;
   HugeVector<Link> links_;
+  std::vector<LinkMore> more_;  // empty where rests are timed
+  std::vector<std::uint32_t> rates_;  // ps per KiB, where they differ
+  std::uint32_t rate_;
   std::vector<RestPlan> plans_;  // of edge links, or all, if their rule is `planned`
   SilencePolicy silence_;
   std::vector<Silence> silences_;  // of each node, if its links rest after silences

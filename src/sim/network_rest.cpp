@@ -4,8 +4,9 @@
 namespace fallow::sim {
 
 void Network::prepare_rests(const NetworkPolicy& policy) {
+  const std::uint32_t links = topology_->links();
   if (upper_.rule == LinkRule::planned) {
-    plans_.resize(links_.size());
+    plans_.resize(links);
   } else if (edge_.rule == LinkRule::planned) {
     plans_.resize(std::size_t{2} * nodes());
   }
@@ -13,21 +14,26 @@ void Network::prepare_rests(const NetworkPolicy& policy) {
   if (silence_.rests && edge_.rule == LinkRule::planned) silences_.resize(nodes());
   if (compress_.active()) {
     lanes_on_ = compress_.lanes_of(machine_.link.lanes);
-    widths_.resize(links_.size());
+    widths_.resize(links);
   }
   const Time react = machine_.link.rest.up;
   if (policy.cards.rule != LinkRule::always_on) {
     cards_ = Parts(policy.cards, machine_.node.card.states, react, nodes());
   }
   if (policy.switches.rule != LinkRule::always_on) {
-    origin_.resize(links_.size());
-    for (std::uint32_t l = 0; l < links_.size(); ++l) origin_[l] = topology_->origin(l);
+    origin_.resize(links);
+    for (std::uint32_t l = 0; l < links; ++l) origin_[l] = topology_->origin(l);
     switches_ = Parts(policy.switches, machine_.switches.states, react, topology_->switches());
   }
   parts_rest_ = cards_.active() || switches_.active();
   defers_ = edge_.rule != LinkRule::planned && upper_.rule != LinkRule::planned && !parts_rest_ && lanes_on_ == 0;
   const auto plain = [](const LinkPolicy& p) { return p.rule == LinkRule::always_on || (p.rule == LinkRule::timer && p.deep_timer == kNever); };
-  plain_ = defers_ && plain(edge_) && plain(upper_);
+  plain_ = defers_ && plain(edge_) && plain(upper_) && machine_.link.rest.up > 0 && rates_.empty();
+  const bool cards_only = machine_.contention == Contention::none && plain_;
+  links_.resize(cards_only ? edge_links_ : links);
+  if (edge_rests_ || upper_rests_) {
+    if (!plain_) more_.resize(links);
+  }
   timers_ = {edge_quiet_, upper_quiet_};
   if (upper_.rule == LinkRule::planned || policy.switches.rule == LinkRule::planned) list_served();
 }
@@ -116,8 +122,7 @@ Time Network::wake(std::uint32_t number, Time arrival) noexcept {
   if (recorder_ != nullptr) [[unlikely]] recorded_gap(number, links_[number].free, arrival, g);
   if (rests_in_silence(number)) wake_other(number, arrival, g);
   if (r.rests == 0) return r.ready;
-  add_rest(number, r, arrival);
-  links_[number].late += r.ready > arrival ? 1 : 0;
+  add_rest(number, r, arrival, true);
   if (number < plans_.size()) plans_[number] = RestPlan{};
   return r.ready;
 }
@@ -142,18 +147,21 @@ void Network::wake_other(std::uint32_t number, Time arrival, const Gap& mine) no
   const RestResult r = g.both();
   if (r.rests == 0) return;
   if (recorder_ != nullptr) [[unlikely]] recorded_rests(other, link.free, g);
-  add_rest(other, r, r.ready);
+  add_rest(other, r, r.ready, false);
   link.free = r.ready;
   link.bulk = 0;
   plans_[other] = RestPlan{};
 }
 
-void Network::add_rest(std::uint32_t number, const RestResult& r, Time arrival) noexcept {
+/// `message`: one that came at `arrival` has ended it.
+void Network::add_rest(std::uint32_t number, const RestResult& r, Time arrival, bool message) noexcept {
   Link& sums = links_[number];
   sums.low += r.low;
-  sums.deep += r.deep;
-  sums.rests += r.rests;
   sums.delay += r.ready - arrival;
+  links_[number].rests += r.rests;
+  if (more_.empty()) return;
+  more_[number].deep += r.deep;
+  more_[number].late += message && r.ready > arrival ? 1 : 0;
 }
 
 void Network::plan(std::uint32_t node, RestPlan plan) noexcept {
@@ -213,7 +221,7 @@ void Network::replan(std::uint32_t number, RestPlan plan) noexcept {
     const Gap g = gap(number, link.free, plan.begin);  // it is over: count it, and begin anew
     if (recorder_ != nullptr) [[unlikely]] recorded_rests(number, link.free, g);
     const RestResult r = g.both();
-    add_rest(number, r, r.ready);
+    add_rest(number, r, r.ready, false);
     link.free = r.ready;
   }
   old = policy.deep_timer == kNever ? plan : plan_for(policy, spec, plan, spec.rest.up);
@@ -225,7 +233,7 @@ void Network::rest_on(std::uint32_t number, Time begin, Time wake) noexcept {
   const Gap g = gap(number, link.free, begin);  // a planned rest before the silence
   if (g.planned.rests != 0) {
     if (recorder_ != nullptr) [[unlikely]] recorded_rests(number, link.free, g);
-    add_rest(number, g.planned, g.planned.ready);
+    add_rest(number, g.planned, g.planned.ready, false);
     link.free = g.planned.ready;
   }
   plans_[number] = {begin, wake};
@@ -246,10 +254,11 @@ void Network::recorded_gap(std::uint32_t link, Time from, Time at, const Gap& g)
 }
 
 void Network::finish_record(Time end) const {
-  for (std::uint32_t l = 0; l < links_.size(); ++l) {
-    if (end <= links_[l].free) continue;
+  for (std::uint32_t l = 0; l < topology_->links(); ++l) {
+    const Time free = state(l).free;
+    if (end <= free) continue;
     const bool rests = l < 2 * nodes() ? edge_rests_ : upper_rests_;
-    recorded_gap(l, links_[l].free, end, rests ? gap(l, links_[l].free, end) : Gap{{end}, {}});
+    recorded_gap(l, free, end, rests ? gap(l, free, end) : Gap{{end}, {}});
   }
 }
 
@@ -306,16 +315,16 @@ LinkTotals Network::totals(LinkClass link_class, std::uint32_t used, Time end) c
 }
 
 LinkTotals Network::total(std::uint32_t l, Time end) const {
-  const Link& link = links_[l];
+  const Link link = state(l);
   LinkTotals t;
   t.links = 1;
   t.busy = link.busy;
   if (edge_rests_ || upper_rests_) {
     const RestResult open = end > link.free ? gap(l, link.free, end).both() : RestResult{};
     t.rests = link.rests + open.rests;
-    t.late = link.late;
+    t.late = more_.empty() ? link.rests : more_[l].late;
     t.low = link.low + open.low;
-    t.deep = link.deep + open.deep;
+    t.deep = (more_.empty() ? 0 : more_[l].deep) + open.deep;
     t.delay = link.delay;
   }
   if (widths_.empty()) return t;
@@ -330,7 +339,7 @@ LinkTotals Network::total(std::uint32_t l, Time end) const {
 PartTotals Network::switch_totals(std::uint32_t used, Time end) const {
   if (!switches_.active()) return {};
   std::vector<std::uint32_t> ports(topology_->switches(), 0);
-  for (std::uint32_t l = nodes(); l < links_.size(); ++l) {
+  for (std::uint32_t l = nodes(); l < topology_->links(); ++l) {
     if (l < nodes() + used || l >= 2 * nodes()) ++ports[origin_[l]];
   }
   return switches_.totals(ports, end);
