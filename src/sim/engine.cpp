@@ -57,6 +57,7 @@ Engine::Engine(const Machine& machine, const Policy& policy, trace::EventSource&
   ranks_ = Slice<Rank>(first, last - first);
   tables_.reserve(last - first);
   if (policy.predictor) {
+    entered_ = Slice<Time>(first, last - first);
     worked_ = Slice<Worked>(first, last - first);
     predictors_ = Slice<std::unique_ptr<predict::Predictor>>(first, last - first);
     for (std::uint32_t r = first; r < last; ++r) predictors_[r] = policy.predictor();
@@ -104,41 +105,56 @@ Result Engine::run() {
   return found;
 }
 
-void Engine::begin() {
-  for (std::uint32_t r = ranks_.first(); r < ranks_.last(); ++r) queue_.push({0, tie_of(r, r, 0), r, EventKind::resume});
-}
-
-/// Everything of this share that happens before `end`.
+/// Everything of this share that happens before `end`, which is later than the beginning.
 void Engine::replay(Time end) {
+  if (starting_ != ranks_.last()) start_ranks();
   for (Event event;; ++events_) {
     while (!queue_.pop(event, std::min(end, network_.deferred_until()))) {
       if (network_.deferred_until() == kNever) return;
       network_.send_deferred();
     }
     prefetch();
-    clock_ = event.time;
-    tie_ = event.tie;
-    switch (event.kind) {
-      case EventKind::resume: run_rank(event.index); break;
-      case EventKind::hop:
-        network_.send_deferred();
-        network_.hop(event);
-        break;
-      case EventKind::pass:
-        network_.send_deferred();
-        network_.pass(event);
-        break;
-      case EventKind::deliver: deliver(event); break;
-      case EventKind::arrive: arrive(event); break;
-      case EventKind::sent: sent(event); break;
-      case EventKind::access: complete(event.index, event.time); break;
+    happen(event);
+  }
+}
+
+/// All ranks go on at 0, without an event each in the queue: in their order, after what has a place before theirs.
+void Engine::start_ranks() {
+  for (; starting_ != ranks_.last(); ++events_) {
+    if (network_.deferred_until() <= 0) network_.send_deferred();
+    const Event start{0, tie_of(starting_, starting_, 0), starting_, EventKind::resume};
+    if (Event event; queue_.pop_before(event, start)) {
+      happen(event);
+    } else {
+      prefetch_starting();
+      ++starting_;
+      happen(start);
     }
+  }
+}
+
+inline void Engine::happen(const Event& event) {
+  clock_ = event.time;
+  tie_ = event.tie;
+  switch (event.kind) {
+    case EventKind::resume: return run_rank(event.index);
+    case EventKind::hop:
+      network_.send_deferred();
+      return network_.hop(event);
+    case EventKind::pass:
+      network_.send_deferred();
+      return network_.pass(event);
+    case EventKind::deliver: return deliver(event);
+    case EventKind::arrive: return arrive(event);
+    case EventKind::sent: return sent(event);
+    case EventKind::access: return complete(event.index, event.time);
   }
 }
 
 void Engine::record(Recorder& recorder) {
   if (!others_.empty()) throw std::invalid_argument("a replay that is recorded runs on one thread");
   recorder_ = &recorder;
+  if (entered_.empty()) entered_ = Slice<Time>(0, size_);
   path_ = recorder.path();
   network_.record(recorder);
 }
@@ -183,12 +199,12 @@ void Engine::prefetch_second(const ShortEvent& e) const noexcept {
   if (!ranks_.holds(r)) return;  // what comes back from a rank of another share is no arrival at that
   const Rank& rank = ranks_[r];
   if (rank.posted.count > 1) {
-    if (rank.posted.head != kNone) requests_.prefetch_row(rank.posted.head, kTogether);
-  } else if (rank.posted.head != kNone) {
-    requests_.prefetch(rank.posted.head);
+    if (rank.posted.front() != kNone) requests_.prefetch_row(rank.posted.front(), kTogether);
+  } else if (rank.posted.front() != kNone) {
+    requests_.prefetch(rank.posted.front());
     source_.prefetch(r, 0);
   }
-  if (rank.unexpected.head != kNone) pool_.prefetch(rank.unexpected.head);
+  if (rank.unexpected.front() != kNone) pool_.prefetch(rank.unexpected.front());
 }
 
 /// What a rank that goes on will ask for.
@@ -196,16 +212,30 @@ void Engine::prefetch_start(std::uint32_t r) const noexcept {
   network_.prefetch_card(r);
   const Rank& rank = ranks_[r];
   if (rank.spare != kNone) requests_.prefetch_row(rank.spare, kTogether);
-  if (rank.unexpected.head != kNone) pool_.prefetch(rank.unexpected.head);
+  if (rank.unexpected.front() != kNone) pool_.prefetch(rank.unexpected.front());
   tables_.prefetch(rank.requests);
   source_.prefetch(r, 2);
+}
+
+/// The same for ranks that begin.
+void Engine::prefetch_starting() const noexcept {
+  constexpr std::uint32_t kFar = 12, kNear = 6;
+  const std::uint32_t left = ranks_.last() - starting_;
+  if (left > kFar) {
+    ranks_.prefetch(starting_ + kFar);
+    source_.prefetch(starting_ + kFar, 1);
+  }
+  if (left > kNear) {
+    network_.prefetch_card(starting_ + kNear);
+    source_.prefetch(starting_ + kNear, 2);
+  }
 }
 
 /// What follows the last message that a rank waits for, or its collective.
 void Engine::prefetch_end(std::uint32_t r) const noexcept {
   const Rank& rank = ranks_[r];
-  if (rank.posted.count != 1 || rank.posted.head == kNone) return;
-  const Request& last = requests_[rank.posted.head];
+  if (rank.posted.count != 1 || rank.posted.front() == kNone) return;
+  const Request& last = requests_[rank.posted.front()];
   if ((last.flags & kOfCollective) != 0) {
     collectives_.prefetch(last.owner);
     network_.prefetch_card(r);
@@ -219,7 +249,7 @@ void Engine::run_rank(std::uint32_t r) {
   rank.state = State::ready;
   CallEvent call;
   while (next_call(r, call)) {
-    rank.entered = rank.now;
+    if (!entered_.empty()) entered_[r] = rank.now;
     ++rank.calls;
     rank.op = call.op;
     rank.now += machine_.message.call_overhead + policy_.cost.call;
@@ -310,14 +340,14 @@ bool Engine::issue(std::uint32_t r, const CallEvent& call) {
 void Engine::leave_call(std::uint32_t r, const CallEvent& call) {
   Rank& rank = ranks_[r];
   if (recorder_ != nullptr) [[unlikely]] {
-    recorder_->call(r, call.op, rank.entered, rank.now, waited_, slept_);
+    recorder_->call(r, call.op, entered_[r], rank.now, waited_, slept_);
     waited_ = slept_ = 0;
   }
   if (predictors_.empty()) return;
   predict::Event event;
-  event.enter = nanoseconds(rank.entered);
+  event.enter = nanoseconds(entered_[r]);
   event.exit = nanoseconds(rank.now);
-  event.wait = nanoseconds(rank.blocked >= rank.entered ? rank.now - rank.blocked : 0);
+  event.wait = nanoseconds(rank.blocked >= entered_[r] ? rank.now - rank.blocked : 0);
   event.bytes = call.bytes;
   event.site = call.site;
   event.peer = call.peer;

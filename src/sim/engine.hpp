@@ -59,11 +59,9 @@ class Engine {
 
   enum class State : std::uint8_t { ready, computing, waiting, probing, ended };
 
-  struct alignas(64) Rank {
+  struct alignas(32) Rank {
     Time now = 0;
-    Time entered = 0;      // when the present call began
     Time blocked = 0;      // since when it waits
-    Time memory_free = 0;  // when its last message inside the node is through
     Time computing = 0, waiting = 0;
     std::uint64_t calls = 0;
     MatchQueue posted, unexpected;
@@ -75,10 +73,10 @@ class Engine {
     RequestTables::Table requests;
     trace::Op op = trace::Op::other;  // of its present call
     State state = State::ready;
-    bool loaded = false;           // its next call has been read
-    bool flushing = false;         // `pending` counts one-sided operations as well
+    bool loaded : 1 = false;       // its next call has been read
+    bool flushing : 1 = false;     // `pending` counts one-sided operations as well
   };
-  static_assert(sizeof(Rank) == 128);
+  static_assert(sizeof(Rank) == 96);
 
   /// A collective under way.
   struct alignas(64) Collective {
@@ -108,8 +106,11 @@ class Engine {
   static constexpr std::uint32_t kCompleted = 0xfffffffe;  // a request that needs no record any more
 
   // engine.cpp: the loop, one rank's progress
-  void begin();
+  void begin() noexcept { starting_ = ranks_.first(); }
+  Time next_time() { return starting_ != ranks_.last() ? 0 : queue_.next_time(); }
   void replay(Time end);
+  void start_ranks();
+  void happen(const Event& event);
   static std::uint32_t shares(const Machine& machine, const Policy& policy, const trace::EventSource& source, unsigned threads);
   void run_rank(std::uint32_t r);
   bool next_call(std::uint32_t r, trace::CallEvent& call);
@@ -153,6 +154,7 @@ class Engine {
   void prefetch_second(const ShortEvent& event) const noexcept;
   void prefetch_end(std::uint32_t r) const noexcept;
   void prefetch_start(std::uint32_t r) const noexcept;
+  void prefetch_starting() const noexcept;
 
   // engine_p2p.cpp
   bool send(std::uint32_t r, const trace::CallEvent& call, std::uint16_t flags);
@@ -271,6 +273,8 @@ class Engine {
   RequestTables tables_;
   Pool<Collective> collectives_;
   Slice<Rank> ranks_;
+  Slice<Time> entered_;      // when the present call began, for whom has to be told
+  Slice<Time> memory_free_;  // when the last message inside its node is through; empty: there was none
   Slice<std::unique_ptr<predict::Predictor>> predictors_;
   struct Worked {
     std::uint64_t searches = 0, restarts = 0;
@@ -282,6 +286,7 @@ class Engine {
   CriticalPath* path_ = nullptr;
   const PathMessage* cause_ = nullptr;  // the message whose coming is being told
   Time slept_ = 0, waited_ = 0;  // in the call that is being left, for the recorder
+  std::uint32_t starting_ = 0;          // the next rank that has not begun
   Time clock_ = 0;
   std::uint64_t tie_ = 0;  // of the present event
   std::uint64_t events_ = 0, messages_ = 0;

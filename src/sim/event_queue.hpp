@@ -79,6 +79,19 @@ class EventQueue {
     return true;
   }
 
+  /// Takes the earliest event if it comes before `limit`. Does not look where nothing can be.
+  bool pop_before(Event& event, const Event& limit) {
+    const Time bucket = limit.time >> kWidthBits;
+    if (near_.empty() && bucket > current_ && next_ == sorted_.size()) {
+      const auto slot = static_cast<std::size_t>(bucket & (kBuckets - 1));
+      const bool none = (occupied_[slot / 64] >> (slot % 64) & 1) == 0 && bucket == current_ + 1;
+      if (none && (far_.empty() || far_.front().time >> kWidthBits > bucket)) return false;
+    }
+    if (next_time() > limit.time) return false;
+    const Event first = near_.empty() || (next_ < sorted_.size() && sorted_[next_].after(base_) < near_.front()) ? sorted_[next_].after(base_) : near_.front();
+    return first < limit && pop(event);
+  }
+
   /// What pop would take next from the sorted part, for prefetching.
   std::span<const ShortEvent> known() const noexcept { return {sorted_.data() + next_, sorted_.size() - next_}; }
 

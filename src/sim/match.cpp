@@ -17,7 +17,7 @@ constexpr std::size_t kFirstChains = 32;
 template <class Record>
 void Matcher<Record>::append(MatchQueue& queue, std::uint32_t record) {
   ++queue.count;
-  if (queue.index != kNone) [[unlikely]] return add(*indices_[queue.index], record);
+  if (queue.indexed != 0) [[unlikely]] return add(*indices_[queue.head], record);
   pool_[record].next = kNone;
   (queue.tail == kNone ? queue.head : pool_[queue.tail].next) = record;
   queue.tail = record;
@@ -34,7 +34,7 @@ void Matcher<Record>::unlink(MatchQueue& queue, std::uint32_t before, std::uint3
 
 template <class Record>
 void Matcher<Record>::remove(MatchQueue& queue, std::uint32_t record) {
-  if (queue.index != kNone) {
+  if (queue.indexed != 0) {
     take_entry(queue, pool_[record].next);
     return;
   }
@@ -56,20 +56,20 @@ std::uint32_t Matcher<Record>::take_linear(MatchQueue& queue, Fits&& fits) {
 
 template <class Record>
 std::uint32_t Matcher<Record>::take_receive(MatchQueue& posted, std::uint64_t key, std::int32_t tag) {
-  if (posted.index != kNone) [[unlikely]] return take_entry(posted, entry_of_receive(*indices_[posted.index], key, tag));
+  if (posted.indexed != 0) [[unlikely]] return take_entry(posted, entry_of_receive(*indices_[posted.head], key, tag));
   return take_linear(posted, [&](const Record& r) { return accepts(r.key, r.tag, key, tag); });
 }
 
 template <class Record>
 std::uint32_t Matcher<Record>::take_message(MatchQueue& unexpected, std::uint64_t key, std::int32_t tag) {
-  if (unexpected.index != kNone) [[unlikely]] return take_entry(unexpected, entry_of_message(*indices_[unexpected.index], key, tag));
+  if (unexpected.indexed != 0) [[unlikely]] return take_entry(unexpected, entry_of_message(*indices_[unexpected.head], key, tag));
   return take_linear(unexpected, [&](const Record& r) { return accepts(key, tag, r.key, r.tag); });
 }
 
 template <class Record>
 std::uint32_t Matcher<Record>::find_receive(const MatchQueue& posted, std::uint64_t key, std::int32_t tag) const {
-  if (posted.index != kNone) {
-    const Index& index = *indices_[posted.index];
+  if (posted.indexed != 0) {
+    const Index& index = *indices_[posted.head];
     const std::uint32_t entry = entry_of_receive(index, key, tag);
     return entry == kNone ? kNone : index.entries[entry].record;
   }
@@ -80,8 +80,8 @@ std::uint32_t Matcher<Record>::find_receive(const MatchQueue& posted, std::uint6
 
 template <class Record>
 std::uint32_t Matcher<Record>::find_message(const MatchQueue& unexpected, std::uint64_t key, std::int32_t tag) const {
-  if (unexpected.index != kNone) {
-    const Index& index = *indices_[unexpected.index];
+  if (unexpected.indexed != 0) {
+    const Index& index = *indices_[unexpected.head];
     const std::uint32_t entry = entry_of_message(index, key, tag);
     return entry == kNone ? kNone : index.entries[entry].record;
   }
@@ -167,7 +167,7 @@ void Matcher<Record>::add(Index& index, std::uint32_t record) {
 template <class Record>
 std::uint32_t Matcher<Record>::take_entry(MatchQueue& queue, std::uint32_t entry) {
   if (entry == kNone) return kNone;
-  Index& index = *indices_[queue.index];
+  Index& index = *indices_[queue.head];
   unchain(index, entry);
   Entry& e = index.entries[entry];
   (e.prev == kNone ? index.head : index.entries[e.prev].next) = e.next;
@@ -176,8 +176,8 @@ std::uint32_t Matcher<Record>::take_entry(MatchQueue& queue, std::uint32_t entry
   index.free = entry;
   const std::uint32_t record = e.record;
   if (--queue.count == 0) {
-    free_.push_back(queue.index);
-    queue.index = kNone;
+    free_.push_back(queue.head);
+    queue = MatchQueue{};
   }
   return record;
 }
@@ -189,22 +189,24 @@ void Matcher<Record>::build(MatchQueue& queue) {
     indices_.push_back(std::make_unique<Index>());
     indices_.back()->chains.resize(kFirstChains);
   }
-  queue.index = free_.back();
+  const std::uint32_t first = queue.head;
+  queue.head = free_.back();
+  queue.tail = kNone;
+  queue.indexed = 1;
   free_.pop_back();
-  for (std::uint32_t i = queue.head, next = kNone; i != kNone; i = next) {
+  for (std::uint32_t i = first, next = kNone; i != kNone; i = next) {
     next = pool_[i].next;
-    add(*indices_[queue.index], i);
+    add(*indices_[queue.head], i);
   }
-  queue.head = queue.tail = kNone;
 }
 
 template <class Record>
 std::vector<std::uint32_t> Matcher<Record>::in_order(const MatchQueue& queue) const {
   std::vector<std::uint32_t> records;
-  if (queue.index == kNone) {
+  if (queue.indexed == 0) {
     for (std::uint32_t i = queue.head; i != kNone; i = pool_[i].next) records.push_back(i);
   } else {
-    const Index& index = *indices_[queue.index];
+    const Index& index = *indices_[queue.head];
     for (std::uint32_t i = index.head; i != kNone; i = index.entries[i].next) records.push_back(index.entries[i].record);
   }
   return records;

@@ -13,10 +13,13 @@ namespace fallow::sim {
 
 /// One queue of one rank.
 struct MatchQueue {
-  std::uint32_t head = kNone, tail = kNone;  ///< without index: linked by the records' `next`
-  std::uint32_t count = 0;
-  std::uint32_t index = kNone;  ///< of its hash index
+  std::uint32_t head = kNone, tail = kNone;  ///< linked by the records' `next`. With an index: its number, kNone
+  std::uint32_t count : 31 = 0;
+  std::uint32_t indexed : 1 = 0;
+  /// The first record, if the queue is a list and has one.
+  std::uint32_t front() const noexcept { return indexed != 0 ? kNone : head; }
 };
+static_assert(sizeof(MatchQueue) == 12);
 
 /// Queues of Node (messages) or of Request (receives).
 template <class Record>

@@ -64,7 +64,7 @@ void Team::run() {
 void Team::work(std::uint32_t index) {
   Member& own = members_[index];
   own.engine->begin();
-  own.next[0] = own.engine->queue_.next_time();
+  own.next[0] = own.engine->next_time();
   for (std::uint32_t parity = 0;; parity ^= 1) {
     barrier_.wait();
     const Time begin = earliest(parity);
@@ -103,7 +103,7 @@ void Team::replay(Member& m, std::uint32_t parity, Time end) noexcept {
     m.error_tie = m.engine->tie_;
     m.failed[parity] = true;
   }
-  Time next = m.engine->queue_.next_time();
+  Time next = m.engine->next_time();
   for (const Mailbox& box : m.outgoing[parity]) {
     for (const Mail& mail : box) next = std::min(next, mail.event.time);
   }
