@@ -72,7 +72,7 @@ void Network::hop(const Event& event) {
 void Network::pass(const Event& event) {
   Held& held = held_[event.index];
   const std::uint32_t last = nodes() + node_of(target_of(event.tie));
-  std::uint32_t number = held.link, left = held.left;
+  std::uint32_t number = held.link, left = held.left, border = held.border;
   if (left > 1) fetch(held.next(left - 2, last));
   Time at = event.time, tail = event.time + held.behind;
   for (;;) {
@@ -80,13 +80,19 @@ void Network::pass(const Event& event) {
     if (--left == 0) break;
     number = held.next(left - 1, last);
     Link& link = links_[number];
-    if (at - event.time <= machine_.lookahead && event.time >= link.events_until) continue;
-    link.events_until = std::max(link.events_until, at);
+    const bool crosses = border == 1;
+    border -= border != 0 ? 1 : 0;
+    if (!crosses) {
+      if (at - event.time <= machine_.lookahead && event.time >= link.events_until) continue;
+      link.events_until = std::max(link.events_until, at);
+    }
     const Time behind = std::max<Time>(0, tail - at);
-    if (behind >> 32 != 0) [[unlikely]] return unpack(event.index, event.tie, at, tail, left);
+    if (behind >> 32 != 0) [[unlikely]] return unpack(event.index, event.tie, at, tail, left, crosses);
     held.behind = static_cast<std::uint32_t>(behind);
     held.link = number;
-    held.left = left & ((1u << (32 - Held::kLengthBits)) - 1);
+    held.left = left & ((1u << Held::kLinkBits) - 1);
+    held.border = border & ((1u << Held::kLinkBits) - 1);
+    if (crosses) return push({at, event.tie, event.index, EventKind::pass}, node_of(target_of(event.tie)));
     return queue_.push({at, event.tie, event.index, EventKind::pass});
   }
   const std::uint32_t envelope = held.envelope;
@@ -107,13 +113,13 @@ void Network::set_out(Walk w, const Path& path, Time now) {
     Link& link = links_[path.links[hop]];
     if (w.at - now > machine_.lookahead || now < link.events_until) {
       link.events_until = std::max(link.events_until, w.at);
-      return queue_.push(hold(w, node, path, hop, !away));
+      return queue_.push(hold(w, node, path, hop, away ? until : 0));
     }
     w.at = take(path.links[hop], w.at, w.tail, bytes, manner);
   } while (++hop < until);
   if (!away) return end_walk(w);
   const std::uint32_t target = node_of(node.rank);
-  push(hold(w, node, path, hop, true), target);
+  push(hold(w, node, path, hop, 0), target);
 }
 
 // The card sends one message after the other; behind it all links are free (Alexandrov et al., LogGP, 1995).
@@ -164,19 +170,18 @@ void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
   Node* node = &pool_[w.index];
   const std::uint32_t target = node_of(node->rank);
   const std::uint32_t border = leaves(*node) ? path.count / 2 : Path::kMaxHops;
-  const auto home = [&](std::uint32_t hop) { return !parts_rest_ && (border == Path::kMaxHops || hop >= border); };
   std::uint64_t bytes = wire_bytes(*node);
   for (std::uint32_t hop = node->hop; hop < path.count; ++hop) {
     taking_ = (node->flags & kTrain) != 0 ? node->owner : w.index;
     if (parts_rest_) w.at = held(w.at, pass_origin(path.links[hop], w.at));
     if (!by_event) {
       if (hop == border) {
-        return push(hold(w, *node, path, hop, home(hop)), target);
+        return push(hold(w, *node, path, hop, 0), target);
       }
       Link& link = links_[path.links[hop]];
       if (w.at - now > machine_.lookahead || now < link.events_until) {
         link.events_until = std::max(link.events_until, w.at);
-        return queue_.push(hold(w, *node, path, hop, home(hop)));
+        return queue_.push(hold(w, *node, path, hop, border < Path::kMaxHops ? border : 0));
       }
     }
     by_event = false;
@@ -196,18 +201,19 @@ void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
   end_walk(w);
 }
 
-/// The event by which a message goes on before whose next link it is held. `home`: from there on nothing but links has
-/// a say; a plain message then needs no record but a Held, if it fits.
-Event Network::hold(const Walk& w, Node& node, const Path& path, std::uint32_t hop, bool home) {
+/// The event by which a message goes on before whose next link it is held. A plain message needs no record but a Held, if
+/// it fits. `border`: the first link behind one that the message crosses, if it is not there yet.
+Event Network::hold(const Walk& w, Node& node, const Path& path, std::uint32_t hop, std::uint32_t border) {
   const std::uint32_t left = path.count - hop;
   const Time behind = std::max<Time>(0, w.tail - w.at);
-  if (home && node.flags == 0 && node.squeezed == 0 && left <= Held::kMostLinks && node.bytes >> Held::kLengthBits == 0 && behind >> 32 == 0 &&
+  if (!parts_rest_ && node.flags == 0 && node.squeezed == 0 && left <= Held::kMostLinks && node.bytes >> Held::kLengthBits == 0 && behind >> 32 == 0 &&
       Envelope::fits(node.key, node.tag) && !traced()) [[likely]] {
     const std::uint32_t index = held_.take();
     Held& held = held_[index];
     held.envelope = Envelope::pack(node.key, node.tag);
     held.bytes = static_cast<std::uint32_t>(node.bytes) & ((1u << Held::kLengthBits) - 1);
-    held.left = left & ((1u << (32 - Held::kLengthBits)) - 1);
+    held.left = left & ((1u << Held::kLinkBits) - 1);
+    held.border = (border > hop ? border - hop : 0) & ((1u << Held::kLinkBits) - 1);
     held.behind = static_cast<std::uint32_t>(behind);
     held.link = path.links[hop];
     const std::uint32_t inner = path.count - 2;  // copies as many whatever there are: that is hard to foresee
@@ -223,7 +229,7 @@ Event Network::hold(const Walk& w, Node& node, const Path& path, std::uint32_t h
 }
 
 /// A held message that has become too different from others to be a Held goes on as any other.
-void Network::unpack(std::uint32_t index, std::uint64_t tie, Time at, Time tail, std::uint32_t left) {
+void Network::unpack(std::uint32_t index, std::uint64_t tie, Time at, Time tail, std::uint32_t left, bool crosses) {
   const Held held = held_[index];
   held_.give(index);
   const std::uint32_t message = pool_.take(), source = origin_of(tie), target = target_of(tie);
@@ -238,6 +244,7 @@ void Network::unpack(std::uint32_t index, std::uint64_t tie, Time at, Time tail,
   node.hop = (path.count - left) & 0x7f;
   node.time = tail;
   node.chain = path.links[path.count - left];
+  if (crosses) return push({at, tie, message, EventKind::hop}, node_of(target));
   queue_.push({at, tie, message, EventKind::hop});
 }
 

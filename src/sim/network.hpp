@@ -170,8 +170,8 @@ class Network {
   void end_walk(const Walk& walk);
   void end_loggp(Walk walk, const Node& node);
   void find_way(Node& node, std::uint32_t source, std::uint32_t target, Path& path) const noexcept;
-  Event hold(const Walk& walk, Node& node, const Path& path, std::uint32_t hop, bool home);
-  void unpack(std::uint32_t held, std::uint64_t tie, Time at, Time tail, std::uint32_t left);
+  Event hold(const Walk& walk, Node& node, const Path& path, std::uint32_t hop, std::uint32_t border);
+  void unpack(std::uint32_t held, std::uint64_t tie, Time at, Time tail, std::uint32_t left, bool crosses);
   bool leaves(const Node& node) const noexcept {
     return domains_.count() > 1 && domains_.of_node(node_of(node.peer)) != domains_.of_node(node_of(node.rank));
   }

@@ -119,15 +119,16 @@ struct alignas(64) Node {
 static_assert(offsetof(Node, other) == offsetof(Node, order) + (Node::kKept - 1) * sizeof(std::uint32_t));
 static_assert(sizeof(Node) == 64);
 
-/// What is left to know of a plain message that is held before a link, where from there on nothing but links has a say:
-/// its event has its ranks and when its head reaches that link.
+/// What is left to know of a plain message that is held before a link, where nothing but links and a border between
+/// domains has a say: its event has its ranks and when its head reaches that link.
 struct alignas(32) Held {
   static constexpr std::uint32_t kKept = 4;
-  static constexpr std::uint32_t kLengthBits = 28;
+  static constexpr std::uint32_t kLengthBits = 24, kLinkBits = 4;
   static constexpr std::uint32_t kMostLinks = kKept + 2;  ///< the last link is that of its receiver's node
   std::uint32_t envelope = 0;
   std::uint32_t bytes : kLengthBits = 0;
-  std::uint32_t left : 32 - kLengthBits = 0;  ///< links before it
+  std::uint32_t left : kLinkBits = 0;    ///< links before it
+  std::uint32_t border : kLinkBits = 0;  ///< of these on this side of a border; 0: there is none any more
   std::uint32_t behind = 0;  ///< how long after its head its tail has left the last link, if that can matter; ps
   std::uint32_t link = 0;    ///< that it is held before
   std::array<std::uint32_t, kKept> kept{};  ///< those after that, the last but one first
