@@ -72,7 +72,8 @@ void Network::hop(const Event& event) {
 void Network::pass(const Event& event) {
   Held& held = held_[event.index];
   const std::uint32_t last = nodes() + node_of(target_of(event.tie));
-  std::uint32_t number = held.link, left = held.left, border = held.border;
+  std::uint32_t left = held.left, border = held.border;
+  std::uint32_t number = left == Held::kMostLinks ? node_of(origin_of(event.tie)) : held.next(left - 1, last);
   if (left > 1) fetch(held.next(left - 2, last));
   Time at = event.time, tail = event.time + held.behind;
   for (;;) {
@@ -89,7 +90,6 @@ void Network::pass(const Event& event) {
     const Time behind = std::max<Time>(0, tail - at);
     if (behind >> 32 != 0) [[unlikely]] return unpack(event.index, event.tie, at, tail, left, crosses);
     held.behind = static_cast<std::uint32_t>(behind);
-    held.link = number;
     held.left = left & ((1u << Held::kLinkBits) - 1);
     held.border = border & ((1u << Held::kLinkBits) - 1);
     if (crosses) return push({at, event.tie, event.index, EventKind::pass}, node_of(target_of(event.tie)));
@@ -206,18 +206,16 @@ void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
 Event Network::hold(const Walk& w, Node& node, const Path& path, std::uint32_t hop, std::uint32_t border) {
   const std::uint32_t left = path.count - hop;
   const Time behind = std::max<Time>(0, w.tail - w.at);
-  if (!parts_rest_ && node.flags == 0 && node.squeezed == 0 && left <= Held::kMostLinks && node.bytes >> Held::kLengthBits == 0 && behind >> 32 == 0 &&
+  if (packs_ && node.flags == 0 && node.squeezed == 0 && left < Held::kMostLinks + (hop == 0 ? 1 : 0) && node.bytes >> Held::kLengthBits == 0 && behind >> 32 == 0 &&
       Envelope::fits(node.key, node.tag) && !traced()) [[likely]] {
     const std::uint32_t index = held_.take();
     Held& held = held_[index];
+    held.keep_way(path.links, path.count);
     held.envelope = Envelope::pack(node.key, node.tag);
     held.bytes = static_cast<std::uint32_t>(node.bytes) & ((1u << Held::kLengthBits) - 1);
     held.left = left & ((1u << Held::kLinkBits) - 1);
     held.border = (border > hop ? border - hop : 0) & ((1u << Held::kLinkBits) - 1);
     held.behind = static_cast<std::uint32_t>(behind);
-    held.link = path.links[hop];
-    const std::uint32_t inner = path.count - 2;  // copies as many whatever there are: that is hard to foresee
-    for (std::uint32_t i = 0; i < Held::kKept; ++i) held.kept[i] = path.links[inner > i ? inner - i : 0];
     pool_.give(w.index);
     return {w.at, w.tie, index, EventKind::pass};
   }

@@ -101,8 +101,9 @@ class Network {
   void prefetch_held(std::uint32_t index) const noexcept { held_.prefetch(index); }
   void prefetch_links(std::uint32_t index, std::uint32_t target) const noexcept {
     const Held& h = held_[index];
-    fetch(h.link);
-    fetch(h.left < 2 ? h.link : h.next(h.left - 2, nodes() + node_of(target)));
+    const std::uint32_t last = nodes() + node_of(target), after = std::min<std::uint32_t>(h.left - 1u, Held::kKept);
+    fetch(h.next(after, last));
+    fetch(h.next(after == 0 ? 0 : after - 1, last));
   }
   void prefetch_card(std::uint32_t rank) const noexcept { fetch(node_of(rank)); }
   /// What tells the sender of this data that it has come.
@@ -282,6 +283,7 @@ class Network {
   std::size_t deferred_count_ = 0;
   Time deferred_until_ = kNever;
   bool defers_ = false;  // nothing but messages changes what links do
+  bool packs_ = false;   // nothing but links and borders has a say, and there are not too many
   bool plain_ = false;   // and those rest by these timers or not at all
   std::array<Time, 2> timers_{kNever, kNever};  // of edge links, of upper ones
   Recorder* recorder_ = nullptr;

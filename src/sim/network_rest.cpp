@@ -26,6 +26,7 @@ void Network::prepare_rests(const NetworkPolicy& policy) {
     switches_ = Parts(policy.switches, machine_.switches.states, react, topology_->switches());
   }
   parts_rest_ = cards_.active() || switches_.active();
+  packs_ = !parts_rest_ && links < 1u << Held::kNumberBits;
   defers_ = edge_.rule != LinkRule::planned && upper_.rule != LinkRule::planned && !parts_rest_ && lanes_on_ == 0;
   const auto plain = [](const LinkPolicy& p) { return p.rule == LinkRule::always_on || (p.rule == LinkRule::timer && p.deep_timer == kNever); };
   plain_ = defers_ && plain(edge_) && plain(upper_) && machine_.link.rest.up > 0 && rates_.empty();
