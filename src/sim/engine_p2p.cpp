@@ -91,6 +91,14 @@ bool Engine::probe(std::uint32_t r, const CallEvent& call) {
 /// if it is complete already.
 std::uint32_t Engine::start_send(std::uint32_t r, std::uint32_t request, std::uint64_t key, std::int32_t tag, std::uint32_t to,
                                  std::uint64_t bytes, std::uint16_t flags, Time& now) {
+  now += machine_.message.overhead;
+  const bool eager = bytes <= machine_.message.eager_limit && (flags & kSynchronous) == 0;
+  if (eager && network_.sends_plain() && Envelope::fits(key, tag) && !same_node(r, to)) [[likely]] {
+    ++messages_;
+    network_.send_plain(tie_of(to, r, ++ranks_[r].messages), Envelope::pack(key, tag), bytes, now, clock_);
+    if (request != kNone) complete(request, now);
+    return kCompleted;
+  }
   const std::uint32_t message = pool_.take();
   Node& m = pool_[message];
   m.key = key;
@@ -98,9 +106,8 @@ std::uint32_t Engine::start_send(std::uint32_t r, std::uint32_t request, std::ui
   m.rank = to;
   m.peer = r;
   m.bytes = bytes;
-  now += machine_.message.overhead;
   if (path_ != nullptr) [[unlikely]] path_->sent(message, r, now);
-  if (bytes <= machine_.message.eager_limit && (flags & kSynchronous) == 0) {
+  if (eager) {
     transmit(message, now);
     if (request != kNone) complete(request, now);
     return kCompleted;

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "sim/network_take.hpp"
+
 namespace fallow::sim {
 
 Network::Network(const Machine& machine, const NetworkPolicy& policy, NodePool& pool, EventQueue& queue, std::uint32_t used, Share share)
@@ -41,21 +43,7 @@ void Network::send(std::uint32_t index, Time ready, Time now, std::uint32_t coun
     topology_->route(node_of(node.peer), node_of(node.rank), path);
     return walk({index, ready, 0, tie}, path, now, false);
   }
-  if (deferred_count_ == deferred_.size()) walk_deferred();
-  Deferred& d = deferred_[deferred_count_++];
-  d.walk = {index, ready, 0, tie};
-  d.now = now;
-  deferred_until_ = std::min(deferred_until_, ready);
-  topology_->route(node_of(node.peer), node_of(node.rank), d.path);
-  constexpr std::uint32_t kUsual = 6;  // fetched without asking how many there are
-  for (std::uint32_t hop = 0; hop < kUsual; ++hop) fetch(d.path.links[std::min(hop, d.path.count - 1)]);
-  for (std::uint32_t hop = kUsual; hop < d.path.count; ++hop) fetch(d.path.links[hop]);
-}
-
-void Network::walk_deferred() {
-  for (std::size_t i = 0; i < deferred_count_; ++i) set_out(deferred_[i].walk, deferred_[i].path, deferred_[i].now);
-  deferred_count_ = 0;
-  deferred_until_ = kNever;
+  defer({index, ready, 0, tie}, now);
 }
 
 void Network::hop(const Event& event) {
@@ -68,39 +56,7 @@ void Network::hop(const Event& event) {
   walk({event.index, event.time, node.time, event.tie}, path, event.time, true);
 }
 
-/// walk() for what most events are about: a plain message that was held and knows the rest of its way.
-void Network::pass(const Event& event) {
-  Held& held = held_[event.index];
-  const std::uint32_t last = nodes() + node_of(target_of(event.tie));
-  std::uint32_t left = held.left, border = held.border;
-  std::uint32_t number = left == Held::kMostLinks ? node_of(origin_of(event.tie)) : held.next(left - 1, last);
-  if (left > 1) fetch(held.next(left - 2, last));
-  Time at = event.time, tail = event.time + held.behind;
-  for (;;) {
-    at = take(number, at, tail, held.bytes, {});
-    if (--left == 0) break;
-    number = held.next(left - 1, last);
-    Link& link = links_[number];
-    const bool crosses = border == 1;
-    border -= border != 0 ? 1 : 0;
-    if (!crosses) {
-      if (at - event.time <= machine_.lookahead && event.time >= link.events_until) continue;
-      link.events_until = std::max(link.events_until, at);
-    }
-    const Time behind = std::max<Time>(0, tail - at);
-    if (behind >> 32 != 0) [[unlikely]] return unpack(event.index, event.tie, at, tail, left, crosses);
-    held.behind = static_cast<std::uint32_t>(behind);
-    held.left = left & ((1u << Held::kLinkBits) - 1);
-    held.border = border & ((1u << Held::kLinkBits) - 1);
-    if (crosses) return push({at, event.tie, event.index, EventKind::pass}, node_of(target_of(event.tie)));
-    return queue_.push({at, event.tie, event.index, EventKind::pass});
-  }
-  const std::uint32_t envelope = held.envelope;
-  held_.give(event.index);
-  queue_.push({tail + machine_.message.latency, event.tie, envelope, EventKind::deliver});
-}
-
-/// walk() for most messages, where nothing but links has a say.
+/// walk() for messages where nothing but links has a say.
 void Network::set_out(Walk w, const Path& path, Time now) {
   Node& node = pool_[w.index];
   const std::uint64_t bytes = wire_bytes(node);
@@ -204,46 +160,18 @@ void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
 /// The event by which a message goes on before whose next link it is held. A plain message needs no record but a Held, if
 /// it fits. `border`: the first link behind one that the message crosses, if it is not there yet.
 Event Network::hold(const Walk& w, Node& node, const Path& path, std::uint32_t hop, std::uint32_t border) {
-  const std::uint32_t left = path.count - hop;
-  const Time behind = std::max<Time>(0, w.tail - w.at);
-  if (packs_ && node.flags == 0 && node.squeezed == 0 && left < Held::kMostLinks + (hop == 0 ? 1 : 0) && node.bytes >> Held::kLengthBits == 0 && behind >> 32 == 0 &&
-      Envelope::fits(node.key, node.tag) && !traced()) [[likely]] {
-    const std::uint32_t index = held_.take();
-    Held& held = held_[index];
-    held.keep_way(path.links, path.count);
-    held.envelope = Envelope::pack(node.key, node.tag);
-    held.bytes = static_cast<std::uint32_t>(node.bytes) & ((1u << Held::kLengthBits) - 1);
-    held.left = left & ((1u << Held::kLinkBits) - 1);
-    held.border = (border > hop ? border - hop : 0) & ((1u << Held::kLinkBits) - 1);
-    held.behind = static_cast<std::uint32_t>(behind);
-    pool_.give(w.index);
-    return {w.at, w.tie, index, EventKind::pass};
+  if (packs_ && node.flags == 0 && node.squeezed == 0 && Envelope::fits(node.key, node.tag) && !traced()) [[likely]] {
+    const std::uint32_t held = pack(Envelope::pack(node.key, node.tag), node.bytes, std::max<Time>(0, w.tail - w.at), path, hop, border);
+    if (held != kNone) [[likely]] {
+      pool_.give(w.index);
+      return {w.at, w.tie, held, EventKind::pass};
+    }
   }
   node.hop = hop & 0x7f;
   node.time = w.tail;
   node.chain = path.links[hop];
-  node.keep_way(path.links + hop + 1, left - 1);
+  node.keep_way(path.links + hop + 1, path.count - hop - 1);
   return {w.at, w.tie, w.index, EventKind::hop};
-}
-
-/// A held message that has become too different from others to be a Held goes on as any other.
-void Network::unpack(std::uint32_t index, std::uint64_t tie, Time at, Time tail, std::uint32_t left, bool crosses) {
-  const Held held = held_[index];
-  held_.give(index);
-  const std::uint32_t message = pool_.take(), source = origin_of(tie), target = target_of(tie);
-  Node& node = pool_[message];
-  node.key = Envelope::key(held.envelope, source);
-  node.tag = Envelope::tag(held.envelope);
-  node.rank = target;
-  node.peer = source;
-  node.bytes = held.bytes;
-  Path path;
-  topology_->route(node_of(source), node_of(target), path);
-  node.hop = (path.count - left) & 0x7f;
-  node.time = tail;
-  node.chain = path.links[path.count - left];
-  if (crosses) return push({at, tie, message, EventKind::hop}, node_of(target));
-  queue_.push({at, tie, message, EventKind::hop});
 }
 
 void Network::accept(const Mail& mail) {
@@ -332,33 +260,6 @@ inline Time Network::wake_timed(std::uint32_t number, const LinkPolicy& policy, 
   const RestResult r = detail::after_timer(policy, machine_.link, links_[number].free, arrival);
   add_rest(number, r, arrival, true);
   return r.ready;
-}
-
-/// Takes a link at `at`, the earliest, and moves `tail` to its far end. Returns when the head gets there. Without a
-/// branch on whether it rested or is taken: in programs whose ranks go out of step neither can be foreseen.
-inline Time Network::take(std::uint32_t number, Time at, Time& tail, std::uint64_t bytes, Manner manner) noexcept {
-  if (!plain_) [[unlikely]] return take_any(number, at, tail, bytes, manner);
-  const bool bulk = manner.bulk;
-  Link& link = links_[number];
-  const RestState& rest = machine_.link.rest;
-  const Time begin = link.free + timers_[number >= edge_links_ ? 1 : 0];  // as detail::after_timer has it
-  const Time low_from = begin + rest.down;
-  const Time rested = at > begin ? -1 : 0;  // all bits
-  const Time wake = std::max(at, low_from);
-  const Time taken = std::max(at, link.free);
-  const Time start = taken + ((wake + rest.up - taken) & rested);
-  link.low += (wake - low_from) & rested;
-  link.delay += (start - at) & rested;
-  link.rests -= static_cast<std::uint32_t>(rested);
-  link.bulk = at > link.free ? 0 : link.bulk;
-  const Time duration = serialize(bytes, rate_);
-  link.busy += duration;
-  if (link.bulk != 0 && !bulk) [[unlikely]] return slip_in(number, at, tail, duration);
-  const Time end = std::max(start + duration, tail);
-  if (bulk) link.bulk = static_cast<std::uint32_t>(std::min<Time>(link.bulk + end - start, 0xffffffff));
-  link.free = end;
-  tail = end + machine_.link.latency;
-  return start + machine_.link.latency;
 }
 
 /// take() where more has a say than timers.

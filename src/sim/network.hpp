@@ -74,7 +74,7 @@ class Network {
   /// Tells it what links do from now on.
   void record(Recorder& recorder) noexcept {
     recorder_ = &recorder;
-    edge_timed_ = upper_timed_ = defers_ = plain_ = false;
+    edge_timed_ = upper_timed_ = defers_ = plain_ = direct_ = false;
   }
   /// Tells it of the gaps that are open at `end`.
   void finish_record(Time end) const;
@@ -82,6 +82,10 @@ class Network {
   /// Takes message `index` on its way at `ready` (>= `now`, the clock): from its sender's node to its receiver's,
   /// which differ. Sooner or later pushes its arrival. `count` numbers the sender's messages.
   void send(std::uint32_t index, Time ready, Time now, std::uint32_t count);
+  /// Whether messages that are nothing but bytes, and whose Envelope fits, are sent without a record ...
+  bool sends_plain() const noexcept { return direct_ || (defers_ && packs_ && machine_.contention == Contention::full); }
+  /// ... by this: as send(), `tie` has the ranks.
+  void send_plain(std::uint64_t tie, std::uint32_t envelope, std::uint64_t bytes, Time ready, Time now);
   /// Messages that were sent may wait for their links to come nearer, as long as nothing else needs those: until this
   /// time, before which nothing comes of them, or until a message that was held goes on.
   Time deferred_until() const noexcept { return deferred_until_; }
@@ -166,16 +170,31 @@ class Network {
     std::uint64_t tie = 0;
   };
   void walk(Walk walk, const Path& path, Time now, bool by_event);
+  struct Deferred {
+    Walk walk;  // of a message without a record: without its number
+    Time now = 0;
+    std::uint64_t bytes = 0;
+    std::uint32_t envelope = 0;
+    Path path;
+  };
+  Deferred& defer(const Walk& walk, Time now);
   void walk_deferred();
+  void set_out_plain(const Deferred& sent);
+  Event hold_plain(const Deferred& sent, Time at, Time tail, std::uint32_t hop, std::uint32_t border);
+  std::uint32_t made_again(std::uint64_t tie, std::uint32_t envelope, std::uint64_t bytes);
+  std::uint32_t pack(std::uint32_t envelope, std::uint64_t bytes, Time behind, const Path& path, std::uint32_t hop, std::uint32_t border);
+  void send_direct(std::uint64_t tie, std::uint32_t envelope, std::uint64_t bytes, Time ready);
+  void end_direct(std::uint64_t tie, std::uint32_t envelope, Time at, Time tail);
   void set_out(Walk walk, const Path& path, Time now);
   void end_walk(const Walk& walk);
   void end_loggp(Walk walk, const Node& node);
   void find_way(Node& node, std::uint32_t source, std::uint32_t target, Path& path) const noexcept;
   Event hold(const Walk& walk, Node& node, const Path& path, std::uint32_t hop, std::uint32_t border);
   void unpack(std::uint32_t held, std::uint64_t tie, Time at, Time tail, std::uint32_t left, bool crosses);
-  bool leaves(const Node& node) const noexcept {
-    return domains_.count() > 1 && domains_.of_node(node_of(node.peer)) != domains_.of_node(node_of(node.rank));
+  bool leaves(std::uint32_t source, std::uint32_t target) const noexcept {
+    return domains_.count() > 1 && domains_.of_node(source) != domains_.of_node(target);
   }
+  bool leaves(const Node& node) const noexcept { return leaves(node_of(node.peer), node_of(node.rank)); }
   void deliver(Event event, const Node& node);
   void push(const Event& event, std::uint32_t node);
   void send_loggp(Node& node, std::uint32_t index, Time ready, std::uint64_t tie);
@@ -274,16 +293,12 @@ class Network {
   std::uint32_t edge_links_;      // their number
   Time edge_quiet_, upper_quiet_; // gaps up to these are no rests
   bool edge_timed_, upper_timed_; // longer ones end as a timer has it, and nothing is recorded
-  struct Deferred {
-    Walk walk;
-    Time now = 0;
-    Path path;
-  };
   std::array<Deferred, 8> deferred_;
   std::size_t deferred_count_ = 0;
   Time deferred_until_ = kNever;
   bool defers_ = false;  // nothing but messages changes what links do
   bool packs_ = false;   // nothing but links and borders has a say, and there are not too many
+  bool direct_ = false;  // without contention, where timers are all there is
   bool plain_ = false;   // and those rest by these timers or not at all
   std::array<Time, 2> timers_{kNever, kNever};  // of edge links, of upper ones
   Recorder* recorder_ = nullptr;

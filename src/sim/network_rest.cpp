@@ -30,8 +30,8 @@ void Network::prepare_rests(const NetworkPolicy& policy) {
   defers_ = edge_.rule != LinkRule::planned && upper_.rule != LinkRule::planned && !parts_rest_ && lanes_on_ == 0;
   const auto plain = [](const LinkPolicy& p) { return p.rule == LinkRule::always_on || (p.rule == LinkRule::timer && p.deep_timer == kNever); };
   plain_ = defers_ && plain(edge_) && plain(upper_) && machine_.link.rest.up > 0 && rates_.empty();
-  const bool cards_only = machine_.contention == Contention::none && plain_;
-  links_.resize(cards_only ? edge_links_ : links);
+  direct_ = machine_.contention == Contention::none && plain_;
+  links_.resize(direct_ ? edge_links_ : links);
   if (edge_rests_ || upper_rests_) {
     if (!plain_) more_.resize(links);
   }
