@@ -2,6 +2,7 @@
 // IPPS 1995. A vertex of level i is (A, B): A numbers the subtree of M_i = m_1..m_i nodes that it stands over, B
 // tells the W_i = w_1..w_i vertices over that subtree apart. Its parent over way p is (A / m_{i+1}, B + p W_i).
 #include <stdexcept>
+#include <utility>
 
 #include "sim/divider.hpp"
 #include "sim/topology.hpp"
@@ -17,33 +18,24 @@ class Xgft final : public Topology {
     std::uint32_t ways = 1;              // w_i
     std::uint32_t nodes = 1;             // M_i
     std::uint32_t first_switch = 0;      // of level i
-    Divider tree, spread, way;           // by M_i, W_{i-1}, w_i
+    Divider tree, way;                   // by M_i, w_i
   };
 
   Xgft(const TopologySpec& spec, std::vector<Level> levels, std::uint32_t nodes, std::uint32_t links, std::uint32_t switches)
       : Topology(nodes, links, switches), levels_(std::move(levels)), children_(spec.children), random_(spec.routing == Routing::random), seed_(mix(spec.seed)) {}
 
-  // Goes through all levels whatever the pair, and leaves what it does not need behind the way's end: how high a way goes
-  // is hard to foresee for the processor.
   void route(std::uint32_t source, std::uint32_t destination, Path& path) const noexcept override {
-    const std::uint64_t hash = random_ ? mix(seed_ ^ (std::uint64_t{source} << 32 | destination)) : 0;
-    std::uint32_t down[kMaxLevels];
-    std::uint32_t from = source, to = destination;  // the subtrees that they stand in
-    std::uint32_t top = 0, at = 0;                  // at: B of where we are
-    const auto height = static_cast<std::uint32_t>(levels_.size());
-    for (std::uint32_t i = 0; i < height; ++i) {
-      const Level& level = levels_[i];
-      const std::uint32_t way = random_ ? level.way.modulo(static_cast<std::uint32_t>(hash >> (8 * (i & 3))) ^ static_cast<std::uint32_t>(hash >> 40))
-                                        : level.way.modulo(level.spread.divide(destination));
-      path.links[i] = level.up + (from * level.vertices_below + at) * level.ways + way;
-      down[i] = level.down + (to * level.vertices_below + at) * level.ways + way;
-      top += from != to ? 1 : 0;
-      at += way * level.vertices_below;
-      from = level.tree.divide(source);
-      to = level.tree.divide(destination);
+    if (random_) {
+      const std::uint64_t hash = mix(seed_ ^ (std::uint64_t{source} << 32 | destination));
+      return route(source, destination, path, [hash](std::uint32_t i, const Level& level) {
+        return level.way.modulo(static_cast<std::uint32_t>(hash >> (8 * (i & 3))) ^ static_cast<std::uint32_t>(hash >> 40));
+      });
     }
-    for (std::uint32_t i = height; i-- > 0;) path.links[i < top ? 2 * top - 1 - i : Path::kMaxHops] = down[i];
-    path.count = 2 * top;
+    std::uint32_t digits = destination;  // without those of the levels below: destination / W_{i-1}
+    route(source, destination, path, [&digits](std::uint32_t, const Level& level) {
+      const std::uint32_t above = level.way.divide(digits);
+      return std::exchange(digits, above) - above * level.ways;
+    });
   }
 
   std::uint32_t origin(std::uint32_t link) const noexcept override {
@@ -82,6 +74,29 @@ class Xgft final : public Topology {
   static constexpr std::uint32_t kMaxLevels = 8;
 
  private:
+  // Goes through all levels whatever the pair, and leaves what it does not need behind the way's end: how high a way goes
+  // is hard to foresee for the processor. `way_of` is asked for each level but the first, which has one way.
+  template <class WayOf>
+  void route(std::uint32_t source, std::uint32_t destination, Path& path, WayOf&& way_of) const noexcept {
+    std::uint32_t down[kMaxLevels];
+    const auto height = static_cast<std::uint32_t>(levels_.size());
+    const Level* level = levels_.data();
+    path.links[0] = level->up + source;
+    down[0] = level->down + destination;
+    std::uint32_t top = 1, at = 0;  // at: B of where we are
+    for (std::uint32_t i = 1; i < height; ++i) {
+      const std::uint32_t from = level->tree.divide(source), to = level->tree.divide(destination);  // the subtrees that they stand in
+      ++level;
+      const std::uint32_t way = way_of(i, *level), here = at * level->ways + way, each = level->vertices_below * level->ways;
+      path.links[i] = level->up + from * each + here;
+      down[i] = level->down + to * each + here;
+      top += from != to ? 1 : 0;
+      at += way * level->vertices_below;
+    }
+    for (std::uint32_t i = height; i-- > 0;) path.links[i < top ? 2 * top - 1 - i : Path::kMaxHops] = down[i];
+    path.count = 2 * top;
+  }
+
   std::size_t level_of(std::uint32_t link) const noexcept {
     std::size_t i = levels_.size() - 1;
     while (link < levels_[i].up) --i;
@@ -110,7 +125,6 @@ std::unique_ptr<Topology> detail::make_xgft(const TopologySpec& spec) {
     Xgft::Level& level = levels[i];
     level.vertices_below = static_cast<std::uint32_t>(over);
     level.ways = spec.parents[i];
-    level.spread = Divider(level.vertices_below);
     level.way = Divider(level.ways);
     const std::uint64_t here = nodes / subtree * over * level.ways;
     level.up = static_cast<std::uint32_t>(links);
