@@ -1,6 +1,6 @@
-// Messages that are nothing but bytes, where nothing but links that rest by timers, and borders between domains, has a
-// say: most of all. They need no record: the event has their ranks and their envelope, what is held before a link the
-// rest of the way.
+// Messages that are nothing but bytes, where nothing has a say but links, which rest as their own idleness decides, and
+// borders between domains: most of all. They need no record: their event has their ranks and their envelope, and a Held
+// what else there is to know while they are held before a link.
 #include "sim/network_take.hpp"
 
 namespace fallow::sim {
@@ -156,6 +156,7 @@ void Network::send_direct(std::uint64_t tie, std::uint32_t envelope, std::uint64
   if ((tail - at) >> 32 != 0) [[unlikely]] {
     const std::uint32_t message = made_again(tie, envelope, bytes);
     pool_[message].time = tail;
+    pool_[message].chain = nodes() + target;
     return push({at, tie, message, EventKind::hop}, target);
   }
   const std::uint32_t index = held_.take();

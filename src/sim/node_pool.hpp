@@ -121,15 +121,21 @@ static_assert(sizeof(Node) == 64);
 
 /// What is left to know of a plain message that is held before a link, where nothing but links and a border between
 /// domains has a say: its event has its ranks and when its head reaches that link.
-class alignas(8) Held {
- public:
+struct alignas(8) Held {
   static constexpr std::uint32_t kKept = 4;
   static constexpr std::uint32_t kMostLinks = kKept + 2;  ///< the first is its sender's card, the last that of its receiver's node
   static constexpr std::uint32_t kNumberBits = 24;        ///< of a link; networks with more of them keep messages as records
   static constexpr std::uint32_t kLengthBits = 24, kLinkBits = 4;
 
-  /// Keeps those between the first and the last link, the last first. Copies as many whatever there are: how long ways are is hard
-  /// to foresee for the processor. To be called before the rest is set.
+  std::array<std::byte, kKept * kNumberBits / 8> way{};
+  std::uint32_t envelope = 0;
+  std::uint32_t bytes : kLengthBits = 0;
+  std::uint32_t left : kLinkBits = 0;    ///< links before it
+  std::uint32_t border : kLinkBits = 0;  ///< of these on this side of a border; 0: there is none any more
+  std::uint32_t behind = 0;  ///< how long after its head its tail has left the last link, if that can matter; ps
+
+  /// Keeps those between the first and the last link, the last first. Copies as many whatever there are: how
+  /// long ways are is hard to foresee for the processor. Goes before setting the rest, which it touches.
   void keep_way(const std::uint32_t* links, std::uint32_t count) noexcept {
     const std::uint32_t inner = count - 2;
     for (std::uint32_t i = 0; i < kKept; ++i) std::memcpy(place(i), &links[inner > i ? inner - i : 0], sizeof links[0]);
@@ -144,16 +150,8 @@ class alignas(8) Held {
  private:
   static_assert(std::endian::native == std::endian::little);
   char* place(std::uint32_t i) noexcept { return reinterpret_cast<char*>(this) + i * (kNumberBits / 8); }
-  std::array<std::byte, kKept * kNumberBits / 8> kept_{};
-
- public:
-  std::uint32_t envelope = 0;
-  std::uint32_t bytes : kLengthBits = 0;
-  std::uint32_t left : kLinkBits = 0;    ///< links before it
-  std::uint32_t border : kLinkBits = 0;  ///< of these on this side of a border; 0: there is none any more
-  std::uint32_t behind = 0;  ///< how long after its head its tail has left the last link, if that can matter; ps
 };
-static_assert(sizeof(Held) == 24);
+static_assert(sizeof(Held) == 24 && offsetof(Held, way) == 0);
 
 /// What a message has on the wire: an announcement nothing but itself.
 constexpr std::uint64_t wire_bytes(const Node& n) noexcept {
