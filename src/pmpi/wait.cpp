@@ -30,6 +30,7 @@ constexpr std::uint32_t kAmplePatience = 512;         // polls in which some cal
 constexpr double kGraceNs = 50e3;                   // polling after a wake by a peer or after data moved: more is on its way
 constexpr double kLongestSleepNs = 10e6;            // a wake may get lost with a killed peer: look at least this often
 constexpr double kFirstSliceNs = 50e3;              // first sleep of a wait in mode sleep
+constexpr double kSliceOfSteps = 1.0 / 8;           // of the wait so far, a sleep in a call of many steps: each may add as much
 constexpr double kSeenNs = 3e3;                     // an end this soon after a sleep came while we slept
 constexpr double kSmoothing = 1.0 / 8;              // of the measured costs
 constexpr double kLongWaitNs = 200e3;               // a wait as long as this clearly makes a delay good
@@ -135,12 +136,22 @@ void do_sleep(Thread& t) noexcept {
   touch_header(false);
 }
 
+trace::OpKind kind_of(const Thread& t) noexcept { return static_cast<trace::OpKind>(runtime().writer.header().ops[t.op].kind); }
+
+/// The call takes one message after the other among its ranks, and those inside it wake nobody. So each of them may
+/// find the rest asleep, and what such calls last is no measure: all would sleep for as long as all have slept before.
+bool has_many_steps(const Thread& t) noexcept {
+  const trace::OpKind kind = kind_of(t);
+  return kind == trace::OpKind::io || kind == trace::OpKind::other || kind == trace::OpKind::setup;
+}
+
 /// A plan that does not weigh spinning against sleeping: sleep at once, in slices that grow with the wait. Where the
 /// end of the wait also ends the sleep, for as long as most waits at this place last.
 WaitPlan plan_growing(const Thread& t, double waited_ns) noexcept {
   Runtime& rt = runtime();
-  double slice_ns = std::max(waited_ns, kFirstSliceNs);
-  if (rt.whole_job_here && rt.options.wake) {
+  const bool steps = has_many_steps(t);
+  double slice_ns = std::max(steps ? waited_ns * kSliceOfSteps : waited_ns, kFirstSliceNs);
+  if (!steps && rt.whole_job_here && rt.options.wake) {
     slice_ns = std::max(slice_ns, static_cast<double>(rt.waits.summary(known_key(t)).p90.value) - waited_ns);
   }
   return {to_nanoseconds(std::min(slice_ns, kLongestSleepNs)), to_nanoseconds(0)};
@@ -244,7 +255,7 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
 }  // namespace
 
 void wake_for_progress(Thread& t) noexcept {
-  const auto kind = static_cast<trace::OpKind>(runtime().writer.header().ops[t.op].kind);
+  const trace::OpKind kind = kind_of(t);
   if (kind == trace::OpKind::collective || kind == trace::OpKind::other || kind == trace::OpKind::io) {
     const CommInfo* const info = t.last_info;
     wake_partners_slow(t, info != nullptr && info->handle == t.comm_handle ? info : nullptr);
