@@ -7,7 +7,7 @@
 namespace fallow::pmpi {
 namespace {
 
-constexpr unsigned kShareShift = 8;   // the ration: 2^-8 of the run time
+constexpr unsigned kShareShift = 10;  // the ration: 2^-10 of the run time
 constexpr double kPriceNs = 200.0;    // of one call in the predictor, measured with a cold cache
 constexpr double kBurst = 512.0;      // calls that may be paid from savings
 constexpr double kLongGapNs = 20e3;   // shorter ones are no rest for a link (Dickov 2015, table 5.1)

@@ -90,9 +90,9 @@ TEST(Forecast, WhatIsLearntOutsideOfWaitsIsRationed) {
   rank->forecast.affords(0, start);
   while (rank->forecast.affords(1, start)) {
   }
-  EXPECT_FALSE(rank->forecast.affords(10, start + rank->ticks(500)));
-  EXPECT_TRUE(rank->forecast.affords(10, start + rank->ticks(520)));
-  EXPECT_FALSE(rank->forecast.affords(1, start + rank->ticks(520)));
+  EXPECT_FALSE(rank->forecast.affords(10, start + rank->ticks(2000)));
+  EXPECT_TRUE(rank->forecast.affords(10, start + rank->ticks(2080)));
+  EXPECT_FALSE(rank->forecast.affords(1, start + rank->ticks(2080)));
   EXPECT_TRUE(rank->forecast.affords(500, start + rank->ticks(1e6)));
   EXPECT_FALSE(rank->forecast.affords(500, start + rank->ticks(1e6)));  // no more than a burst was saved
 }

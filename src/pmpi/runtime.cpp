@@ -199,7 +199,7 @@ bool start_runtime() noexcept {
 namespace {
 /// Of the first thread; where others call MPI too, theirs go unforeseen.
 void open_forecast(Runtime& rt, const Thread& thread) noexcept try {
-  if (rt.options.mode != WaitMode::automatic || !rt.options.predict) return;
+  if (rt.options.mode != WaitMode::automatic || !rt.options.predict || rt.oversubscribed) return;
   const FloatGuard guard;
   rt.forecast.open(rt.clock, rt.node.own(), rt.options.slowdown, &thread);
 } catch (...) {

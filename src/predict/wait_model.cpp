@@ -18,6 +18,7 @@ namespace {
 constexpr std::uint16_t kSeenCap = 512;                   // memory of the rate of novelty, observations
 constexpr int kHiddenRunDoubted = 3;                      // ends unseen in a row until the window is doubted
 constexpr std::uint16_t kAlike = kCodeOctave / 8;         // waits within 1/8 octave (9 %) count as alike
+constexpr std::uint8_t kKnownKind = 8;                    // waits of a kind before a plan goes by it
 constexpr double kMaxPrice = 1e9;                         // also stands for NaN: never risk a delay
 constexpr std::size_t kDenseCandidates = 8;                // wake before the k-th sample: each k to here, then each 8th
 constexpr double kMinSleepNs = 1000.0;                    // shorter requests are all overshoot
@@ -253,6 +254,18 @@ WaitSummary WaitModel::summary(std::uint64_t key) const noexcept {
     return Nanoseconds(decode_ns(slot->sorted[(slot->count - 1U) * tenths / 10]));
   };
   return {slot->count, quantile(1), quantile(5), quantile(9)};
+}
+
+std::uint64_t WaitModel::more_telling(std::uint64_t kind, std::uint64_t place) const noexcept {
+  const Slot* const some = kind != 0 ? find(kind) : nullptr;
+  if (some == nullptr || some->count < kKnownKind) return place;
+  const Slot* const all = find(place);
+  if (all == nullptr || all->count == 0) return kind;
+  const auto quantile = [](const Slot* slot, unsigned tenths) -> unsigned { return slot->sorted[(slot->count - 1U) * tenths / 10]; };
+  const unsigned low = quantile(all, 1), high = quantile(all, 9), median = quantile(some, 5);
+  const bool elsewhere = median + kAlike < low || median > high + kAlike;
+  const bool narrower = 2 * (quantile(some, 9) - quantile(some, 1)) + kAlike < high - low;
+  return elsewhere || narrower ? kind : place;
 }
 
 }  // namespace fallow::predict

@@ -63,6 +63,10 @@ class WaitModel {
                               double price_of_delay) const noexcept;
 
   [[nodiscard]] WaitSummary summary(std::uint64_t key) const noexcept;
+  /// The key to plan a wait by: `kind`, which is of some of the waits of `place`, if enough of it is known and its waits are
+  /// unlike the others: clearly less spread, or others than are usual there. Else `place`, which learns faster. A kind of 0
+  /// is none.
+  [[nodiscard]] std::uint64_t more_telling(std::uint64_t kind, std::uint64_t place) const noexcept;
   [[nodiscard]] std::size_t capacity() const noexcept { return sets_ * kWays; }  ///< keys
 
  private:

@@ -233,5 +233,28 @@ TEST(WaitModel, AnyInputGivesALegalPlan) {
   }
 }
 
+TEST_F(WaitModelTest, AKindOfWaitTellsMoreWhereItsWaitsAreUnlikeTheOthers) {
+  constexpr std::uint64_t kKinds = 100;
+  const auto wait = [this](std::uint64_t kind, double center, double spread) {
+    const Nanoseconds lasted(std::llround(around(center, spread)));
+    model.observe(kKey, lasted);
+    model.observe(kind, lasted);
+  };
+  EXPECT_EQ(model.more_telling(kKinds, kKey), kKey);  // nothing is known yet
+  EXPECT_EQ(model.more_telling(0, kKey), kKey);
+  for (int i = 0; i < 64; ++i) wait(kKinds + 1 + i % 2, 1e6, 0.2);  // two kinds alike
+  EXPECT_EQ(model.more_telling(kKinds + 1, kKey), kKey);
+  EXPECT_EQ(model.more_telling(kKinds + 2, kKey), kKey);
+  for (int i = 0; i < 64; ++i) wait(kKinds + 3 + i % 2, i % 2 == 0 ? 1e6 : 5e4, 0.2);  // one long, one short
+  EXPECT_EQ(model.more_telling(kKinds + 3, kKey), kKinds + 3);
+  EXPECT_EQ(model.more_telling(kKinds + 4, kKey), kKinds + 4);
+  for (int i = 0; i < 160; ++i) wait(kKinds + (i % 20 == 0 ? 6 : 5), i % 20 == 0 ? 1e6 : 5e4, 0.02);  // one in twenty is long
+  EXPECT_EQ(model.more_telling(kKinds + 6, kKey), kKinds + 6);
+  EXPECT_EQ(model.more_telling(kKinds + 5, kKey), kKey);
+  for (int i = 0; i < 7; ++i) wait(kKinds + 7, 8e6, 0.02);
+  EXPECT_EQ(model.more_telling(kKinds + 7, kKey), kKey);  // too few
+  EXPECT_EQ(model.more_telling(kKinds + 3, 999), kKinds + 3);  // of that place nothing is known
+}
+
 }  // namespace
 }  // namespace fallow::predict
