@@ -33,10 +33,14 @@ struct WaitState {
   std::uint64_t last_wake = 0;   ///< tick at which the last sleep ended
   std::uint64_t woken_tick = 0;  ///< tick at which the peer woke us
   std::uint64_t spin_after = 0;  ///< ticks to poll after the sleep, as planned
+  std::uint64_t found_at = 0;    ///< tick of the wake-up that found what had come meanwhile
+  std::uint64_t held_up = 0;     ///< ticks by which sleeps are taken to have held up the call before the last of them
   std::uint64_t kind = 0;        ///< key of the predicted kind of this wait; 0: only the call site is known
   std::uint32_t polls_since = 1; ///< polls between two looks at the time
   std::uint32_t sleeps = 0;
   bool woken_by_peer = false;    ///< how the last sleep ended
+  bool fresh = false;            ///< no poll since the sleep
+  bool yields = false;           ///< its polls give way to other ranks
   bool held = false;             ///< others wanted the core, and it was kept for a while
   bool others_had_core = false;  ///< for more than a moment at the end of the last sleep
 };

@@ -12,6 +12,7 @@ from harness.hosts import Hosts, two_hosts
 from harness.lab import Lab
 
 RANKS = 4
+_TRIES = 4
 WAYS = ("launcher", "launcher -x", "script")
 
 
@@ -24,14 +25,14 @@ def hosts(tmp_path: Path) -> Iterator[Hosts]:
         yield found
 
 
-def _launcher(lab: Lab, hosts: Hosts, way: str) -> list[str]:
+def _launcher(lab: Lab, hosts: Hosts, way: str, each: int = 2) -> list[str]:
     first, second = hosts.addresses
     if lab.family.name == "openmpi":
-        options = ["--host", f"{first}:2,{second}:2", "--mca", "plm_rsh_agent", str(hosts.agent)]
+        options = ["--host", f"{first}:{each},{second}:{each}", "--mca", "plm_rsh_agent", str(hosts.agent)]
         options += ["--mca", "btl", "tcp,self,vader", "--mca", "btl_tcp_if_include", "10.213.77.0/24"]
         options += ["--mca", "oob_tcp_if_include", "10.213.77.0/24", "--mca", "mpi_yield_when_idle", "1"]
         return [*lab.family.mpiexec, *options, *(["-x", "HOME"] if way == "launcher -x" else [])]
-    options = ["-hosts", f"{first}:2,{second}:2", "-launcher", "rsh", "-launcher-exec", str(hosts.agent)]
+    options = ["-hosts", f"{first}:{each},{second}:{each}", "-launcher", "rsh", "-launcher-exec", str(hosts.agent)]
     return [*lab.family.mpiexec, *options, *(["-genv", "HOME", "/"] if way == "launcher -x" else [])]
 
 
@@ -58,3 +59,19 @@ def check_records_of_two_hosts(lab: Lab, hosts: Hosts, launcher: list[str], way:
 def test_every_rank_has_a_record(lab: Lab, hosts: Hosts, way: str) -> None:
     """However the launcher is started."""
     check_records_of_two_hosts(lab, hosts, _launcher(lab, hosts, way), way)
+
+
+def test_delays_inside_a_call_are_paid(lab: Lab, hosts: Hosts) -> None:
+    """What a rank slept through is noticed also where the call goes on with it, as one of many messages does."""
+    shares: list[float] = []
+    while len(shares) < _TRIES and not any(share > 0.01 for share in shares):
+        out = lab.scratch / f"late-{len(shares)}"
+        command = [*_launcher(lab, hosts, "launcher", 1), "-n", "2", str(lab.program("late.c")), "600", "500"]
+        running, _ = lab.start("bare", hosts.on_first(lab.fallow.wrap("auto", out, command)))
+        outcome = running.finish()
+        assert outcome.rc == 0 and not outcome.timed_out, outcome.describe()
+        ranks = lab.records(out)
+        asleep = sum(r.wait_asleep_s for r in ranks)
+        assert sum(r.sleeps for r in ranks) > 0, ranks
+        shares.append(sum(r.wake_delay_s for r in ranks) / asleep)
+    assert any(share > 0.01 for share in shares), shares

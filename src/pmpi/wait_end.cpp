@@ -1,0 +1,131 @@
+// The end of a wait: what it cost, and what is learnt from it.
+
+#include <algorithm>
+
+#include "base/float_guard.hpp"
+#include "pmpi/scope.hpp"
+#include "pmpi/wait_parts.hpp"
+
+namespace fallow::pmpi {
+namespace {
+
+constexpr std::uint64_t kBusyPollsAre = 2;          // a poll this much longer than the shortest moved data, if nobody looked
+constexpr double kSeenNs = 3e3;                     // an end this soon after a sleep came while we slept
+constexpr double kColdNs = 5e3;                     // after a sleep the caches are cold, for what the call has still to do and the program after it
+constexpr double kLongWaitNs = 200e3;               // a wait as long as this clearly makes a delay good
+
+/// What others took to wake us: some of it may be told only after the next wait.
+void pay_wakers() noexcept {
+  Runtime& rt = runtime();
+  const std::uint64_t spent = rt.node.own().wake_spent.exchange(0, std::memory_order_relaxed);
+  if (spent == 0) return;
+  rt.node.page().budget.pay(spent);
+  if (rt.clock.to_ns(spent) < Contention::kInterruptedNs) smooth(rt.costs.waking_ns, rt.clock.to_ns(spent));
+}
+
+/// Pays for the delay of a wait that lasted `wait` ticks. Whether it costs anybody anything can be told only where every
+/// rank is seen: another node's may have waited.
+void account_delay(Thread& t, std::uint64_t exit, std::uint64_t wait) noexcept {
+  Runtime& rt = runtime();
+  WaitState& w = t.wait;
+  if (w.others_had_core) {  // without sleep they would have had it as well
+    w.delay = std::min(w.delay, rt.clock.to_ticks(std::max(rt.costs.peer_wake_ns, rt.costs.overshoot_ns)));
+  }
+  rt.late.answer(t.enter, wait, rt.clock.to_ticks(kLongWaitNs));
+  std::uint64_t paid = 0;
+  if (rt.options.mode == WaitMode::automatic) {
+    pay_wakers();
+    paid = rt.node.page().budget.pay(exit - w.delay, exit);
+  }
+  if (rt.whole_job_here && rt.threads.load(std::memory_order_relaxed) == 1) rt.late.open(exit, w.delay, paid);
+}
+
+/// Whether the wait of `ticks` was too short to be slept in, so that the next ones need not be looked at.
+void learn_patience(Thread& t, std::uint64_t ticks) noexcept {
+  const Runtime& rt = runtime();
+  const double ns = rt.clock.to_ns(ticks), poll_ns = rt.costs.idle_poll_ns;
+  if (t.wait.sleeps != 0 || t.wait.held || poll_ns <= 0 || ns > rt.costs.sleep_cpu_ns + rt.costs.overshoot_ns) {
+    t.patience.long_wait(key_of(t));
+    return;
+  }
+  t.idle_poll = rt.clock.to_ticks(poll_ns);
+  t.patience.short_wait(key_of(t), static_cast<std::uint64_t>(ns / poll_ns));
+}
+
+/// How late the rank noticed the end of its wait, and what the model learns from it.
+void learn(Thread& t, std::uint64_t exit) noexcept {
+  Runtime& rt = runtime();
+  WaitState& w = t.wait;
+  const bool unseen = w.sleeps != 0 && rt.clock.to_ns(exit - w.last_wake) < kSeenNs + rt.costs.idle_poll_ns * kPollsBetweenLooks;
+  std::uint64_t uncertain = 0, ended = (found_late(w) ? w.found_at : exit) - t.enter;
+  if (w.held) rt.holding.tell(w.sleeps == 0);
+  if (w.sleeps != 0 && w.woken_by_peer) {
+    w.delay = w.last_wake - w.woken_tick;
+    if (unseen) ended = w.woken_tick > t.enter ? w.woken_tick - t.enter : 0;
+  } else if (unseen || found_late(w)) {
+    uncertain = w.last_sleep;
+    w.delay = uncertain / 2;
+  }
+  if (rt.options.mode == WaitMode::automatic && !(rt.oversubscribed && has_many_steps(t))) {
+    const Nanoseconds wait = to_nanoseconds(rt.clock.to_ns(ended)), unsure = to_nanoseconds(rt.clock.to_ns(uncertain));
+    const std::uint64_t planned_by = known_key(t);
+    Nanoseconds lasted = rt.waits.observe(key_of(t), wait, unsure);
+    if (w.kind != 0) {
+      const Nanoseconds of_kind = rt.waits.observe(w.kind, wait, unsure);
+      if (planned_by == w.kind) lasted = of_kind;
+    }
+    if (uncertain != 0) w.delay = rt.clock.to_ticks(static_cast<double>(wait.value - lasted.value));
+  }
+  w.delay += w.held_up;
+  if (w.sleeps != 0) w.delay += rt.clock.to_ticks(kColdNs);
+  account_delay(t, exit, ended);
+  if (rt.options.mode == WaitMode::automatic && !rt.oversubscribed) learn_patience(t, exit - t.enter);
+}
+
+/// Of a wait that was over before it was looked at. In integers: see Patience.
+void settle_patiently(Thread& t, std::uint64_t exit, trace::Event& event) noexcept {
+  Runtime& rt = runtime();
+  const std::uint64_t duration = exit - t.enter;
+  const std::uint32_t left = std::min(fallow_tls.polls_left, t.patient_polls);
+  const std::uint64_t polled = kBusyPollsAre * t.idle_poll * (rt.first_polls + t.patient_polls - left);
+  const std::uint64_t wait = std::min(duration, polled);
+  t.waits[t.recorded % kPendingEvents] = {wait, 0, 0, 0, 0};
+  const auto us = static_cast<std::uint64_t>((static_cast<unsigned __int128>(wait) * rt.ns_per_tick_q32) >> 32) / 1000;
+  event.awake_us = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(us, 1, ~std::uint32_t{0}));
+  rt.node.own().wait_over(exit);
+  t.look = Look::none;
+}
+
+std::uint32_t microseconds(std::uint64_t ticks) noexcept {
+  const double us = runtime().clock.to_ns(ticks) * 1e-3;
+  return us < 4294967295.0 ? static_cast<std::uint32_t>(us) : 4294967295u;
+}
+
+}  // namespace
+
+void settle_wait(Thread& t, std::uint64_t exit, trace::Event& event) noexcept {
+  if (t.look == Look::patient) return settle_patiently(t, exit, event);
+  const FloatGuard guard;
+  WaitState& w = t.wait;
+  if (w.phase == WaitPhase::armed) disarm(t);
+  if (runtime().sleeper.load(std::memory_order_relaxed) == &t) learn(t, exit);
+  const std::uint64_t duration = exit - t.enter;
+  const std::uint64_t wait = duration > w.busy ? duration - w.busy : 0;
+  const std::uint64_t asleep = std::min(w.asleep, wait);
+  t.waits[t.recorded % kPendingEvents] = {wait, asleep, w.delay, w.absorbed, w.sleeps};
+  event.awake_us = std::max(microseconds(wait - asleep), 1u);
+  event.asleep_us = microseconds(asleep);
+  runtime().node.own().wait_over(exit - w.delay);
+  abandon_wait(t);
+}
+
+void abandon_wait(Thread& t) noexcept {
+  if (t.wait.phase == WaitPhase::armed) disarm(t);
+  Runtime& rt = runtime();
+  if (rt.sleeper.load(std::memory_order_relaxed) == &t) rt.sleeper.store(nullptr, std::memory_order_release);
+  rt.writer.header().state = static_cast<std::uint32_t>(trace::RankState::computing);
+  t.look = Look::none;
+  t.wait = WaitState{};
+}
+
+}  // namespace fallow::pmpi

@@ -1,0 +1,56 @@
+// How long to sleep in a wait.
+
+#include <algorithm>
+
+#include "pmpi/wait_parts.hpp"
+
+namespace fallow::pmpi {
+namespace {
+
+using predict::WaitCosts;
+using predict::WaitPlan;
+
+constexpr double kFirstSliceNs = 50e3;              // first sleep of a wait in mode sleep
+constexpr double kSliceOfSteps = 1.0 / 4;           // of the wait so far, a sleep in a call of many steps: each may add as much
+constexpr double kHeldUp = 5.0;                     // a delay that lasts holds up others, and the rest of the node: in cores
+
+/// A plan that does not weigh spinning against sleeping: sleeps in slices that grow with the wait. Where the end of the wait
+/// also ends the sleep, for as long as most waits at this place last. Ranks that share a core give way to each other first:
+/// the message may come from one that has only to be let run.
+WaitPlan plan_growing(Thread& t, double waited_ns) noexcept {
+  Runtime& rt = runtime();
+  WaitState& w = t.wait;
+  const bool steps = has_many_steps(t);
+  const bool woken = w.sleeps != 0 && w.woken_by_peer, lingers = w.sleeps != 0 && steps && !rt.whole_job_here;
+  const double awake_ns = w.sleeps != 0 ? rt.clock.to_ns(rt.clock.now() - w.last_wake) : waited_ns;
+  const double give_way_ns = woken || w.sleeps == 0 ? kGiveWayNs : lingers ? kGraceNs : 0.0;
+  w.yields = rt.options.mode == WaitMode::automatic && awake_ns < give_way_ns;
+  if (w.yields) return {to_nanoseconds(0), to_nanoseconds(give_way_ns - awake_ns)};
+  double slice_ns = std::max(steps ? (woken ? awake_ns : waited_ns) * kSliceOfSteps : waited_ns, kFirstSliceNs);
+  if (!steps && rt.whole_job_here && rt.options.wake) {
+    slice_ns = std::max(slice_ns, static_cast<double>(rt.waits.summary(known_key(t)).p90.value) - waited_ns);
+  }
+  return {to_nanoseconds(std::min(slice_ns, kLongestSleepNs)), to_nanoseconds(0)};
+}
+
+}  // namespace
+
+WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept {
+  Runtime& rt = runtime();
+  const double waited_ns = rt.clock.to_ns(now - t.enter);
+  t.wait.yields = false;
+  if (rt.options.mode == WaitMode::sleep || rt.oversubscribed) return plan_growing(t, waited_ns);
+  if (rt.contention.contended(rt.clock.to_ns(now))) {
+    if (t.wait.held || !rt.holding.pays()) return plan_growing(t, waited_ns);
+    t.wait.held = true;
+    return {to_nanoseconds(0), to_nanoseconds(Holding::kHoldNs)};
+  }
+  rt.node.page().budget.earn(now);
+  const double price = std::max(rt.node.page().budget.price(), 1.0 + kHeldUp * rt.late.lasting_share());
+  // A delay of ours may be made good; the time of whoever wakes us is lost.
+  const double woken_ns = rt.costs.peer_wake_ns + rt.costs.waking_ns * std::max(1.0, (1.0 + kHeldUp) / price);
+  const WaitCosts costs{to_nanoseconds(rt.costs.sleep_cpu_ns), to_nanoseconds(rt.costs.overshoot_ns), rt.whole_job_here, to_nanoseconds(woken_ns)};
+  return rt.waits.plan(known_key(t), to_nanoseconds(waited_ns), costs, price);
+}
+
+}  // namespace fallow::pmpi
