@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -98,6 +99,21 @@ def oversubscribed(family: Family, repeats: int) -> Results:
     return {"oversubscribed": found}
 
 
+def crowded_collectives(family: Family, repeats: int) -> Results:
+    ranks = len(os.sched_getaffinity(0)) + 1
+    heading(f"{family.name}: collective calls, {ranks} ranks on this machine's cores (goal: faster than bare)")
+    results: Results = {}
+    print(f"  {'call':18} {'late':>6}   {'bare us':>10} {'auto us':>10}   ratio; range of auto us")
+    for late_us in (0, 200):
+        program = [family.program("collectives"), str(late_us), "50"]
+        found = side_by_side(family, (BARE, AUTO), ranks, program, lambda t: pairs(t, 0, 1), repeats)
+        results[f"collectives-{late_us}"] = found
+        for call, bare in found["bare"].items():
+            auto = found[AUTO.label][call]
+            print(f"  {call:18} {late_us:3} us   {bare.median:10.1f} {auto.median:10.1f}   {auto.median / bare.median:5.3f}; {auto.spread}", flush=True)
+    return results
+
+
 def trace_sizes() -> None:
     heading("traces: bytes per call (goal: at most 8, and 4 where loops repeat)")
     try:
@@ -144,7 +160,7 @@ def main() -> int:
     for family in families:
         family.compile_all()
         results = everything.setdefault(family.name, {})
-        for part in (call_costs, pingpong, imbalance, prediction.waits, oversubscribed):
+        for part in (call_costs, pingpong, imbalance, prediction.waits, oversubscribed, crowded_collectives):
             others = Others()
             try:
                 results |= part(family, repeats)
