@@ -21,9 +21,9 @@ namespace {
 
 constexpr std::uint32_t kPollsWhileArmed = 4;       // between telling that we sleep and sleeping, so that no wake is lost
 constexpr double kBusyPolls = 4.0, kBusyNs = 300.0; // a poll this much longer than an idle one moved data
+constexpr double kColdPolls = 8.0, kColdNs = 1e3;   // the same of the first poll after a sleep
 constexpr std::uint32_t kForeseenAtALook = 32, kForeseenInPatience = 4;  // calls at most that are learnt then
 constexpr std::uint32_t kAmplePatience = 512;         // polls in which some calls can be learnt without delay
-constexpr double kColdPolls = 8.0, kColdNs = 1e3;   // the same of the first poll after a sleep
 
 /// World rank that the call waits for, where there is only one.
 std::int32_t wanted_rank(const Thread& t) noexcept {

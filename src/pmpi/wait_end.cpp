@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kBusyPollsAre = 2;          // a poll this much longer than the shortest moved data, if nobody looked
 constexpr double kSeenNs = 3e3;                     // an end this soon after a sleep came while we slept
-constexpr double kColdNs = 5e3;                     // after a sleep the caches are cold, for what the call has still to do and the program after it
+constexpr double kAfterSleepNs = 5e3;               // after a sleep the caches are cold, for what the call has still to do and the program after it
 constexpr double kLongWaitNs = 200e3;               // a wait as long as this clearly makes a delay good
 
 /// What others took to wake us: some of it may be told only after the next wait.
@@ -77,7 +77,7 @@ void learn(Thread& t, std::uint64_t exit) noexcept {
     if (uncertain != 0) w.delay = rt.clock.to_ticks(static_cast<double>(wait.value - lasted.value));
   }
   w.delay += w.held_up;
-  if (w.sleeps != 0) w.delay += rt.clock.to_ticks(kColdNs);
+  if (w.sleeps != 0) w.delay += rt.clock.to_ticks(kAfterSleepNs);
   account_delay(t, exit, ended);
   if (rt.options.mode == WaitMode::automatic && !rt.oversubscribed) learn_patience(t, exit - t.enter);
 }
