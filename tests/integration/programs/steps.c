@@ -1,4 +1,4 @@
-// Collective calls of many steps, over and over: a rank that is asleep holds up each step. Rank 0 says what a call lasts.
+// Collective calls of many steps, over and over: a rank that is asleep holds up each step. Rank 0 says what a round of them lasts.
 // usage: steps FILE ROUNDS
 #include "check.h"
 
