@@ -151,7 +151,7 @@ def _measured(ended: runner.Ended, number: int, directory: Path) -> Trial:
         wait_asleep_s=residency.wait_asleep_s,
         wake_delay_share=report.totals.wake_delay_share,
         modelled_j=modelled.energy_j if modelled else None,
-        spinning_w=modelled.energy_spinning_j / run_time if modelled and run_time > 0 else None,
+        spinning_w=modelled.power_spinning_w if modelled and run_time > 0 else None,
     )
 
 

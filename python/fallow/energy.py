@@ -142,13 +142,15 @@ def _modelled(machine: _native.Platform, run: Run, ranks: Sequence[RankReport]) 
     )
     awake = energy["all_awake"]
     cores, cores_awake = _parts(energy, _CORE_PARTS), _parts(awake, _CORE_PARTS)
+    shorter = 1.0 - max((rank.wake_lasting_share for rank in ranks), default=0.0)
     return Modelled(
         platform=f"{machine.name} ({machine.cpu_model}, {machine.cores} cores a node)",
         energy_j=energy["total_j"],
-        energy_spinning_j=awake["total_j"],
+        energy_spinning_j=awake["total_j"] * shorter,
         energy_delay_js=energy["total_j"] * run.run_time_s,
         cores_j=sum(cores.values()),
-        cores_spinning_j=sum(cores_awake.values()),
+        cores_spinning_j=sum(cores_awake.values()) * shorter,
+        power_spinning_w=awake["total_j"] / run.run_time_s if run.run_time_s > 0 else 0.0,
         parts=cores | _parts(energy, _NODE_PARTS),
         assumptions=[a for a in machine.assumptions() if _concerns(a, yields=yields)],
     )

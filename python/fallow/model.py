@@ -136,7 +136,7 @@ class Metered:
 
 @dataclass(frozen=True)
 class Modelled:
-    """Energy from the platform model and the measured residencies; "spinning" is the same run had it never slept."""
+    """Energy from the platform model and the measured residencies; "spinning" is the run had it never slept."""
 
     platform: str
     energy_j: float
@@ -144,6 +144,7 @@ class Modelled:
     energy_delay_js: float
     cores_j: float
     cores_spinning_j: float
+    power_spinning_w: float
     parts: dict[str, float]
     assumptions: list[str]
 

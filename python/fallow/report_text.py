@@ -108,7 +108,7 @@ def _energy_lines(report: Report, line: Callable[[str, str, str], str]) -> Itera
 
 def _less(energy_j: float, spinning_j: float) -> str:
     share = 1 - energy_j / spinning_j if spinning_j > 0 else 0.0
-    return f"{text.percent(share)} less"
+    return f"{text.percent(share)} less" if share > -0.0005 else f"{text.percent(-share)} more"
 
 
 def _energy(report: Report, style: Style) -> Iterator[str]:

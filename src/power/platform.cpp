@@ -29,7 +29,7 @@ constexpr std::string_view kModelAssumptions[] = {
     "ranks that share a core share its time equally",
     "memory is active in proportion to the cores that compute or transfer",
     "a network card is active while any rank of its node transfers, and transfers do not overlap",
-    "what sleeping saved is counted at the same run time",
+    "without sleep the run is taken to be shorter by the wake-up delay that lasted, of the rank that has most of it",
 };
 
 bool is_assumption(std::string_view source) noexcept { return source.starts_with("assumption"); }

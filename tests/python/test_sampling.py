@@ -158,6 +158,22 @@ def test_the_model_follows_the_residencies(tmp_path, fallow):
     assert "energy is power of each state times time in it" in out
 
 
+@pytest.mark.parametrize(("delay", "made_good", "spinning_j"), [(0, 0, 18.0), (200, 0, 16.2), (200, 200, 18.0), (1000, 0, 9.0)])
+def test_a_delay_that_lasts_is_energy_that_sleeping_cost(tmp_path, fallow, delay, made_good, spinning_j):
+    """As above; without sleep the run would have been shorter by so many ms of 2 s."""
+    ms = 10**6
+    rank = RankFile(calls=[Call(0, 0), Call(1000 * ms, 2000 * ms, asleep=1000 * ms)], wake_delay=delay * ms, wake_absorbed=made_good * ms)
+    directory = write_run(tmp_path / "r", [rank], run_time_s=2.0)
+    (tmp_path / "tiny.toml").write_text(PLATFORM)
+    modelled = analyse.load(directory, str(tmp_path / "tiny.toml")).energy.modelled
+    assert modelled is not None
+    assert modelled.energy_j == pytest.approx(11.0, rel=1e-3)
+    assert modelled.energy_spinning_j == modelled.cores_spinning_j == pytest.approx(spinning_j, rel=1e-3)
+    assert modelled.power_spinning_w == pytest.approx(9.0, rel=1e-3)
+    share = f"{abs(1 - 11.0 / spinning_j) * 100:.1f} % {'less' if spinning_j > 11 else 'more'} than spinning"
+    assert share in fallow("report", directory, "--platform", "tiny.toml").stdout
+
+
 def test_the_machine_of_the_run_is_modelled(tmp_path):
     directory = write_run(tmp_path / "r", [lively_rank(0, 1, 5)])
     kept = directory / "machine/proc"

@@ -22,6 +22,12 @@ function header() {
   }));
 }
 
+/** How much less energy than without sleep, or more: delays cost the whole node. */
+function less(energy, spinning) {
+  const share = 1 - energy / (spinning || 1);
+  return share > -0.0005 ? `${percent(share)} less` : `${percent(-share)} more`;
+}
+
 /** One headline number; `of(report)` gives {value, show, more, mood}, or null where a run lacks it. */
 function number(label, kind, of) {
   const found = reports.map(of);
@@ -52,7 +58,7 @@ function numbers() {
     number("energy", "metered", ({ energy: { metered: m } }) => (m === null || m.energy_j === null ? null : { value: m.energy_j,
       show: joules(m.energy_j), more: `energy-delay ${jouleSeconds(m.energy_delay_js)}` })),
     number("energy", "modelled", ({ energy: { modelled: m } }) => (m === null ? null : { value: m.energy_j, show: joules(m.energy_j),
-      more: `${percent(1 - m.energy_j / (m.energy_spinning_j || 1))} less than spinning, cores alone ${percent(1 - m.cores_j / (m.cores_spinning_j || 1))}; energy-delay ${jouleSeconds(m.energy_delay_js)}` })),
+      more: `${less(m.energy_j, m.energy_spinning_j)} than spinning, cores alone ${less(m.cores_j, m.cores_spinning_j)}; energy-delay ${jouleSeconds(m.energy_delay_js)}` })),
   ];
   return el("div", { class: "numbers" }, cards);
 }
