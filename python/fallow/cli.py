@@ -50,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
         prog="fallow", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     top.add_argument("--version", action="version", version=f"fallow {__version__}")
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", dest="subcommand", required=True)
     for part in _COMMANDS:
         part.add_parser(commands)
     return top
@@ -93,7 +93,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     _open_streams()
     ours, command = _split(sys.argv[1:] if argv is None else argv)
     try:
-        arguments = parser().parse_args(ours)
+        arguments, unknown = parser().parse_known_args(ours)
+        if unknown:
+            name = arguments.subcommand
+            raise UserError(f"{name} does not know {' '.join(unknown)}; 'fallow {name} --help' lists what it takes")
         if command is not None:
             arguments.command = [*getattr(arguments, "command", []), *command]
         status: int = arguments.action(arguments)

@@ -9,13 +9,15 @@ import sys
 import textwrap
 from collections.abc import Iterator
 
-from fallow import coverage, doctor, mpis
+from fallow import coverage, doctor, mpis, resttest
 from fallow.doctor import Finding
+from fallow.progress import Bar
 from fallow.text import Style
 
 _EPILOG = """\
 examples:
   fallow doctor                       meters, controls, MPIs and limits found on this machine
+  fallow doctor --rest                also try whether cores that rest compute more slowly; half a minute
   fallow doctor --coverage            how each MPI function is treated, for every MPI built
   fallow doctor --coverage openmpi    for one of openmpi, mpich, mpiabi
 
@@ -36,6 +38,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     p.add_argument(
         "--coverage", nargs="?", const="all", choices=("all", *coverage.FAMILIES), metavar="FAMILY",
         help="list every MPI function and how it is treated (openmpi, mpich, mpiabi; default: all)",
+    )  # fmt: skip
+    p.add_argument(
+        "--rest", action="store_true",
+        help="also try, in half a minute, whether computation gets slower on cores that rest now and then",
     )  # fmt: skip
     p.add_argument("--json", action="store_true", help="as JSON")
     p.set_defaults(action=_run)
@@ -91,10 +97,20 @@ def _run_coverage(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _try_resting() -> Finding:
+    bar = Bar("computing, with and without rests")
+    try:
+        return doctor.resting(resttest.measure(bar.show))
+    finally:
+        bar.close()
+
+
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.coverage is not None:
         return _run_coverage(arguments)
     findings = doctor.examine()
+    if arguments.rest:
+        findings.append(_try_resting())
     works = doctor.works(findings)
     if arguments.json:
         print(json.dumps({"works": works, "findings": [dataclasses.asdict(f) for f in findings]}, indent=1))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fallow import __version__, energy, environment, mpis, native, sleeptest
 from fallow.coverage import FAMILIES
+from fallow.resttest import RestTest
 
 OK, NOTE, MISSING = "ok", "note", "missing"
 
@@ -141,6 +142,19 @@ def _limits(root: Path) -> Iterator[Finding]:
     yield Finding(group, "ptrace", OK, f"ptrace_scope {scope or 'absent'}; Fallow does not trace processes")
     user = "root" if os.geteuid() == 0 else f"uid {os.geteuid()}"
     yield Finding(group, "privileges", OK, f"{user}; none are needed to save core time, some meters ask for more")
+
+
+def resting(test: RestTest) -> Finding:
+    """What the test of resting cores says."""
+    found = (
+        f"computation takes {test.median:.3f} times as long on cores that rest 0.3 ms every 4 ms "
+        f"({min(test.ratios):.3f} to {max(test.ratios):.3f} in {len(test.ratios)} turns)"
+    )
+    remedy = (
+        "so it does under any program that gives its cores up: the hypervisor's doing, or the frequency governor's "
+        "(try performance); a program that waits little is better left to spin here"
+    )
+    return Finding("System", "rest", NOTE if test.slower else OK, found, remedy)
 
 
 def examine(root: Path = Path("/")) -> list[Finding]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
-from fallow import coverage, doctor, text
+from fallow import coverage, doctor, resttest, text
 from fallow.errors import UserError
 
 ROWS = [
@@ -80,6 +81,29 @@ def test_the_command(fallow):
     assert "Traceback" not in out.stderr
     data = json.loads(fallow("doctor", "--json").stdout)
     assert data["works"] is (out.returncode == 0)
+
+
+def test_turns_are_compared_with_their_neighbours():
+    drifting = [1.0, 1.1 * 1.02, 1.2, 1.3 * 1.04, 1.4]
+    assert resttest.compare_turns(drifting) == pytest.approx([1.02, 1.04])
+
+
+@pytest.mark.parametrize(
+    ("ratios", "state"),
+    [((1.02, 1.03, 1.01, 1.02), "note"), ((1.02, 1.03, 0.98, 1.02), "ok"), ((1.005, 1.004, 1.006, 1.008), "ok"), ((0.98, 0.97, 0.99, 0.98), "ok")],
+)  # fmt: skip
+def test_resting_is_blamed_only_where_nearly_all_turns_agree(ratios, state):
+    finding = doctor.resting(resttest.RestTest(ratios))
+    assert finding.state == state
+    assert f"{sorted(ratios)[0]:.3f} to {sorted(ratios)[3]:.3f} in 4 turns" in finding.found
+
+
+def test_every_core_takes_its_turns():
+    shown = []
+    ratios = resttest.measure(shown.append, block_s=0.05).ratios
+    assert len(ratios) == 4 * len(os.sched_getaffinity(0))
+    assert all(r > 0 for r in ratios)
+    assert shown == sorted(shown)
 
 
 def test_version_and_help(fallow):
