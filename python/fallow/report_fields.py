@@ -72,7 +72,7 @@ FIELDS = {
     "MeterEnergy.lost": "why it could not be read to the end, or null",
     "Modelled.platform": "the machine description used",
     "Modelled.energy_j": "of all nodes for the run time, from the measured residencies",
-    "Modelled.energy_spinning_j": "had every wait been awake and the run shorter by the delay that lasted of the rank with most",
+    "Modelled.energy_spinning_j": "had all waits been awake and the run shorter by the lasting delay of the worst rank",
     "Modelled.energy_delay_js": "energy_j times the run time",
     "Modelled.cores_j": "of it, the cores",
     "Modelled.cores_spinning_j": "of energy_spinning_j, the cores",
