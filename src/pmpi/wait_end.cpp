@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::uint64_t kBusyPollsAre = 2;          // a poll this much longer than the shortest moved data, if nobody looked
 constexpr double kSeenNs = 3e3;                     // an end this soon after a sleep came while we slept
-constexpr double kAfterSleepNs = 5e3;               // after a sleep the caches are cold, for what the call has still to do and the program after it
 constexpr double kLongWaitNs = 200e3;               // a wait as long as this clearly makes a delay good
 
 /// What others took to wake us: some of it may be told only after the next wait.

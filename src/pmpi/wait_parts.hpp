@@ -12,6 +12,7 @@ namespace fallow::pmpi {
 inline constexpr std::uint32_t kPollsBetweenLooks = 8;     // about a microsecond of polling
 inline constexpr double kGraceNs = 50e3;                   // polling after a wake by a peer or after data moved: more is on its way
 inline constexpr double kGiveWayNs = 200e3;                // polling before a sleep that gives way to whoever shares the core; also after what came late
+inline constexpr double kAfterSleepNs = 10e3;              // what cold caches cost after a sleep, in the rest of the call and in the program
 inline constexpr double kLongestSleepNs = 10e6;            // a wake may get lost with a killed peer: look at least this often
 
 /// By what the waits of the call under way are told apart where nothing is predicted: where it was called from.

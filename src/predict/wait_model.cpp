@@ -45,6 +45,7 @@ struct Residual {
 
 struct Terms {
   double price, sleep_cost, overshoot;
+  double once;       // what any sleep costs
   double late_most;  // latest that a sleep outlasts its wait: a peer's wake, or no limit
 };
 
@@ -85,8 +86,8 @@ double best_wake(const Residual& d, const Terms& c) noexcept {
   const auto consider = [&](std::size_t shorter, double t) {
     if (t < c.overshoot + kMinSleepNs) return;
     const double seen = d.count > 0 ? (1.0 - d.novelty) * value_of_samples(d, shorter, t, c) : 0.0;
-    if (seen + d.novelty * t - c.sleep_cost <= best) return;  // the prior is worth at most t
-    const double v = seen + d.novelty * value_of_prior(d.prior_scale, t, c) - c.sleep_cost;
+    if (seen + d.novelty * t - c.once <= best) return;  // the prior is worth at most t
+    const double v = seen + d.novelty * value_of_prior(d.prior_scale, t, c) - c.once;
     if (v <= best) return;
     best = v;
     best_t = t;
@@ -223,9 +224,11 @@ WaitPlan WaitModel::plan(std::uint64_t key, Nanoseconds waited, const WaitCosts&
   };
   const double waited_ns = positive(waited);
   const Nanoseconds peer_delay = costs.peer_wake_delay.value > 0 ? costs.peer_wake_delay : costs.wake_delay;
-  const Terms terms{.price = price_of_delay < kMaxPrice ? std::max(1.0, price_of_delay) : kMaxPrice,
+  const double price = price_of_delay < kMaxPrice ? std::max(1.0, price_of_delay) : kMaxPrice;
+  const Terms terms{.price = price,
                     .sleep_cost = positive(costs.sleep_cost),
                     .overshoot = positive(costs.wake_delay),
+                    .once = positive(costs.sleep_cost) + price * positive(costs.delay_after),
                     .late_most = costs.peer_can_wake ? positive(peer_delay)
                                                      : std::numeric_limits<double>::infinity()};
   Residual residual;

@@ -4,7 +4,7 @@
 // Per key (a hash of call site, communicator, peer, whatever the caller tells waits apart by) it keeps the
 // last kWindow waits. A plan maximizes, over that sample and a heavy-tailed prior for what was never seen,
 //
-//     CPU time saved - CPU cost of sleeping - price_of_delay x expected delay
+//     CPU time saved - CPU cost of sleeping - price_of_delay x (expected delay + delay after any sleep)
 //
 // so it sleeps through a periodic wait until just before its end, sleeps to the first mode of a wait with
 // several and asks again there, and of an unknown wait sleeps only a small part of what it has already lasted.
@@ -28,6 +28,7 @@ struct WaitCosts {
   Nanoseconds wake_delay;          ///< by how much a timed sleep overshoots
   bool peer_can_wake = false;      ///< true: whoever ends the wait also ends the sleep
   Nanoseconds peer_wake_delay{0};  ///< lateness of such a wake; 0: as wake_delay
+  Nanoseconds delay_after{0};      ///< delay that any sleep causes, also one that ends in time: caches are cold
 };
 
 /// What to do now. After `sleep_for` (if any) and `spin` without the wait having ended, ask again.

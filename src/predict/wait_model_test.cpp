@@ -141,6 +141,18 @@ TEST_F(WaitModelTest, ShortWaitsAreNeverSlept) {
   EXPECT_EQ(all.sleeps, 0);
 }
 
+TEST_F(WaitModelTest, ASleepThatCostsDelayEvenInTimeMustBeWorthIt) {
+  WaitCosts cold = kPeer;
+  cold.delay_after = Nanoseconds(10 * kUs);  // 200 us at this price
+  const auto sleeps = [&](double wait_us, const WaitCosts& costs) {
+    model = WaitModel{arena};
+    return run(500, [&] { return around(wait_us * kUs, 0.02); }, costs).sleeps / 500;
+  };
+  EXPECT_GT(sleeps(180, kPeer), 0.9);
+  EXPECT_EQ(sleeps(180, cold), 0);
+  EXPECT_GT(sleeps(1000, cold), 0.9);
+}
+
 TEST_F(WaitModelTest, IrregularWaitsStayWithinThePriceOfDelay) {
   std::exponential_distribution<double> exponential(1.0 / (1.0 * kMs));
   for (const WaitCosts& costs : {kTimer, kPeer}) {
