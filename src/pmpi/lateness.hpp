@@ -9,8 +9,8 @@ namespace fallow::pmpi {
 /// Follows the sleeper's delays one by one. Times are ticks.
 ///
 /// A delay is opened when a wait has ended late. The next wait answers it: the rank would have waited so much longer. It is
-/// judged at the start of the wait after, when it can be seen whether somebody stopped waiting in the time from the late end
-/// until half of the answering wait: that one may have waited for this rank.
+/// judged at the start of the wait after, when it can be seen whether somebody stopped waiting in the time from the late
+/// wake-up until half of the answering wait: that one may have waited for this rank.
 class Lateness {
  public:
   struct Delay {
@@ -21,9 +21,10 @@ class Lateness {
     bool clearly = false;            ///< the next wait was clearly longer
   };
 
-  /// A wait has ended at `end`, `ticks` too late, for which `paid` was paid.
-  void open(std::uint64_t end, std::uint64_t ticks, std::uint64_t paid) noexcept {
-    open_ = {.from = end, .ticks = ticks, .paid = paid};
+  /// A wait has ended `ticks` too late, for which `paid` was paid; the rank was awake from `from` on, in which time it may
+  /// still have answered others before its own wait was over.
+  void open(std::uint64_t from, std::uint64_t ticks, std::uint64_t paid) noexcept {
+    open_ = {.from = from, .ticks = ticks, .paid = paid};
   }
 
   /// The next wait, in a call that began at `enter`, has lasted `wait`; from `long_wait` on it counts as long.

@@ -87,6 +87,7 @@ struct alignas(64) Thread {
   bool tells_tests = false;        ///< this rank's tests have been told to the node
   Look look = Look::none;
   std::uint32_t patient_polls = 0; ///< idle polls left to the call under way before it is looked at
+  std::uint64_t woke_at = 0;       ///< tick at which it last woke a rank
   std::uint64_t idle_poll = 0;     ///< ticks of a poll that finds nothing; 0: not known
   WaitState wait;
   Patience patience;

@@ -36,7 +36,7 @@ void account_delay(Thread& t, std::uint64_t exit, std::uint64_t wait) noexcept {
     pay_wakers();
     paid = rt.node.page().budget.pay(exit - w.delay, exit);
   }
-  if (rt.whole_job_here && rt.threads.load(std::memory_order_relaxed) == 1) rt.late.open(exit, w.delay, paid);
+  if (rt.whole_job_here && rt.threads.load(std::memory_order_relaxed) == 1) rt.late.open(w.sleeps != 0 ? w.last_wake : exit, w.delay, paid);
 }
 
 /// Whether the wait of `ticks` was too short to be slept in, so that the next ones need not be looked at.

@@ -12,6 +12,7 @@ using predict::WaitPlan;
 
 constexpr double kFirstSliceNs = 50e3;              // first sleep of a wait in mode sleep
 constexpr double kSliceOfSteps = 1.0 / 4;           // of the wait so far, a sleep in a call of many steps: each may add as much
+constexpr double kAnswerWakes = 2.0;                // wake-ups that may pass until one that was woken answers: it is not slept through
 constexpr double kHeldUp = 5.0;                     // a delay that lasts holds up others, and the rest of the node: in cores
 
 /// A plan that does not weigh spinning against sleeping: sleeps in slices that grow with the wait. Where the end of the wait
@@ -45,6 +46,8 @@ WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept {
     t.wait.held = true;
     return {to_nanoseconds(0), to_nanoseconds(Holding::kHoldNs)};
   }
+  const std::uint64_t answered_by = t.woke_at + rt.clock.to_ticks(kAnswerWakes * rt.costs.peer_wake_ns + kGraceNs);
+  if (t.woke_at != 0 && now < answered_by) return {to_nanoseconds(0), to_nanoseconds(rt.clock.to_ns(answered_by - now))};
   rt.node.page().budget.earn(now);
   const double price = std::max(rt.node.page().budget.price(), 1.0 + kHeldUp * rt.late.lasting_share());
   // A delay of ours may be made good; the time of whoever wakes us is lost.

@@ -18,6 +18,7 @@ void wake_slot(Thread& thread, NodeSlot& slot) noexcept {
   const std::uint64_t before = rt.clock.now();
   if (&slot == &rt.node.own() || !rt.node.wake(slot, before)) return;
   const std::uint64_t spent = rt.clock.now() - before;
+  thread.woke_at = before;
   ++thread.counters->wakes_sent;
   thread.counters->wake_send_ticks += spent;
   slot.wake_spent.fetch_add(spent, std::memory_order_relaxed);  // it chose to sleep, so it pays
