@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib
 import json
 import sys
 import textwrap
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from fallow import coverage, doctor, mpis, resttest
+from fallow import coverage, doctor, mpis
 from fallow.doctor import Finding
 from fallow.progress import Bar
 from fallow.text import Style
+
+if TYPE_CHECKING:
+    from fallow.resttest import RestTest
 
 _EPILOG = """\
 examples:
@@ -98,9 +103,11 @@ def _run_coverage(arguments: argparse.Namespace) -> int:
 
 
 def _try_resting() -> Finding:
+    resttest = importlib.import_module("fallow.resttest")  # only here: it loads much that others do without
     bar = Bar("computing, with and without rests")
     try:
-        return doctor.resting(resttest.measure(bar.show))
+        test: RestTest = resttest.measure(bar.show)
+        return doctor.resting(test)
     finally:
         bar.close()
 

@@ -9,10 +9,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fallow import __version__, energy, environment, mpis, native, sleeptest
 from fallow.coverage import FAMILIES
-from fallow.resttest import RestTest
+
+if TYPE_CHECKING:
+    from fallow.resttest import RestTest
 
 OK, NOTE, MISSING = "ok", "note", "missing"
 
