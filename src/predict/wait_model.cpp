@@ -16,7 +16,8 @@ namespace fallow::predict {
 namespace {
 
 constexpr std::uint16_t kSeenCap = 512;                   // memory of the rate of novelty, observations
-constexpr int kHiddenRunDoubted = 3;                      // ends unseen in a row until the window is doubted
+constexpr int kHiddenRunDoubted = 4;                      // ends unseen in a row until the window is doubted
+constexpr std::int64_t kFirstDoubt = 8;                   // part of the sleep that the rank is then taken to have been late
 constexpr std::uint16_t kAlike = kCodeOctave / 8;         // waits within 1/8 octave (9 %) count as alike
 constexpr std::uint8_t kKnownKind = 8;                    // waits of a kind before a plan goes by it
 constexpr double kMaxPrice = 1e9;                         // also stands for NaN: never risk a delay
@@ -120,6 +121,9 @@ void residual_of(const std::uint16_t* sorted, std::size_t count, double waited_n
   out.doubt_from = std::max(0.0, shortest * (1.0 - doubt) - waited_ns);
 }
 
+/// Rate of waits that are like none before.
+double novelty_of(std::uint16_t novel, std::uint16_t seen) noexcept { return (novel + kNoveltyStart) / (seen + 2.0 * kNoveltyStart); }
+
 }  // namespace
 
 WaitModel::WaitModel(std::span<std::byte> arena) noexcept {
@@ -167,7 +171,8 @@ void WaitModel::insert(Slot& slot, std::uint16_t code) noexcept {
 }
 
 /// A value for a wait that ended unseen in (low, high]: drawn from what the window says of that range, smoothed
-/// so that values made up here cannot pile up and pass for knowledge. When ends stay unseen several times in a
+/// so that values made up here cannot pile up and pass for knowledge. Where the window knows of later ends only, this one
+/// came just before the rank woke, unless it is like nothing in the window. When ends stay unseen several times in a
 /// row the window is wrong, and the value is put ever lower until an end is seen again.
 std::uint16_t WaitModel::impute(const Slot& slot, std::int64_t low_ns, std::int64_t high_ns,
                                 std::uint32_t draw) noexcept {
@@ -181,9 +186,11 @@ std::uint16_t WaitModel::impute(const Slot& slot, std::int64_t low_ns, std::int6
       const std::uint16_t below = at == slot.sorted ? *at : std::max(low, at[-1]);
       return static_cast<std::uint16_t>(*at - ((static_cast<std::uint32_t>(*at - below) * (draw & 0xffffU)) >> 16));
     }
+    if (last != end && (draw >> 16) >= static_cast<std::uint32_t>(novelty_of(slot.novel, slot.seen) * 65536.0)) return encode_ns(high_ns);
   }
-  const int halvings = std::clamp<int>(slot.hidden_run - kHiddenRunDoubted + 1, 1, 8);
-  return encode_ns(low_ns + ((high_ns - low_ns) >> halvings));
+  const std::int64_t asleep = high_ns - low_ns;
+  if (slot.hidden_run == kHiddenRunDoubted && slot.count > 0) return encode_ns(high_ns - asleep / kFirstDoubt);
+  return encode_ns(low_ns + (asleep >> std::clamp<int>(slot.hidden_run - kHiddenRunDoubted, 1, 8)));
 }
 
 Nanoseconds WaitModel::observe(std::uint64_t key, Nanoseconds wait, Nanoseconds uncertain) noexcept {
@@ -236,7 +243,7 @@ WaitPlan WaitModel::plan(std::uint64_t key, Nanoseconds waited, const WaitCosts&
   if (const Slot* slot = find(key); slot != nullptr) {
     residual_of(slot->sorted, slot->count, waited_ns, residual);
     if (residual.count > 0) {
-      const double rate = (slot->novel + kNoveltyStart) / (slot->seen + 2.0 * kNoveltyStart);
+      const double rate = novelty_of(slot->novel, slot->seen);
       const double scale = std::max(terms.sleep_cost, decode_double(slot->sorted[0]) * kPriorScale);
       const double novel_left = rate * scale / (scale + waited_ns);  // Bayes: who has outlasted what has passed?
       const double alike_left = (1.0 - rate) * static_cast<double>(residual.count) / slot->count;

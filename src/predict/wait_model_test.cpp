@@ -113,6 +113,25 @@ TEST_F(WaitModelTest, AnEndThatWasSleptOverIsPutWhereTheWaitsBeforeEnded) {
   EXPECT_EQ(nothing.observe(kKey, Nanoseconds(100), Nanoseconds(60)).value, 70);
 }
 
+TEST_F(WaitModelTest, AnUnseenEndIsTakenToBeNearTheKnownOnes) {
+  run(200, [this] { return around(10.0 * kMs, 0.002); }, kTimer);
+  for (int i = 0; i < 2; ++i) {
+    const Nanoseconds lasted = model.observe(kKey, Nanoseconds(9 * kMs), Nanoseconds(6 * kMs));
+    EXPECT_GT(lasted.value, 9 * kMs * 98 / 100) << i;  // the window knows of no end during the sleep
+  }
+}
+
+TEST_F(WaitModelTest, EndsUnseenInARowAreDoubtedMoreAndMore) {
+  run(200, [this] { return around(10.0 * kMs, 0.002); }, kTimer);
+  std::int64_t before = 10 * kMs;
+  for (int i = 0; i < 8; ++i) {
+    const std::int64_t lasted = model.observe(kKey, Nanoseconds(9 * kMs), Nanoseconds(8 * kMs)).value;
+    EXPECT_LE(lasted, before) << i;
+    before = lasted;
+  }
+  EXPECT_LT(before, 2 * kMs);
+}
+
 TEST_F(WaitModelTest, LearnsAPeriodicWaitWithinTwentyOfThem) {
   const auto wait = [this] { return around(1.0 * kMs, 0.02); };
   run(20, wait, kTimer);
