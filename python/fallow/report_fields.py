@@ -137,7 +137,7 @@ FIELDS = {
     "wake_delay_s": "time by which sleeps outlasted the waits, an upper estimate",
     "wake_delay_share": "wake_delay_s as a share of core time",
     "wake_absorbed_s": "of wake_delay_s, what later waits made good: the rank would only have waited longer, and no "
-    "other rank had waited for it meanwhile",
+    "other rank had waited for it meanwhile; on several nodes estimated from when later messages came",
     "wake_lasting_share": "the rest of wake_delay_s as a share of core time",
     "sleeps": "times that a thread was put to sleep",
     "sent_bytes": "as counts and datatypes given to the calls say",

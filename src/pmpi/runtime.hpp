@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/options.hpp"
+#include "pmpi/aftermath.hpp"
 #include "pmpi/comm_table.hpp"
 #include "pmpi/contention.hpp"
 #include "pmpi/forecast.hpp"
@@ -19,6 +20,7 @@
 #include "pmpi/pmpi_calls.hpp"
 #include "pmpi/rank_writer.hpp"
 #include "pmpi/thread_state.hpp"
+#include "pmpi/toll.hpp"
 #include "pmpi/tracer.hpp"
 #include "pmpi/world.hpp"
 #include "predict/wait_model.hpp"
@@ -92,6 +94,8 @@ struct Runtime {
   Holding holding;                  ///< of the sleeper to its core
   const Thread* contention_of = nullptr;
   Lateness late;                    ///< of the sleeper's waits
+  Aftermath aftermath;              ///< of the sleeper's sleeps
+  Toll toll;                        ///< of the sleeper's sleeps, where ranks of other nodes cannot be seen
   std::uint64_t last_touch = 0;     ///< tick at which the header's CPU times were written
   int timer_slack_before = -1;      ///< of the starting thread, ns
 };

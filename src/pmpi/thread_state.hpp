@@ -27,20 +27,24 @@ struct WaitState {
   std::uint64_t absorbed = 0;    ///< ticks of earlier delays that this wait made good
   std::uint64_t busy = 0;        ///< ticks of polls that moved data
   std::uint64_t last_poll = 0;
+  std::uint64_t quiet_since = 0; ///< tick since when no poll has moved data
+  std::uint64_t quiet_until = 0; ///< tick at which data moved after the last lull worth sleeping in; 0: there was none
   std::uint64_t spin_until = 0;
   std::uint64_t planned_end = 0; ///< tick at which the armed sleep is to end
   std::uint64_t last_sleep = 0;  ///< length of the last sleep, ticks
   std::uint64_t last_wake = 0;   ///< tick at which the last sleep ended
   std::uint64_t woken_tick = 0;  ///< tick at which the peer woke us
   std::uint64_t spin_after = 0;  ///< ticks to poll after the sleep, as planned
-  std::uint64_t found_at = 0;    ///< tick of the wake-up that found what had come meanwhile
+  std::uint64_t awake_since = 0; ///< tick at which the first poll after the last sleep was over, or the sleep if there was none
+  std::uint64_t moved_at = 0;    ///< tick of the first poll after that which moved data; 0: none has
   std::uint64_t held_up = 0;     ///< ticks by which sleeps are taken to have held up the call before the last of them
   std::uint64_t kind = 0;        ///< key of the predicted kind of this wait; 0: only the call site is known
   std::uint32_t polls_since = 1; ///< polls between two looks at the time
   std::uint32_t sleeps = 0;
   bool woken_by_peer = false;    ///< how the last sleep ended
-  bool fresh = false;            ///< no poll since the sleep
+  bool fresh = false;            ///< no poll was looked at since the sleep
   bool yields = false;           ///< its polls give way to other ranks
+  bool compared = false;         ///< spent awake, to be compared with those that are slept in
   bool held = false;             ///< others wanted the core, and it was kept for a while
   bool others_had_core = false;  ///< for more than a moment at the end of the last sleep
 };

@@ -20,8 +20,6 @@ namespace fallow::pmpi {
 namespace {
 
 constexpr std::uint32_t kPollsWhileArmed = 4;       // between telling that we sleep and sleeping, so that no wake is lost
-constexpr double kBusyPolls = 4.0, kBusyNs = 300.0; // a poll this much longer than an idle one moved data
-constexpr double kColdPolls = 8.0, kColdNs = 1e3;   // the same of the first poll after a sleep
 constexpr std::uint32_t kForeseenAtALook = 32, kForeseenInPatience = 4;  // calls at most that are learnt then
 constexpr std::uint32_t kAmplePatience = 512;         // polls in which some calls can be learnt without delay
 
@@ -90,7 +88,7 @@ void do_sleep(Thread& t) noexcept {
     disarm(t);
     return;
   }
-  if (found_late(w)) w.held_up += w.last_sleep / 2;
+  if (has_many_steps(t) && !rt.whole_job_here && w.moved_at != 0 && came_during_sleep(w, w.moved_at)) w.held_up += w.last_sleep / 2;
   show(trace::RankState::asleep, before);
   sleep_until(own, before, w.planned_end);
   const std::uint64_t after = rt.clock.now();
@@ -98,7 +96,9 @@ void do_sleep(Thread& t) noexcept {
   w.woken_by_peer = disarm(t);
   w.asleep += after - before;
   w.last_sleep = after - before;
-  w.last_wake = after;
+  w.last_wake = w.awake_since = after;
+  w.moved_at = 0;
+  w.fresh = true;
   ++w.sleeps;
   if (w.woken_by_peer) {
     const std::uint64_t woken = own.wake_tick.load(std::memory_order_relaxed);
@@ -138,17 +138,6 @@ bool moved_data(WaitState& w, std::uint64_t now) noexcept {
   return per_poll > kBusyPolls * idle + kBusyNs;
 }
 
-/// At the first poll after a sleep that nobody ended, where messages come from other nodes: what it found came while we
-/// slept. The call may go on with what this message was waited for, which looks like a longer wait.
-void look_back(Thread& t, std::uint64_t now) noexcept {
-  Runtime& rt = runtime();
-  WaitState& w = t.wait;
-  w.fresh = false;
-  if (rt.clock.to_ns(now - w.last_poll) <= kColdPolls * rt.costs.idle_poll_ns + kColdNs) return;
-  w.found_at = w.last_wake;
-  w.spin_until = std::max(w.spin_until, now + rt.clock.to_ticks(kGiveWayNs));
-}
-
 /// At the start of a wait: what became of the delay before the last wait. Returns how much of it cost nobody anything; if
 /// that is clear, what was paid for it is paid back.
 std::uint64_t judge_lateness() noexcept {
@@ -185,20 +174,24 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
   WaitState& w = t.wait;
   const double grace = static_cast<double>(rt.clock.to_ticks(kGraceNs));
   if (w.phase == WaitPhase::spinning) interrupted(t, now - w.last_poll, now);
-  if (w.fresh) look_back(t, now);
   if (w.phase == WaitPhase::armed) {
     do_sleep(t);
     now = rt.clock.now();
     const bool linger = !rt.oversubscribed && (w.woken_by_peer || (!rt.whole_job_here && has_many_steps(t)));
     const auto pause = std::max<std::uint64_t>(w.spin_after, linger ? static_cast<std::uint64_t>(grace) : 1);
     w.spin_until = now + pause;
-    w.fresh = !rt.whole_job_here && !w.woken_by_peer && rt.costs.idle_poll_ns > 0;
     fallow_tls.polls_left = w.fresh ? 1 : kPollsBetweenLooks;
+  } else if (w.fresh) {
+    w.fresh = false;
+    w.awake_since = now;
+    fallow_tls.polls_left = kPollsBetweenLooks;
   } else if (w.phase == WaitPhase::none) {
     follow_plan(t, now);
   } else if (!rt.oversubscribed && moved_data(w, now)) {
     w.busy += now - w.last_poll;
-    w.spin_until = std::max(w.spin_until, now + static_cast<std::uint64_t>(grace));
+    end_lull(w, w.last_poll, now);
+    const double goes_on = !rt.whole_job_here && has_many_steps(t) ? kGiveWayNs : kGraceNs;
+    w.spin_until = std::max(w.spin_until, now + rt.clock.to_ticks(goes_on));
     fallow_tls.polls_left = kPollsBetweenLooks;
     if (rt.node.page().sleepers.load(std::memory_order_relaxed) != 0) wake_for_progress(t);
   } else if (now >= w.spin_until) {

@@ -10,7 +10,7 @@ namespace fallow::pmpi {
 namespace {
 
 constexpr std::uint64_t kBusyPollsAre = 2;          // a poll this much longer than the shortest moved data, if nobody looked
-constexpr double kSeenNs = 3e3;                     // an end this soon after a sleep came while we slept
+constexpr double kEndNs = 1e3;                       // from the last poll to the end of the call
 constexpr double kLongWaitNs = 200e3;               // a wait as long as this clearly makes a delay good
 
 /// What others took to wake us: some of it may be told only after the next wait.
@@ -34,16 +34,22 @@ void account_delay(Thread& t, std::uint64_t exit, std::uint64_t wait) noexcept {
   std::uint64_t paid = 0;
   if (rt.options.mode == WaitMode::automatic) {
     pay_wakers();
-    paid = rt.node.page().budget.pay(exit - w.delay, exit);
+    const double lasting = rt.whole_job_here ? 1.0 : rt.toll.lasting_share(key_of(t));
+    const auto lasts = static_cast<std::uint64_t>(lasting * static_cast<double>(w.delay));
+    paid = rt.node.page().budget.pay(exit - lasts, exit);
+    w.absorbed += w.delay - lasts;
   }
   if (rt.whole_job_here && rt.threads.load(std::memory_order_relaxed) == 1) rt.late.open(w.sleeps != 0 ? w.last_wake : exit, w.delay, paid);
 }
+
+/// Whether a wait of this length is one to sleep in.
+bool pays_to_sleep(double ns) noexcept { return ns > runtime().costs.sleep_cpu_ns + runtime().costs.overshoot_ns; }
 
 /// Whether the wait of `ticks` was too short to be slept in, so that the next ones need not be looked at.
 void learn_patience(Thread& t, std::uint64_t ticks) noexcept {
   const Runtime& rt = runtime();
   const double ns = rt.clock.to_ns(ticks), poll_ns = rt.costs.idle_poll_ns;
-  if (t.wait.sleeps != 0 || t.wait.held || poll_ns <= 0 || ns > rt.costs.sleep_cpu_ns + rt.costs.overshoot_ns) {
+  if (t.wait.sleeps != 0 || t.wait.held || poll_ns <= 0 || pays_to_sleep(ns)) {
     t.patience.long_wait(key_of(t));
     return;
   }
@@ -51,17 +57,40 @@ void learn_patience(Thread& t, std::uint64_t ticks) noexcept {
   t.patience.short_wait(key_of(t), static_cast<std::uint64_t>(ns / poll_ns));
 }
 
+/// What is known of the end of a wait, in ticks.
+struct End {
+  std::uint64_t tick;   ///< at which what was waited for was there: a long message is moved by the poll that finds it
+  bool unseen;          ///< it came during the last sleep
+};
+
+End find_end(const Thread& t, std::uint64_t exit) noexcept {
+  const Runtime& rt = runtime();
+  WaitState w = t.wait;
+  const double idle_ns = rt.costs.idle_poll_ns * w.polls_since;
+  const bool moved = rt.clock.to_ns(exit - w.last_poll) > kBusyPolls * idle_ns + kEndNs;  // in the polls that nobody looked at
+  end_lull(w, moved ? w.last_poll : exit, exit);
+  const bool steps = has_many_steps(t);
+  const std::uint64_t tick = steps ? exit : w.quiet_until;
+  // Of many steps the first may have come during the sleep: a rank of this node would have woken us for it.
+  if (came_during_sleep(w, steps && !rt.whole_job_here ? w.moved_at : tick)) return {w.last_wake, true};
+  return {std::max(tick, w.last_wake), false};
+}
+
 /// How late the rank noticed the end of its wait, and what the model learns from it.
 void learn(Thread& t, std::uint64_t exit) noexcept {
   Runtime& rt = runtime();
   WaitState& w = t.wait;
-  const bool unseen = w.sleeps != 0 && rt.clock.to_ns(exit - w.last_wake) < kSeenNs + rt.costs.idle_poll_ns * kPollsBetweenLooks;
-  std::uint64_t uncertain = 0, ended = (found_late(w) ? w.found_at : exit) - t.enter;
+  const End end = find_end(t, exit);
+  if (!has_many_steps(t) && (w.sleeps != 0 || pays_to_sleep(rt.clock.to_ns(end.tick - t.enter)))) {
+    rt.aftermath.learn(key_of(t), rt.clock.to_ns(exit - end.tick), w.sleeps != 0);
+  }
+  const bool long_transfer = rt.clock.to_ns(exit - end.tick) > kLullNs;
+  std::uint64_t uncertain = 0, ended = (end.unseen || long_transfer ? end.tick : exit) - t.enter;
   if (w.held) rt.holding.tell(w.sleeps == 0);
   if (w.sleeps != 0 && w.woken_by_peer) {
     w.delay = w.last_wake - w.woken_tick;
-    if (unseen) ended = w.woken_tick > t.enter ? w.woken_tick - t.enter : 0;
-  } else if (unseen || found_late(w)) {
+    if (end.unseen) ended = w.woken_tick > t.enter ? w.woken_tick - t.enter : 0;
+  } else if (end.unseen) {
     uncertain = w.last_sleep;
     w.delay = uncertain / 2;
   }
@@ -75,8 +104,9 @@ void learn(Thread& t, std::uint64_t exit) noexcept {
     }
     if (uncertain != 0) w.delay = rt.clock.to_ticks(static_cast<double>(wait.value - lasted.value));
   }
+  if (!rt.whole_job_here) rt.toll.wait_over(key_of(t), end.tick, rt.ns_per_tick, w.sleeps != 0, rt.clock.to_ns(w.delay));
   w.delay += w.held_up;
-  if (w.sleeps != 0) w.delay += rt.clock.to_ticks(kAfterSleepNs);
+  if (w.sleeps != 0) w.delay += rt.clock.to_ticks(after_sleep_ns(t));
   account_delay(t, exit, ended);
   if (rt.options.mode == WaitMode::automatic && !rt.oversubscribed) learn_patience(t, exit - t.enter);
 }

@@ -10,8 +10,11 @@
 namespace fallow::pmpi {
 
 inline constexpr std::uint32_t kPollsBetweenLooks = 8;     // about a microsecond of polling
+inline constexpr double kBusyPolls = 4.0, kBusyNs = 300.0; // a poll this much longer than an idle one moved data
+inline constexpr double kLullNs = 20e3;                    // polls in vain for as long as this are not part of a transfer
+inline constexpr double kSeenNs = 3e3;                     // what is found this soon after a sleep had come during it
 inline constexpr double kGraceNs = 50e3;                   // polling after a wake by a peer or after data moved: more is on its way
-inline constexpr double kGiveWayNs = 200e3;                // polling before a sleep that gives way to whoever shares the core; also after what came late
+inline constexpr double kGiveWayNs = 200e3;                // polling before a sleep that gives way to whoever shares the core; also where data moved, between nodes
 inline constexpr double kAfterSleepNs = 10e3;              // what cold caches cost after a sleep, in the rest of the call and in the program
 inline constexpr double kLongestSleepNs = 10e6;            // a wake may get lost with a killed peer: look at least this often
 
@@ -37,8 +40,26 @@ inline bool has_many_steps(const Thread& t) noexcept {
   return kind == trace::OpKind::collective || kind == trace::OpKind::io || kind == trace::OpKind::other || kind == trace::OpKind::setup;
 }
 
-/// What was waited for came during the last sleep.
-inline bool found_late(const WaitState& w) noexcept { return w.found_at != 0 && w.found_at == w.last_wake; }
+/// Data moved from tick `from` to `to`. Parts of one message follow each other closely: what was waited for is the first.
+inline void end_lull(WaitState& w, std::uint64_t from, std::uint64_t to) noexcept {
+  if (w.quiet_until == 0 || runtime().clock.to_ns(from - w.quiet_since) > kLullNs) w.quiet_until = from;
+  w.quiet_since = to;
+  if (w.moved_at == 0) w.moved_at = from;
+}
+
+/// What first moved after the last sleep, at tick `moved`, had come while we slept: it was there once a poll was over, which is
+/// slow after a sleep whether or not it finds anything.
+inline bool came_during_sleep(const WaitState& w, std::uint64_t moved) noexcept {
+  const MeasuredCosts& costs = runtime().costs;
+  return w.sleeps != 0 && runtime().clock.to_ns(moved - w.awake_since) < kSeenNs + costs.idle_poll_ns * kPollsBetweenLooks;
+}
+
+/// Delay that a sleep in this call causes even if it ends in time, ns: measured where that can be told.
+inline double after_sleep_ns(const Thread& t) noexcept {
+  const Runtime& rt = runtime();
+  const double assumed = rt.aftermath.slower_by(key_of(t), kAfterSleepNs);
+  return rt.whole_job_here ? assumed : rt.toll.per_sleep(key_of(t), assumed);
+}
 
 /// Takes down the sign that says that we sleep. True if a peer woke us, which it may have done before we slept.
 bool disarm(Thread& t) noexcept;

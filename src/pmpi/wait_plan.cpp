@@ -12,6 +12,7 @@ using predict::WaitPlan;
 
 constexpr double kFirstSliceNs = 50e3;              // first sleep of a wait in mode sleep
 constexpr double kSliceOfSteps = 1.0 / 4;           // of the wait so far, a sleep in a call of many steps: each may add as much
+constexpr double kComparedNs = 3e6;                 // in longer waits a sleep's cost is small beside what they save
 constexpr double kAnswerWakes = 2.0;                // wake-ups that may pass until one that was woken answers: it is not slept through
 constexpr double kHeldUp = 5.0;                     // a delay that lasts holds up others, and the rest of the node: in cores
 
@@ -34,6 +35,14 @@ WaitPlan plan_growing(Thread& t, double waited_ns) noexcept {
   return {to_nanoseconds(std::min(slice_ns, kLongestSleepNs)), to_nanoseconds(0)};
 }
 
+/// One wait in many of those that are not long is spent awake where only that shows what sleeping costs.
+bool stays_awake(Thread& t, double waited_ns) noexcept {
+  WaitState& w = t.wait;
+  if (runtime().whole_job_here || waited_ns > kComparedNs) return false;
+  if (w.phase == WaitPhase::none) w.compared = runtime().toll.compares(key_of(t));
+  return w.compared;
+}
+
 }  // namespace
 
 WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept {
@@ -41,7 +50,7 @@ WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept {
   const double waited_ns = rt.clock.to_ns(now - t.enter);
   t.wait.yields = false;
   if (rt.options.mode == WaitMode::sleep || rt.oversubscribed) return plan_growing(t, waited_ns);
-  if (rt.contention.contended(rt.clock.to_ns(now))) {
+  if (rt.whole_job_here && rt.contention.contended(rt.clock.to_ns(now))) {
     if (t.wait.held || !rt.holding.pays()) return plan_growing(t, waited_ns);
     t.wait.held = true;
     return {to_nanoseconds(0), to_nanoseconds(Holding::kHoldNs)};
@@ -49,11 +58,13 @@ WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept {
   const std::uint64_t answered_by = t.woke_at + rt.clock.to_ticks(kAnswerWakes * rt.costs.peer_wake_ns + kGraceNs);
   if (t.woke_at != 0 && now < answered_by) return {to_nanoseconds(0), to_nanoseconds(rt.clock.to_ns(answered_by - now))};
   rt.node.page().budget.earn(now);
-  const double price = std::max(rt.node.page().budget.price(), 1.0 + kHeldUp * rt.late.lasting_share());
+  if (stays_awake(t, waited_ns)) return {to_nanoseconds(0), to_nanoseconds(kGraceNs)};
+  const double lasting = rt.whole_job_here ? rt.late.lasting_share() : rt.toll.lasting_share(key_of(t));
+  const double price = std::max(rt.node.page().budget.price(), 1.0 + kHeldUp * lasting);
   // A delay of ours may be made good; the time of whoever wakes us is lost.
   const double woken_ns = rt.costs.peer_wake_ns + rt.costs.waking_ns * std::max(1.0, (1.0 + kHeldUp) / price);
   const WaitCosts costs{to_nanoseconds(rt.costs.sleep_cpu_ns), to_nanoseconds(rt.costs.overshoot_ns), rt.whole_job_here, to_nanoseconds(woken_ns),
-                        to_nanoseconds(kAfterSleepNs)};
+                        to_nanoseconds(after_sleep_ns(t))};
   return rt.waits.plan(known_key(t), to_nanoseconds(waited_ns), costs, price);
 }
 

@@ -37,7 +37,7 @@ def test_only_a_rank_with_slack_makes_its_delays_good(lab: Lab, mode: str) -> No
 
 def _made_good_at_random(lab: Lab) -> float:
     """The same of two ranks that exchange more than a message, either of them late at random."""
-    trial = lab.run("auto", 2, lab.program("late.c"), "1000", "500")
+    trial = lab.run("auto", 2, lab.program("late.c"), "1000", "500", "collective")
     assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
     ranks = trial.ranks()
     if lab.family.name == "mpiabi" and sum(r.sleeps for r in ranks) < _ENOUGH:  # as above

@@ -1,0 +1,126 @@
+#include "pmpi/toll.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace fallow::pmpi {
+namespace {
+
+constexpr std::uint64_t kPlace = std::uint64_t{3} << 58, kOther = std::uint64_t{5} << 58;
+constexpr double kAssumed = 10e3, kCycle = 1e6, kNsPerTick = 0.5;
+
+std::uint64_t ticks(double ns) { return static_cast<std::uint64_t>(ns / kNsPerTick); }
+
+/// A loop with one wait, every third of which is spent awake; a sleep makes what comes next later by `lasting`.
+class Loop {
+ public:
+  explicit Loop(double noise) : noise_(noise) {}
+
+  void run(Toll& toll, int cycles, double cycle, double lasting, std::uint64_t place = kPlace) {
+    for (int i = 0; i < cycles; ++i) {
+      const bool slept = ++count_ % 3 != 0;
+      toll.wait_over(place, ticks(now_), kNsPerTick, slept, 0);
+      now_ += cycle + (slept ? lasting : 0) + noise_ * deviation_(random_);
+    }
+  }
+  void jump(double ns) { now_ += ns; }
+
+ private:
+  double noise_, now_ = kCycle;
+  int count_ = 0;
+  std::mt19937_64 random_{7};
+  std::normal_distribution<double> deviation_;
+};
+
+TEST(Toll, IsAsAssumedUntilItIsKnown) {
+  Toll toll;
+  EXPECT_EQ(toll.per_sleep(kPlace, kAssumed), kAssumed);
+  Loop(1e3).run(toll, 12, kCycle, 0);
+  EXPECT_EQ(toll.per_sleep(kPlace, kAssumed), kAssumed);
+}
+
+TEST(Toll, IsSmallWhereDelaysAreMadeGood) {
+  Toll toll;
+  Loop(2e3).run(toll, 300, kCycle, 0);
+  EXPECT_LT(toll.per_sleep(kPlace, kAssumed), 3e3);
+  EXPECT_GE(toll.per_sleep(kPlace, kAssumed), 1e3);
+  EXPECT_EQ(toll.per_sleep(kOther, kAssumed), kAssumed);
+}
+
+TEST(Toll, IsWhatTheProgramLoses) {
+  Toll toll;
+  Loop(2e3).run(toll, 300, kCycle, 50e3);
+  EXPECT_NEAR(toll.per_sleep(kPlace, kAssumed), 50e3, 5e3);
+}
+
+TEST(Toll, IsAsAssumedWhereNoiseHidesIt) {
+  Toll toll;
+  Loop(200e3).run(toll, 300, kCycle, 0);
+  EXPECT_EQ(toll.per_sleep(kPlace, kAssumed), kAssumed);
+}
+
+TEST(Toll, OutlivesInterruptions) {
+  Toll toll;
+  Loop loop(2e3);
+  for (int i = 0; i < 30; ++i) {
+    loop.run(toll, 10, kCycle, 0);
+    loop.jump(4e6);
+  }
+  EXPECT_LT(toll.per_sleep(kPlace, kAssumed), 5e3);
+}
+
+TEST(Toll, LearnsAnotherLoopAnew) {
+  Toll toll;
+  Loop loop(2e3);
+  loop.run(toll, 300, kCycle, 0);
+  loop.run(toll, 12, 5 * kCycle, 0);
+  EXPECT_EQ(toll.per_sleep(kPlace, kAssumed), kAssumed);
+  loop.run(toll, 300, 5 * kCycle, 50e3);
+  EXPECT_NEAR(toll.per_sleep(kPlace, kAssumed), 50e3, 5e3);
+}
+
+/// A loop in which every fourth wait ends late, which makes the program later by a share of that.
+void run_late(Toll& toll, double share, double noise, int cycles = 400) {
+  constexpr double kLate = 70e3;
+  std::mt19937_64 random{11};
+  std::normal_distribution<double> deviation;
+  double now = kCycle;
+  for (int i = 0; i < cycles; ++i) {
+    const bool late = i % 4 == 3;
+    toll.wait_over(kPlace, ticks(now + (late ? kLate : 0)), kNsPerTick, true, late ? kLate : 0);
+    now += kCycle + (late ? share * kLate : 0) + noise * deviation(random);
+  }
+}
+
+TEST(Toll, TellsWhetherLateWakeUpsLast) {
+  for (const double share : {0.0, 0.5, 1.0}) {
+    Toll toll;
+    EXPECT_EQ(toll.lasting_share(kPlace), 1.0);
+    run_late(toll, share, 2e3);
+    EXPECT_NEAR(toll.lasting_share(kPlace), share, 0.05);
+  }
+}
+
+TEST(Toll, LateWakeUpsLastWhereNoiseHidesIt) {
+  Toll toll;
+  run_late(toll, 0.0, 400e3);
+  EXPECT_EQ(toll.lasting_share(kPlace), 1.0);
+}
+
+TEST(Toll, LateWakeUpsInARowTellNothing) {
+  Toll toll;
+  Loop(2e3).run(toll, 100, kCycle, 0);
+  for (int i = 0; i < 100; ++i) toll.wait_over(kPlace, ticks((200 + i) * kCycle), kNsPerTick, true, 50e3);
+  EXPECT_EQ(toll.lasting_share(kPlace), 1.0);
+}
+
+TEST(Toll, OneWaitInManyIsSpentAwake) {
+  Toll toll;
+  int awake = 0;
+  for (int i = 0; i < 320; ++i) awake += toll.compares(kPlace);
+  EXPECT_EQ(awake, 10);
+}
+
+}  // namespace
+}  // namespace fallow::pmpi
