@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass, field
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "integration"))
+
+from harness.hosts import two_hosts
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "bench" / "programs"
@@ -22,6 +30,7 @@ class Family:
     compiler: str
     launcher: tuple[str, ...]
     own_yield: dict[str, str] = field(default_factory=dict)
+    on_host: Callable[[list[str]], list[str]] = list  # what starts a command where the launcher runs
 
     def program(self, name: str) -> str:
         return str(BUILD / f"{name}.{self.name}")
@@ -52,3 +61,16 @@ def found_families() -> list[Family]:
         Family("mpiabi", str(venv / "mpicc_abi"), (str(venv / "mpiexec"),)),
     ]
     return [f for f in known if shutil.which(f.compiler)]
+
+
+@contextlib.contextmanager
+def on_two_hosts(family: Family) -> Iterator[Family]:
+    """The family with its ranks on two hosts, one on each: the network name spaces that the tests use."""
+    with tempfile.TemporaryDirectory() as scratch, two_hosts(Path(scratch)) as hosts:
+        names = ",".join(f"{address}:1" for address in hosts.addresses)
+        if family.name == "openmpi":
+            network = ("--mca", "btl_tcp_if_include", "10.213.77.0/24", "--mca", "oob_tcp_if_include", "10.213.77.0/24")
+            options = ("--host", names, "--bind-to", "none", "--mca", "plm_rsh_agent", str(hosts.agent), *network)
+        else:
+            options = ("-hosts", names, "-launcher", "rsh", "-launcher-exec", str(hosts.agent))
+        yield replace(family, launcher=(family.launcher[0], *options), on_host=hosts.on_first)

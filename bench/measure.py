@@ -134,7 +134,7 @@ def run_once(family: Family, way: Way, ranks: int, program: list[str], timeout_s
         if way.mode:
             command = [*way.fallow(scratch), *command]
         try:
-            done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=timeout_s, cwd=scratch, check=False)
+            done = subprocess.run(family.on_host(command), env=env, capture_output=True, text=True, timeout=timeout_s, cwd=scratch, check=False)
         except subprocess.TimeoutExpired as e:
             raise Busy(f"{' '.join(program)}: no end within {timeout_s:.0f} s") from e
     if done.returncode != 0:

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -18,13 +19,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import net_replay
 import prediction
 import sim_accuracy
-from families import FALLOW, Family, found_families
+from families import FALLOW, Family, found_families, on_two_hosts
 from libraries import run_library_benchmarks
 from measure import AUTO, BARE, SPIN, TRACED, Busy, Others, Sample, Way, instructions_per_call, left_out, side_by_side
 from traces import NotHere, traces
 
 CALL_WAYS = (BARE, SPIN, AUTO, TRACED)  # what tracing adds holds its packing and writing: these programs hardly wait
 WAITS_US = ((50, 4000), (1000, 600), (10000, 60))
+WAITS_BETWEEN_HOSTS_US = ((1000, 3000), (10000, 300))  # what sleeping costs there takes a second to learn
 Results = dict[str, dict[str, dict[str, Sample]]]
 
 
@@ -70,13 +72,11 @@ def pingpong(family: Family, repeats: int) -> Results:
     return {"pingpong": found}
 
 
-def imbalance(family: Family, repeats: int) -> Results:
-    heading(f"{family.name}: imbalanced program, 2 ranks (goal: 90 % of the waiting CPU time gone from 1 ms on, at most 1 % slower)")
-    ways = [BARE, *([Way("own yield", own_yield=True)] if family.own_yield else []), AUTO]
+def waiting_table(family: Family, ways: list[Way], waits: Iterable[tuple[int, int]], patterns: Iterable[str], repeats: int) -> Results:
     print(f"  {'wait':>8} {'pattern':10}" + "".join(f"{w.label + ' s':>14}{'waiting CPU':>13}" for w in ways) + "   time ratio  waiting CPU gone")
     results: Results = {}
-    for wait_us, steps in WAITS_US:
-        for pattern in ("recv", "allreduce", "waitall"):
+    for wait_us, steps in waits:
+        for pattern in patterns:
             program = [family.program("imbalance"), pattern, str(wait_us), str(steps)]
             found = side_by_side(family, ways, 2, program, named, repeats)
             results[f"{pattern}-{wait_us}"] = found
@@ -87,6 +87,23 @@ def imbalance(family: Family, repeats: int) -> Results:
             gone = f"{100 - 100 * max(waiting[AUTO.label], 0) / waiting['bare']:.1f} %" if waiting["bare"] > 0 else "-"
             print(f"{line}{ratio:13.4f}{gone:>18}", flush=True)
     return results
+
+
+def imbalance(family: Family, repeats: int) -> Results:
+    heading(f"{family.name}: imbalanced program, 2 ranks (goal: 90 % of the waiting CPU time gone from 1 ms on, at most 1 % slower)")
+    ways = [BARE, *([Way("own yield", own_yield=True)] if family.own_yield else []), AUTO]
+    return waiting_table(family, ways, WAITS_US, ("recv", "allreduce", "waitall"), repeats)
+
+
+def between_hosts(family: Family, repeats: int) -> Results:
+    heading(f"{family.name}: imbalanced program, a rank on each of two hosts (network name spaces; at most 1 % slower)")
+    try:
+        with on_two_hosts(family) as spread:
+            found = waiting_table(spread, [BARE, AUTO], WAITS_BETWEEN_HOSTS_US, ("recv", "allreduce"), repeats)
+    except (PermissionError, FileNotFoundError, subprocess.CalledProcessError) as error:
+        print(f"  left out: {error}")
+        return {}
+    return {f"hosts-{name}": figures for name, figures in found.items()}
 
 
 def oversubscribed(family: Family, repeats: int) -> Results:
@@ -160,7 +177,7 @@ def main() -> int:
     for family in families:
         family.compile_all()
         results = everything.setdefault(family.name, {})
-        for part in (call_costs, pingpong, imbalance, prediction.waits, oversubscribed, crowded_collectives):
+        for part in (call_costs, pingpong, imbalance, between_hosts, prediction.waits, oversubscribed, crowded_collectives):
             others = Others()
             try:
                 results |= part(family, repeats)
