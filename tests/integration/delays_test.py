@@ -49,9 +49,9 @@ def _made_good_at_random(lab: Lab) -> float:
 def test_a_delay_is_not_made_good_where_the_other_rank_waits_for_the_sleeper_in_the_same_call(lab: Lab) -> None:
     """Who comes last waits until the sleeper has taken its data, and is done before the sleeper is."""
     shares: list[float] = []
-    while len(shares) < _TRIES // 2 and not any(share < 0.15 for share in shares):  # 0.3 to 0.4 when only later waits counted
+    while len(shares) < _TRIES // 2 and not any(share < 0.25 for share in shares):  # 0.3 to 0.4 when only later waits counted
         shares.append(_made_good_at_random(lab))
-    assert any(share < 0.15 for share in shares), shares
+    assert any(share < 0.25 for share in shares), shares
 
 
 def _ms_a_round(lab: Lab, mode: str) -> float:
