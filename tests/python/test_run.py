@@ -155,7 +155,11 @@ def test_without_a_process_to_be_had_the_command_takes_our_place(fake_library, t
 
 def test_signals_are_passed_on(fake_library, tmp_path):
     env = os.environ | {"FALLOW_LIBRARY_DIR": str(fake_library)}
-    code = "import signal,sys,time\nsignal.signal(signal.SIGUSR1, lambda *a: sys.exit(5))\nprint('up', flush=True)\ntime.sleep(600)"
+    # Short sleeps: a signal that comes just before a long one does not end it.
+    code = (
+        "import signal,sys,time\nsignal.signal(signal.SIGUSR1, lambda *a: sys.exit(5))\nprint('up', flush=True)\n"
+        "for _ in range(6000): time.sleep(0.1)"
+    )
     ours = subprocess.Popen(
         [sys.executable, "-m", "fallow", "run", "-q", "--", sys.executable, "-c", code],
         cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True,
