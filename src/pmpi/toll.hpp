@@ -101,6 +101,7 @@ class Toll {
     const double most = kClipped * std::max(e.spread, kLeastNs), clipped = std::clamp(off, -most, most);
     if (clipped != off) {
       doubt(e);
+      if (e.cycles == 0) return;  // forgotten
     } else if (e.unusual > 0) {
       --e.unusual;
     }

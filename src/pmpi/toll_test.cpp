@@ -80,6 +80,13 @@ TEST(Toll, LearnsAnotherLoopAnew) {
   EXPECT_NEAR(toll.per_sleep(kPlace, kAssumed), 50e3, 5e3);
 }
 
+TEST(Toll, ForgetsAllOfALoopThatIsOver) {
+  Toll toll;
+  Loop(100e3).run(toll, 100, 10 * kCycle, 0);
+  Loop(1e3).run(toll, 90, 12 * kCycle, 0);
+  EXPECT_LT(toll.per_sleep(kPlace, kAssumed), 3e3);
+}
+
 /// A loop in which every fourth wait ends late, which makes the program later by a share of that.
 void run_late(Toll& toll, double share, double noise, int cycles = 400) {
   constexpr double kLate = 70e3;
