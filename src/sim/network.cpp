@@ -25,6 +25,20 @@ Network::Network(const Machine& machine, const NetworkPolicy& policy, NodePool& 
     rates_[l] = static_cast<std::uint32_t>(machine.link.ps_per_kib * 1000 / relative);
   }
   prepare_rests(policy);
+  find_border();
+}
+
+/// Domains are as far from each other as any two of them are. Who is told of what has come over a border hears of it
+/// at least a link and the latency of a message later.
+void Network::find_border() {
+  if (domains_.count() == 1) return;
+  if (machine_.contention == Contention::full) {
+    Path path;
+    topology_->route(domains_.first_node(0), domains_.first_node(1), path);
+    links_to_border_ = path.count / 2;
+  }
+  const Time latency = machine_.link.latency;
+  to_border_ = std::min(links_to_border_ * latency, latency + machine_.message.latency);
 }
 
 void Network::send(std::uint32_t index, Time ready, Time now, std::uint32_t count) {
@@ -69,6 +83,7 @@ void Network::set_out(Walk w, const Path& path, Time now) {
     Link& link = links_[path.links[hop]];
     if (w.at - now > machine_.lookahead || now < link.events_until) {
       link.events_until = std::max(link.events_until, w.at);
+      if (away) held_before(until - hop, w.at, node_of(node.rank));
       return queue_.push(hold(w, node, path, hop, away ? until : 0));
     }
     w.at = take(path.links[hop], w.at, w.tail, bytes, manner);
@@ -137,6 +152,7 @@ void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
       Link& link = links_[path.links[hop]];
       if (w.at - now > machine_.lookahead || now < link.events_until) {
         link.events_until = std::max(link.events_until, w.at);
+        if (border < Path::kMaxHops && hop < border) held_before(border - hop, w.at, target);
         return queue_.push(hold(w, *node, path, hop, border < Path::kMaxHops ? border : 0));
       }
     }

@@ -11,6 +11,7 @@
 
 #include "sim/domains.hpp"
 #include "sim/event_queue.hpp"
+#include "sim/horizon.hpp"
 #include "sim/link_rest.hpp"
 #include "sim/machine.hpp"
 #include "sim/node_pool.hpp"
@@ -69,6 +70,9 @@ class Network {
   Share share() const noexcept { return share_; }
   /// Where events for other shares go, by share; must be set if there are others.
   void mail_to(std::span<Mailbox> boxes) noexcept { boxes_ = boxes; }
+  /// When something may come out of this share for another one, at the earliest: its events before `done` have
+  /// happened, and the next one is at `next`.
+  Time reaches_others(Time done, Time next) { return std::min(next >= kNever ? kNever : next + to_border_, horizon_.earliest(done)); }
   std::uint32_t nodes() const noexcept { return topology_->nodes(); }
   const Topology& topology() const noexcept { return *topology_; }
   /// Tells it what links do from now on.
@@ -159,7 +163,7 @@ class Network {
     return links_.capacity() * sizeof(Link) + more_.capacity() * sizeof(LinkMore) +
            rates_.capacity() * sizeof(std::uint32_t) + plans_.capacity() * sizeof(RestPlan) + silences_.capacity() * sizeof(Silence) +
            widths_.capacity() * sizeof(Width) + (origin_.capacity() + served_.capacity() + served_from_.capacity()) * sizeof(std::uint32_t) +
-           switches_.memory_bytes() + cards_.memory_bytes() + held_.memory_bytes();
+           switches_.memory_bytes() + cards_.memory_bytes() + held_.memory_bytes() + horizon_.memory_bytes();
   }
 
  private:
@@ -197,6 +201,13 @@ class Network {
   bool leaves(const Node& node) const noexcept { return leaves(node_of(node.peer), node_of(node.rank)); }
   void deliver(Event event, const Node& node);
   void push(const Event& event, std::uint32_t node);
+  /// A message is held at `at`, and has `links` to take before it is in another domain; 0: it is not on its way there.
+  void held_before(std::uint32_t links, Time at, std::uint32_t target) {
+    if (share_.count > 1 && links - 1u < links_to_border_ - 1u && !here(target)) [[unlikely]] horizon_.add(at, at + links * machine_.link.latency);
+  }
+  /// Whether a node's events are this share's.
+  bool here(std::uint32_t node) const noexcept { return Share::of(domains_.of_node(node), domains_.count(), share_.count) == share_.index; }
+  void find_border();
   void send_loggp(Node& node, std::uint32_t index, Time ready, std::uint64_t tie);
   void split(Walk& walk, Node& node, std::uint64_t& bytes);
   static bool is_bulk(const Node& message) noexcept { return (message.flags & (kTrain | kData)) != 0; }
@@ -270,6 +281,9 @@ class Network {
   Domains domains_;
   Share share_;
   std::span<Mailbox> boxes_;
+  Horizon horizon_;
+  std::uint32_t links_to_border_ = 1;  // of a message that begins its way into another domain
+  Time to_border_ = 0;                 // the least that any event takes to have an effect there, but for what horizon_ has
   NodePool& pool_;
   EventQueue& queue_;
   HeldPool held_;

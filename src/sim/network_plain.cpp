@@ -51,6 +51,7 @@ void Network::set_out_plain(const Deferred& d) {
     Link& link = links_[path.links[hop]];
     if (at - d.now > machine_.lookahead || d.now < link.events_until) {
       link.events_until = std::max(link.events_until, at);
+      if (away) held_before(until - hop, at, target);
       return queue_.push(hold_plain(d, at, tail, hop, away ? until : 0));
     }
     at = take(path.links[hop], at, tail, d.bytes, {});
@@ -118,6 +119,7 @@ void Network::pass(const Event& event) {
       if (at - event.time <= machine_.lookahead && event.time >= link.events_until) continue;
       link.events_until = std::max(link.events_until, at);
     }
+    held_before(border, at, node_of(target_of(event.tie)));
     const Time behind = std::max<Time>(0, tail - at);
     if (behind >> 32 != 0) [[unlikely]] return unpack(event.index, event.tie, at, tail, left, crosses);
     held.behind = static_cast<std::uint32_t>(behind);

@@ -1,8 +1,8 @@
 // Several engines replay one program, each its share of the machine's domains on its own thread. They go from window
-// to window of simulated time: a window begins with the earliest event of all and is as long as the latency of a link,
-// so nothing that one share does in it reaches another one before its end (conservative synchronisation: R. Fujimoto,
-// "Parallel discrete event simulation", 1990). Events have a total order of their own, so each share does the same
-// whoever replays the others.
+// to window of simulated time: a window begins with the earliest event of all and ends with the earliest time at which
+// something that one share does may reach another one (conservative synchronisation: R. Fujimoto, "Parallel discrete
+// event simulation", 1990). Events have a total order of their own, so each share does the same whoever replays the
+// others.
 #pragma once
 
 #include <atomic>
@@ -13,18 +13,15 @@
 
 namespace fallow::sim {
 
-/// All threads of a team wait for each other.
-class Barrier {
- public:
-  explicit Barrier(std::uint32_t threads) noexcept : threads_(threads) {}
-  void wait() noexcept;
-
- private:
-  std::uint32_t threads_;
-  alignas(64) std::atomic<std::uint32_t> arrived_{0};
-  alignas(64) std::atomic<std::uint32_t> round_{0};
-  alignas(64) std::atomic<std::uint32_t> sleeping_{0};
+/// What a share tells the others after a window, in a cache line of its own: all that they need to begin the next one.
+struct alignas(64) Board {
+  std::atomic<std::uint32_t> windows{0};  ///< how many are over; the others wait for it
+  bool failed = false;
+  std::uint64_t letters = 0;  ///< to whom it has sent something: bit `share % 64`
+  Time next = kNever;         ///< the earliest of its own events and those that it has sent
+  Time reaches = kNever;      ///< before that nothing of it reaches another share
 };
+static_assert(sizeof(Board) == 64);
 
 class Team {
  public:
@@ -37,21 +34,25 @@ class Team {
   struct alignas(64) Member {
     Engine* engine = nullptr;
     // Of even and odd windows: the others read the one while it writes the other.
-    Time next[2] = {kNever, kNever};   ///< the earliest of its own events and those that it has sent
-    bool failed[2] = {false, false};
+    Board boards[2];
     std::vector<Mailbox> outgoing[2];  ///< by share
+    Time replayed = 0;  ///< up to then
     std::exception_ptr error;
     Time error_time = kNever;
     std::uint64_t error_tie = 0;
   };
+  struct Window {
+    Time begin = kNever, end = kNever;
+  };
   void work(std::uint32_t index);
+  Window next_window(std::uint32_t windows);
+  void wait_for(Board& board, std::uint32_t windows) noexcept;
+  void tell(Board& board, std::uint32_t windows) noexcept;
   void collect(std::uint32_t index, std::uint32_t parity);
-  void replay(Member& member, std::uint32_t parity, Time end) noexcept;
-  Time earliest(std::uint32_t parity) const noexcept;
+  void replay(std::uint32_t index, std::uint32_t parity, Time end) noexcept;
 
   std::vector<Member> members_;
-  Barrier barrier_;
-  Time window_;
+  alignas(64) std::atomic<std::uint32_t> sleeping_{0};
 };
 
 }  // namespace fallow::sim
