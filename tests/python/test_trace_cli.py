@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from pathlib import Path
@@ -73,6 +74,7 @@ def test_convert_says_once_what_is_lost(trace: Path, tmp_path: Path, capsys: pyt
     [
         (["info", "missing.ftr"], "missing.ftr: No such file"),
         (["info", "{dir}"], "no trace in this directory"),
+        (["info", "{several}"], "traces of several programs; name one of them: trace.ftr, trace2.ftr, trace10.ftr"),
         (["convert", "{trace}", "-o", "x.unknown"], "does not tell the format; say --to one of"),
         (["info", "{trace}.prv"], "a trace of another tool; first: fallow trace convert {trace}.prv -o NEW.ftr"),
         (["convert", "{trace}", "-o", "{trace}"], "over itself"),
@@ -90,7 +92,12 @@ def test_errors_are_one_line_and_status_2(
     empty.mkdir()
     monkeypatch.chdir(empty)
     (trace.parent / f"{trace.name}.prv").touch()
-    filled = [a.replace("{trace}", str(trace)).replace("{dir}", str(empty)) for a in arguments]
+    several = trace.parent / "several"
+    several.mkdir()
+    for name in ("trace10.ftr", "trace2.ftr", "trace.ftr"):
+        (several / name).touch()
+    places = {"{trace}": str(trace), "{dir}": str(empty), "{several}": str(several)}
+    filled = [functools.reduce(lambda a, place: a.replace(*place), places.items(), a) for a in arguments]
     assert cli.main(["trace", *filled]) == 2
     error = capsys.readouterr().err
     assert message.replace("{trace}", str(trace)) in error

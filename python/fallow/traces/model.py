@@ -231,7 +231,7 @@ def write_source(source: Source, path: Path) -> None:
 
 
 def find_files(paths: Sequence[Path]) -> list[Path]:
-    """The trace files meant: a directory stands for the merged trace in it, or for its parts."""
+    """The trace files meant: a directory stands for the one trace in it, or for its parts; several: UserError."""
     out: list[Path] = []
     for path in paths:
         if path.suffix in OTHER_FORMATS and path.is_file():
@@ -240,8 +240,11 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
         if not path.is_dir():
             out.append(path)
             continue
-        merged = path / "trace.ftr"
-        found = [merged] if merged.is_file() else sorted(path.glob("trace-*.ftr"))
+        merged = sorted([*path.glob("trace.ftr"), *path.glob("trace[0-9]*.ftr")], key=lambda f: (len(f.name), f.name))
+        if len(merged) > 1:
+            names = ", ".join(f.name for f in merged)
+            raise UserError(f"{path}: traces of several programs; name one of them: {names}")
+        found = merged or sorted(path.glob("trace-*.ftr"))
         if not found:
             raise UserError(f"{path}: no trace in this directory; record one with: fallow run --trace OUT -- COMMAND")
         out += found
