@@ -63,7 +63,7 @@ constexpr OptionInfo kTable[] = {
     {"slowdown", "fraction", "1%", "",
      "Slowdown that is acceptable, as a share of the run time; the auto mode holds the ranks of a node to it together.", false,
      [](Options& o, std::string_view s) { return parse_fraction(s, o.slowdown) && o.slowdown <= kLargestSlowdown; }},
-    {"wake", "flag", "1", "", "Ranks on one node wake each other from sleep when they send.", false,
+    {"wake", "flag", "1", "", "Ranks on one node wake each other from sleep when they send; data that come over TCP wake them too.", false,
      [](Options& o, std::string_view s) { return parse_flag(s, o.wake); }},
     {"predict", "flag", "1", "", "In auto mode, tell waits of one call site apart by the calls before, and foresee gaps.", false,
      [](Options& o, std::string_view s) { return parse_flag(s, o.predict); }},

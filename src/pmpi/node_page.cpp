@@ -3,12 +3,16 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <climits>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -17,6 +21,8 @@
 
 namespace fallow::pmpi {
 namespace {
+
+constexpr int kHighDescriptor = 512;  // programs expect the low numbers for what they open
 
 /// Names of the processes that start a job's ranks on a node.
 constexpr std::array kLaunchers = {"orted", "prted", "mpirun", "mpiexec", "mpiexec.hydra", "hydra_pmi_proxy", "prterun", "orterun",
@@ -53,6 +59,15 @@ long launcher_pid() {
     pid = parent;
   }
   return getppid();
+}
+
+/// The abstract address of a slot's bell: no file, and gone with the process.
+socklen_t bell_address(const std::string& bells, std::size_t index, sockaddr_un& address) noexcept {
+  address = {};
+  address.sun_family = AF_UNIX;
+  const int n = std::snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "%s-%zu", bells.c_str(), index);
+  const std::size_t used = std::min(static_cast<std::size_t>(std::max(n, 0)), sizeof address.sun_path - 2);
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + used);
 }
 
 }  // namespace
@@ -141,6 +156,7 @@ Status Node::attach(const std::string& run_id, std::int32_t world_rank, std::uin
   own_->world_rank.store(world_rank, std::memory_order_release);
   own_->doing(trace::RankState::computing, 0);
   shared_ = true;
+  bells_ = name_;
   if (local_size != 0 && index + 1 >= local_size) {
     shm_unlink(name_.c_str());
     name_.clear();
@@ -156,6 +172,8 @@ void Node::detach() noexcept {
   own_->doing(trace::RankState::ended, 0);
   if (!name_.empty()) shm_unlink(name_.c_str());
   name_.clear();
+  if (bell_is_ours()) close(bell_);
+  bell_ = -1;
 }
 
 std::uint32_t Node::attached() const noexcept {
@@ -180,8 +198,49 @@ bool Node::wake(NodeSlot& slot, std::uint64_t now) noexcept {
   if (slot.sleep_word.load(std::memory_order_relaxed) != asleep) return false;
   slot.wake_tick.store(now, std::memory_order_relaxed);
   if (!slot.sleep_word.compare_exchange_strong(asleep, static_cast<std::uint32_t>(SleepWord::woken))) return false;
-  syscall(SYS_futex, &slot.sleep_word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  if (slot.by_bell.load() != 0) {
+    ring(slot);
+  } else {
+    syscall(SYS_futex, &slot.sleep_word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  }
   return true;
+}
+
+/// The program may have closed it, and have something else by its number.
+bool Node::bell_is_ours() const noexcept {
+  struct stat found {};
+  return bell_ >= 0 && fstat(bell_, &found) == 0 && found.st_ino == bell_inode_;
+}
+
+void Node::hang_bell() noexcept {
+  if (!shared_ || bell_ >= 0) return;
+  const int low = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (low < 0) return;
+  const int high = fcntl(low, F_DUPFD_CLOEXEC, kHighDescriptor);
+  const int fd = high >= 0 ? high : low;
+  if (high >= 0) close(low);
+  sockaddr_un address;
+  const socklen_t length = bell_address(bells_, static_cast<std::size_t>(own_ - page_->slots), address);
+  struct stat made {};
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0 || fstat(fd, &made) != 0) {
+    close(fd);
+    return;
+  }
+  bell_inode_ = made.st_ino;
+  bell_ = fd;
+}
+
+void Node::ring(const NodeSlot& slot) noexcept {
+  if (!bell_is_ours()) return;
+  sockaddr_un address;
+  const socklen_t length = bell_address(bells_, static_cast<std::size_t>(&slot - page_->slots), address);
+  sendto(bell_, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address), length);
+}
+
+void Node::hush() noexcept {
+  char rung;
+  while (recv(bell_, &rung, 1, MSG_DONTWAIT) > 0) {
+  }
 }
 
 bool Node::first_to_say(unsigned message) noexcept {

@@ -24,6 +24,7 @@ struct alignas(128) NodeSlot {
   std::atomic<std::uint64_t> wake_spent{0};   ///< ticks that others took to wake it and that it has not paid yet
   std::atomic<std::int32_t> world_rank{-1};
   std::atomic<std::int32_t> pid{0};
+  std::atomic<std::uint32_t> by_bell{0};      ///< 1: it does not sleep on the futex, but until its bell rings
   alignas(64) std::atomic<std::uint64_t> activity{0};  ///< tick since when << 3 | trace::RankState
   /// Tick until which the rank is predicted not to need the network, while it computes or waits; 0: not predicted.
   std::atomic<std::uint64_t> rest_until{0};
@@ -84,16 +85,29 @@ class Node {
   /// Wakes the owner of a slot if it sleeps. True if a system call was made.
   bool wake(NodeSlot& slot, std::uint64_t now) noexcept;
 
+  /// Makes what bell() gives, and what others' bells are rung with. Before there are other threads.
+  void hang_bell() noexcept;
+  /// A descriptor that can be read once wake() was called for this rank while its slot says `by_bell`; below 0: there is none,
+  /// or the program has closed it.
+  int bell() const noexcept { return bell_is_ours() ? bell_ : -1; }
+  /// Forgets who has rung.
+  void hush() noexcept;
+
   /// True for the first process on the node that asks for this message (0..31).
   bool first_to_say(unsigned message) noexcept;
 
  private:
   void fall_back() noexcept;
+  void ring(const NodeSlot& slot) noexcept;
+  bool bell_is_ours() const noexcept;
 
   NodePage* page_ = nullptr;
   NodeSlot* own_ = nullptr;
   bool shared_ = false;
   std::string name_;
+  std::string bells_;  ///< what the names of bells begin with
+  int bell_ = -1;
+  std::uint64_t bell_inode_ = 0;
 };
 
 /// Identifies the job on this node: the process that launched its ranks, and the name space that the launcher gave.

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -139,6 +140,39 @@ TEST(NodePage, WakesASleeperInAnotherProcess) {
     EXPECT_TRUE(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), 0);
   }
+}
+
+/// A rank with a bell is woken by that.
+TEST(NodePage, RingsForWhoSleepsOnMoreThanTheFutex) {
+  const std::string run = unique_run();
+  Node waker, sleeper;
+  ASSERT_EQ(waker.attach(run, 0, 2), Status::ok);
+  ASSERT_EQ(sleeper.attach(run, 1, 2), Status::ok);
+  EXPECT_LT(sleeper.bell(), 0);
+  waker.hang_bell();
+  sleeper.hang_bell();
+  pollfd bell{sleeper.bell(), POLLIN, 0};
+  ASSERT_GE(bell.fd, 3);
+  const auto sleeps = [&] {
+    sleeper.own().by_bell.store(1);
+    sleeper.own().sleep_word.store(static_cast<std::uint32_t>(SleepWord::asleep));
+  };
+  sleeps();
+  EXPECT_EQ(poll(&bell, 1, 0), 0);
+  EXPECT_TRUE(waker.wake(*waker.slot_of(1), 7));
+  EXPECT_EQ(poll(&bell, 1, 5000), 1);
+  sleeper.hush();
+  EXPECT_EQ(poll(&bell, 1, 0), 0);
+  EXPECT_FALSE(waker.wake(*waker.slot_of(1), 8));  // it is awake
+  ASSERT_NE(fcntl(bell.fd, F_GETFD) & FD_CLOEXEC, 0);
+
+  const int other = open("/dev/zero", O_RDONLY);  // the program closes what it does not know, and uses the number
+  ASSERT_EQ(dup2(other, bell.fd), bell.fd);
+  EXPECT_LT(sleeper.bell(), 0);
+  sleeps();
+  EXPECT_TRUE(waker.wake(*waker.slot_of(1), 9));
+  close(other);
+  close(bell.fd);
 }
 
 TEST(NodePage, AMessageIsSaidOncePerNode) {

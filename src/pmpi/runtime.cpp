@@ -138,6 +138,10 @@ void open_everything(Runtime& rt) {
   const double share = rt.whole_job_here ? 1.0 : kShareOfSlowdown;
   rt.node.page().budget.open(rt.options.slowdown * share, rt.clock.ticks_per_ns() * 1e9, rt.clock.now());
   install_hooks(rt);
+  if (rt.sleep_allowed && rt.options.wake && !rt.whole_job_here && rt.world_size > 1) {
+    rt.sockets.enable();
+    if (launch.local_size != 1) rt.node.hang_bell();
+  }
   if (rt.sleep_allowed) {
     rt.timer_slack_before = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
     prctl(PR_SET_TIMERSLACK, kTimerSlackNs, 0, 0, 0);
@@ -149,7 +153,7 @@ void say_what_was_found(Runtime& rt) noexcept {
   constexpr const char* kHooks[] = {"no idle hook", "opal_progress", "ucp_worker_progress", "sched_yield", "libfabric", "non-blocking twin"};
   constexpr const char* kModes[] = {"spin", "yield", "sleep", "auto"};
   std::fprintf(stderr, "fallow: rank %d of %d on %s: mode %s, hook %s, %s, %s, %s, clock %s %.3f GHz\n", h.world_rank, h.world_size, h.host,
-               kModes[h.mode], kHooks[h.hook], rt.whole_job_here ? "ranks wake each other" : "sleeps end by timer",
+               kModes[h.mode], kHooks[h.hook], rt.whole_job_here ? "ranks wake each other" : "sleeps end by timer, or by who can be heard",
                rt.oversubscribed ? "more ranks than processors" : "a processor per rank",
                rt.writer.on_disk() ? "recording" : "no record", rt.clock.uses_tsc() ? "tsc" : "monotonic", h.tick_hz * 1e-9);
 }

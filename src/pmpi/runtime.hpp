@@ -19,6 +19,7 @@
 #include "pmpi/node_page.hpp"
 #include "pmpi/pmpi_calls.hpp"
 #include "pmpi/rank_writer.hpp"
+#include "pmpi/sockets.hpp"
 #include "pmpi/thread_state.hpp"
 #include "pmpi/toll.hpp"
 #include "pmpi/tracer.hpp"
@@ -95,6 +96,7 @@ struct Runtime {
   const Thread* contention_of = nullptr;
   Lateness late;                    ///< of the sleeper's waits
   Aftermath aftermath;              ///< of the sleeper's sleeps
+  Sockets sockets;                  ///< that the sleeper sleeps on, where ranks are on other nodes
   Toll toll;                        ///< of the sleeper's sleeps, where ranks of other nodes cannot be seen
   std::uint64_t last_touch = 0;     ///< tick at which the header's CPU times were written
   int timer_slack_before = -1;      ///< of the starting thread, ns

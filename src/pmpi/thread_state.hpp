@@ -38,10 +38,14 @@ struct WaitState {
   std::uint64_t awake_since = 0; ///< tick at which the first poll after the last sleep was over, or the sleep if there was none
   std::uint64_t moved_at = 0;    ///< tick of the first poll after that which moved data; 0: none has
   std::uint64_t held_up = 0;     ///< ticks by which sleeps are taken to have held up the call before the last of them
+  std::uint64_t received = 0;    ///< if `watched`: bytes that had come over sockets before
   std::uint64_t kind = 0;        ///< key of the predicted kind of this wait; 0: only the call site is known
   std::uint32_t polls_since = 1; ///< polls between two looks at the time
   std::uint32_t sleeps = 0;
   bool woken_by_peer = false;    ///< how the last sleep ended
+  bool woken_by_data = false;    ///< or so
+  bool from_here = false;        ///< what it is for comes from a certain rank of this node, which wakes us
+  bool watched = false;          ///< what comes over sockets meanwhile is to be seen
   bool fresh = false;            ///< no poll was looked at since the sleep
   bool yields = false;           ///< its polls give way to other ranks
   bool compared = false;         ///< spent awake, to be compared with those that are slept in

@@ -38,10 +38,16 @@ void show(trace::RankState state, std::uint64_t tick) noexcept {
   runtime().writer.header().state = static_cast<std::uint32_t>(state);
 }
 
+/// Whether a rank of this node that wakes us can do so while we sleep on sockets.
+bool can_sleep_on_sockets(Runtime& rt) noexcept {
+  return rt.sockets.usable() && (rt.node.attached() == 1 || rt.node.bell() >= 0);
+}
+
 void arm(Thread& t, std::uint64_t planned_end) noexcept {
   Runtime& rt = runtime();
   NodeSlot& own = rt.node.own();
   own.wanted.store(wanted_rank(t), std::memory_order_relaxed);
+  own.by_bell.store(can_sleep_on_sockets(rt) ? 1 : 0, std::memory_order_relaxed);
   own.sleep_word.store(static_cast<std::uint32_t>(SleepWord::asleep));
   rt.node.page().sleepers.fetch_add(1);
   t.wait.phase = WaitPhase::armed;
@@ -61,12 +67,19 @@ bool disarm(Thread& t) noexcept {
 
 namespace {
 
-/// Sleeps until the tick, a wake by a peer, or a signal.
-void sleep_until(NodeSlot& own, std::uint64_t now, std::uint64_t end) noexcept {
-  const double ns = std::min(runtime().clock.to_ns(end - now), kLongestSleepNs);
+/// Sleeps until the tick, a wake by a peer, data, or a signal.
+Sockets::End sleep_until(NodeSlot& own, std::uint64_t now, std::uint64_t end) noexcept {
+  Runtime& rt = runtime();
+  const double ns = std::min(rt.clock.to_ns(end - now), kLongestSleepNs);
+  if (own.by_bell.load(std::memory_order_relaxed) != 0) {
+    const Sockets::End ended = rt.sockets.sleep(ns, rt.node.bell());
+    if (ended == Sockets::End::bell) rt.node.hush();
+    return ended;
+  }
   timespec timeout{};
   timeout.tv_nsec = static_cast<long>(std::max(ns, 1.0));
   syscall(SYS_futex, &own.sleep_word, FUTEX_WAIT, static_cast<std::uint32_t>(SleepWord::asleep), &timeout, nullptr, 0);
+  return Sockets::End::time;
 }
 
 /// Whether something that took `ticks` until `now` was interrupted, and by whom.
@@ -88,12 +101,19 @@ void do_sleep(Thread& t) noexcept {
     disarm(t);
     return;
   }
-  if (has_many_steps(t) && !rt.whole_job_here && w.moved_at != 0 && came_during_sleep(w, w.moved_at)) w.held_up += w.last_sleep / 2;
+  if (has_many_steps(t) && !rt.whole_job_here && w.moved_at != 0 && came_during_sleep(w, w.moved_at)) w.held_up += unseen_delay(w);
   show(trace::RankState::asleep, before);
-  sleep_until(own, before, w.planned_end);
+  const Sockets::End ended = sleep_until(own, before, w.planned_end);
+  if (ended == Sockets::End::ready) {
+    show(trace::RankState::waiting, before);
+    w.woken_by_peer = disarm(t);
+    w.woken_by_data = !w.woken_by_peer;
+    return;
+  }
   const std::uint64_t after = rt.clock.now();
   show(trace::RankState::waiting, after);
   w.woken_by_peer = disarm(t);
+  w.woken_by_data = !w.woken_by_peer && ended == Sockets::End::data;
   w.asleep += after - before;
   w.last_sleep = after - before;
   w.last_wake = w.awake_since = after;
@@ -105,7 +125,7 @@ void do_sleep(Thread& t) noexcept {
     w.woken_tick = woken >= before && woken < after ? woken : after;
     ++t.counters->wakes_by_peer;
   }
-  const std::uint64_t due = w.woken_by_peer ? w.woken_tick : std::min(w.planned_end, after);
+  const std::uint64_t due = w.woken_by_peer ? w.woken_tick : w.woken_by_data ? after : std::min(w.planned_end, after);
   const Interruption cause = interrupted(t, after - due, after);
   w.others_had_core = cause == Interruption::others;
   if (cause == Interruption::none && after > due) {
@@ -151,11 +171,22 @@ std::uint64_t judge_lateness() noexcept {
   return good;
 }
 
+/// Whether a rank of this node will wake us; else whether it comes over sockets is to be seen.
+void look_where_from(Thread& t) noexcept {
+  Runtime& rt = runtime();
+  if (rt.whole_job_here || !rt.options.wake) return;
+  t.wait.from_here = rt.node.slot_of(wanted_rank(t)) != nullptr;
+  if (t.wait.from_here || !rt.sockets.wants_evidence()) return;
+  t.wait.watched = true;
+  t.wait.received = rt.sockets.received();
+}
+
 void first_look(Thread& t, std::uint64_t now) noexcept {
   t.look = Look::taken;
   show(trace::RankState::waiting, now);
   add_to_totals(t);
   t.wait.last_poll = now;
+  look_where_from(t);
   if (runtime().threads.load(std::memory_order_relaxed) == 1) t.wait.absorbed = judge_lateness();
   if (Forecast& forecast = runtime().forecast; forecast.belongs_to(&t)) {
     foresee(t, kForeseenAtALook);
@@ -177,7 +208,7 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
   if (w.phase == WaitPhase::armed) {
     do_sleep(t);
     now = rt.clock.now();
-    const bool linger = !rt.oversubscribed && (w.woken_by_peer || (!rt.whole_job_here && has_many_steps(t)));
+    const bool linger = !rt.oversubscribed && (w.woken_by_peer || w.woken_by_data || (!rt.whole_job_here && has_many_steps(t)));
     const auto pause = std::max<std::uint64_t>(w.spin_after, linger ? static_cast<std::uint64_t>(grace) : 1);
     w.spin_until = now + pause;
     fallow_tls.polls_left = w.fresh ? 1 : kPollsBetweenLooks;

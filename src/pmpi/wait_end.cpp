@@ -87,9 +87,14 @@ void learn(Thread& t, std::uint64_t exit) noexcept {
   const bool long_transfer = rt.clock.to_ns(exit - end.tick) > kLullNs;
   std::uint64_t uncertain = 0, ended = (end.unseen || long_transfer ? end.tick : exit) - t.enter;
   if (w.held) rt.holding.tell(w.sleeps == 0);
+  if (w.watched) rt.sockets.came(rt.sockets.received() != w.received);
+  if (end.unseen && !w.woken_by_peer && !w.from_here) rt.sockets.came(w.woken_by_data);
   if (w.sleeps != 0 && w.woken_by_peer) {
     w.delay = w.last_wake - w.woken_tick;
     if (end.unseen) ended = w.woken_tick > t.enter ? w.woken_tick - t.enter : 0;
+  } else if (end.unseen && w.woken_by_data) {
+    w.delay = unseen_delay(w);
+    ended = w.last_wake - w.delay > t.enter ? w.last_wake - w.delay - t.enter : 0;
   } else if (end.unseen) {
     uncertain = w.last_sleep;
     w.delay = uncertain / 2;

@@ -1,6 +1,7 @@
 // What the parts of a wait share: wait.cpp lives through it, wait_plan.cpp says how long to sleep, wait_end.cpp learns from it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/units.hpp"
@@ -52,6 +53,11 @@ inline void end_lull(WaitState& w, std::uint64_t from, std::uint64_t to) noexcep
 inline bool came_during_sleep(const WaitState& w, std::uint64_t moved) noexcept {
   const MeasuredCosts& costs = runtime().costs;
   return w.sleeps != 0 && runtime().clock.to_ns(moved - w.awake_since) < kSeenNs + costs.idle_poll_ns * kPollsBetweenLooks;
+}
+
+/// Ticks by which we were late for what had come during the last sleep, if nobody of this node woke us for it.
+inline std::uint64_t unseen_delay(const WaitState& w) noexcept {
+  return w.woken_by_data ? std::min(w.last_sleep, runtime().clock.to_ticks(runtime().costs.overshoot_ns)) : w.last_sleep / 2;
 }
 
 /// Delay that a sleep in this call causes even if it ends in time, ns: measured where that can be told.

@@ -63,7 +63,8 @@ WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept {
   const double price = std::max(rt.node.page().budget.price(), 1.0 + kHeldUp * lasting);
   // A delay of ours may be made good; the time of whoever wakes us is lost.
   const double woken_ns = rt.costs.peer_wake_ns + rt.costs.waking_ns * std::max(1.0, (1.0 + kHeldUp) / price);
-  const WaitCosts costs{to_nanoseconds(rt.costs.sleep_cpu_ns), to_nanoseconds(rt.costs.overshoot_ns), rt.whole_job_here, to_nanoseconds(woken_ns),
+  const bool wakes = rt.whole_job_here || t.wait.from_here || rt.sockets.trusted();
+  const WaitCosts costs{to_nanoseconds(rt.costs.sleep_cpu_ns), to_nanoseconds(rt.costs.overshoot_ns), wakes, to_nanoseconds(woken_ns),
                         to_nanoseconds(after_sleep_ns(t))};
   return rt.waits.plan(known_key(t), to_nanoseconds(waited_ns), costs, price);
 }

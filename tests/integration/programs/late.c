@@ -1,6 +1,6 @@
 // One rank is late for each of many calls that take several messages; all check what they get. Or rank 0 is late every time for
-// the message that the next rank waits for.
-// usage: late ROUNDS LATE_US collective|exchange|message
+// the message that the next rank waits for, always as late or, if irregular, from nothing to twice that.
+// usage: late ROUNDS LATE_US collective|exchange|message|irregular
 #include "check.h"
 
 #include <mpi.h>
@@ -38,7 +38,8 @@ int main(int argc, char **argv) {
   CHECK(argc == 4);
   const int rounds = argc == 4 ? atoi(argv[1]) : 0;
   const double late = argc == 4 ? atof(argv[2]) * 1e-6 : 0;
-  const int exchanges = argc == 4 && strcmp(argv[3], "exchange") == 0, messages = argc == 4 && strcmp(argv[3], "message") == 0;
+  const int exchanges = argc == 4 && strcmp(argv[3], "exchange") == 0, irregular = argc == 4 && strcmp(argv[3], "irregular") == 0;
+  const int messages = irregular || (argc == 4 && strcmp(argv[3], "message") == 0);
   int rank, size;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -52,7 +53,7 @@ int main(int argc, char **argv) {
   unsigned random = 1;
   for (int round = 0; round < rounds; ++round) {
     random = random * 1103515245u + 12345u;  // the same on every rank
-    if ((messages ? 0 : (int)((random >> 16) % (unsigned)size)) == rank) compute(late);
+    if ((messages ? 0 : (int)((random >> 16) % (unsigned)size)) == rank) compute(irregular ? late * (random >> 16) / 32768.0 : late);
     if (messages) {
       message(rank, round);
     } else if (exchanges) {
