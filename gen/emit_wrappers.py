@@ -132,6 +132,8 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
     ]
     if name == "MPI_Grequest_start" or name.startswith("MPI_File_i"):  # ROMIO's requests are such, too
         body += ["  fallow::pmpi::runtime().generalized_requests.store(true, std::memory_order_relaxed);"]
+    if name.removesuffix("_c") in ("MPI_Win_create", "MPI_Win_allocate", "MPI_Win_create_dynamic"):
+        body += ["  fallow::pmpi::runtime().windows.store(true, std::memory_order_relaxed);"]
     if special == "abort":
         body += ["  fallow::pmpi::about_to_abort();"]
     trace = traced(name, call, proto)

@@ -53,13 +53,18 @@ class Budget {
 
   double balance() const noexcept { return balance_.load(std::memory_order_relaxed); }
 
-  /// What a tick of delay costs against a tick of sleep saved: 1 with a full account, without bound as it runs out.
+  /// More was paid than there was, by more than a delay or two: nothing may sleep.
+  bool in_debt() const noexcept { return balance() < -cap_.load(std::memory_order_relaxed) / 8; }
+
+  /// What a tick of delay costs against a tick of sleep saved: 1 with a full account, more as it runs out, all with debts.
   double price() const noexcept {
     const double cap = cap_.load(std::memory_order_relaxed), left = balance();
+    if (in_debt()) return kNoSleep;
     return left <= cap * 1e-3 ? 1e3 : std::max(1.0, cap / left);
   }
 
  private:
+  static constexpr double kNoSleep = 1e12;
   static constexpr double kHorizonSeconds = 2.0;
   static constexpr double kLeastSeconds = 0.001;
 

@@ -39,6 +39,19 @@ TEST(Budget, PriceOfDelayGrowsAsItRunsOut) {
   EXPECT_GT(b.price(), 100 * half);
 }
 
+TEST(Budget, WithDebtsNothingSleeps) {
+  Budget b;
+  b.open(0.01, 1e9, 1);  // holds 20 ms at most, 5 ms to begin with
+  b.pay(5'000'000);
+  EXPECT_FALSE(b.in_debt());
+  EXPECT_LT(b.price(), 1e6);
+  b.pay(3'000'000);
+  EXPECT_TRUE(b.in_debt());
+  EXPECT_GT(b.price(), 1e9);
+  b.earn(1'000'000'001);
+  EXPECT_FALSE(b.in_debt());
+}
+
 TEST(Budget, WhatCostNobodyAnythingIsGivenBack) {
   Budget b;
   b.open(0.01, kTicksPerSecond, 0);

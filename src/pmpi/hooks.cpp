@@ -42,6 +42,7 @@ unsigned hook_ucp_worker_progress(void* worker) {
   if (events == 0) [[likely]] {
     idle_poll();
   } else {
+    if (auto* const thread = static_cast<Thread*>(fallow_tls.waiting); thread != nullptr) ++thread->found;
     busy_poll(g_polls_after_events);
   }
   return events;
@@ -117,6 +118,7 @@ void install_hooks(Runtime& rt) noexcept {
       rt.hooked = take_mpich_hooks(rt);
     }
   }
+  rt.polls_tell = h.hook == 1 || h.hook == 2;
   rt.twins_ready = rt.options.hook != HookChoice::off && rt.options.mode != WaitMode::spin && load_twins(rt);
   if (rt.twins_ready && !rt.hooked) {
     rt.twinned.store(true);

@@ -24,6 +24,7 @@ struct alignas(128) NodeSlot {
   std::atomic<std::uint64_t> wake_spent{0};   ///< ticks that others took to wake it and that it has not paid yet
   std::atomic<std::int32_t> world_rank{-1};
   std::atomic<std::int32_t> pid{0};
+  std::atomic<std::uint32_t> to_serve{0};     ///< 1: it was woken for what its peer cannot do without it
   std::atomic<std::uint32_t> by_bell{0};      ///< 1: it does not sleep on the futex, but until its bell rings
   alignas(64) std::atomic<std::uint64_t> activity{0};  ///< tick since when << 3 | trace::RankState
   /// Tick until which the rank is predicted not to need the network, while it computes or waits; 0: not predicted.

@@ -84,8 +84,10 @@ struct Runtime {
   bool threads_share_a_lock = false;///< the library holds its lock while it polls (MPICH with MPI_THREAD_MULTIPLE)
   bool sleep_allowed = false;       ///< mode, hook and threads allow sleeping
   bool hooked = false;
+  bool polls_tell = false;          ///< the hook is called once a poll, so that its time tells whether something moved
   bool twins_ready = false;         ///< the library has what twins.hpp needs, and the mode lets it be used
   std::atomic<bool> generalized_requests{false};  ///< the program has used some
+  std::atomic<bool> windows{false}; ///< the program has made some that others may reach without shared memory
   std::atomic<bool> twinned{false}; ///< blocking calls are carried out as their non-blocking twins
   std::atomic<std::uint32_t> threads{0};
   std::array<std::atomic<Thread*>, trace::kMaxBlocks> thread_of_block{};

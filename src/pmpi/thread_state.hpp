@@ -37,13 +37,17 @@ struct WaitState {
   std::uint64_t spin_after = 0;  ///< ticks to poll after the sleep, as planned
   std::uint64_t awake_since = 0; ///< tick at which the first poll after the last sleep was over, or the sleep if there was none
   std::uint64_t moved_at = 0;    ///< tick of the first poll after that which moved data; 0: none has
-  std::uint64_t held_up = 0;     ///< ticks by which sleeps are taken to have held up the call before the last of them
+  std::uint64_t held_up = 0;     ///< ticks by which sleeps are taken to have held up the call before the last of them; paid
   std::uint64_t received = 0;    ///< if `watched`: bytes that had come over sockets before
   std::uint64_t kind = 0;        ///< key of the predicted kind of this wait; 0: only the call site is known
   std::uint32_t polls_since = 1; ///< polls between two looks at the time
   std::uint32_t sleeps = 0;
   bool woken_by_peer = false;    ///< how the last sleep ended
   bool woken_by_data = false;    ///< or so
+  std::uint32_t found_before = 0;///< Thread::found at the end of the last sleep
+  bool found_at_once = false;    ///< the first poll after it found something
+  bool served = false;           ///< the peer had to be answered
+  bool settled = true;           ///< what the last sleep held up is in `held_up`
   bool from_here = false;        ///< what it is for comes from a certain rank of this node, which wakes us
   bool watched = false;          ///< what comes over sockets meanwhile is to be seen
   bool fresh = false;            ///< no poll was looked at since the sleep
@@ -98,6 +102,7 @@ struct alignas(64) Thread {
   std::uint64_t woke_at = 0;       ///< tick at which it last woke a rank
   std::uint64_t idle_poll = 0;     ///< ticks of a poll that finds nothing; 0: not known
   WaitState wait;
+  std::uint32_t found = 0;         ///< polls of blocking calls that found something, where the hook is told
   Patience patience;
   NestedCall nested;
 

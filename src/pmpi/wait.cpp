@@ -47,6 +47,7 @@ void arm(Thread& t, std::uint64_t planned_end) noexcept {
   Runtime& rt = runtime();
   NodeSlot& own = rt.node.own();
   own.wanted.store(wanted_rank(t), std::memory_order_relaxed);
+  own.to_serve.store(0, std::memory_order_relaxed);
   own.by_bell.store(can_sleep_on_sockets(rt) ? 1 : 0, std::memory_order_relaxed);
   own.sleep_word.store(static_cast<std::uint32_t>(SleepWord::asleep));
   rt.node.page().sleepers.fetch_add(1);
@@ -92,6 +93,28 @@ Interruption interrupted(const Thread& t, std::uint64_t ticks, std::uint64_t now
   return rt.contention.judge(late_ns, rt.clock.to_ns(now), queued_ns(), others_want_cores());
 }
 
+/// The call goes on after a sleep: what that held up meanwhile is paid at once, as the call may go on for long.
+void settle_sleep(Thread& t) noexcept {
+  Runtime& rt = runtime();
+  WaitState& w = t.wait;
+  if (w.settled) return;
+  w.settled = true;
+  const bool moved = has_many_steps(t) && (w.moved_at != 0 || w.found_at_once);
+  std::uint64_t late = 0;
+  if (w.woken_by_peer && (w.served || moved)) {
+    late = w.last_wake - w.woken_tick;
+    if (w.others_had_core) late = std::min(late, rt.clock.to_ticks(rt.costs.peer_wake_ns));
+  } else if (!rt.whole_job_here && moved && (w.found_at_once || came_during_sleep(w, w.moved_at))) {
+    late = unseen_delay(w);
+  }
+  if (late == 0) return;
+  const std::uint64_t after = rt.clock.to_ticks(after_sleep_ns(t));
+  w.held_up += late + after;
+  if (rt.options.mode != WaitMode::automatic) return;
+  rt.node.page().budget.pay(w.last_wake - late, w.last_wake + after);
+  pay_wakers();
+}
+
 void do_sleep(Thread& t) noexcept {
   Runtime& rt = runtime();
   WaitState& w = t.wait;
@@ -101,7 +124,7 @@ void do_sleep(Thread& t) noexcept {
     disarm(t);
     return;
   }
-  if (has_many_steps(t) && !rt.whole_job_here && w.moved_at != 0 && came_during_sleep(w, w.moved_at)) w.held_up += unseen_delay(w);
+  settle_sleep(t);
   show(trace::RankState::asleep, before);
   const Sockets::End ended = sleep_until(own, before, w.planned_end);
   if (ended == Sockets::End::ready) {
@@ -119,6 +142,10 @@ void do_sleep(Thread& t) noexcept {
   w.last_wake = w.awake_since = after;
   w.moved_at = 0;
   w.fresh = true;
+  w.found_before = t.found;
+  w.found_at_once = false;
+  w.settled = false;
+  w.served = own.to_serve.exchange(0, std::memory_order_relaxed) != 0;
   ++w.sleeps;
   if (w.woken_by_peer) {
     const std::uint64_t woken = own.wake_tick.load(std::memory_order_relaxed);
@@ -214,6 +241,7 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
     fallow_tls.polls_left = w.fresh ? 1 : kPollsBetweenLooks;
   } else if (w.fresh) {
     w.fresh = false;
+    w.found_at_once = t.found != w.found_before;
     w.awake_since = now;
     fallow_tls.polls_left = kPollsBetweenLooks;
   } else if (w.phase == WaitPhase::none) {

@@ -13,20 +13,12 @@ constexpr std::uint64_t kBusyPollsAre = 2;          // a poll this much longer t
 constexpr double kEndNs = 1e3;                       // from the last poll to the end of the call
 constexpr double kLongWaitNs = 200e3;               // a wait as long as this clearly makes a delay good
 
-/// What others took to wake us: some of it may be told only after the next wait.
-void pay_wakers() noexcept {
-  Runtime& rt = runtime();
-  const std::uint64_t spent = rt.node.own().wake_spent.exchange(0, std::memory_order_relaxed);
-  if (spent == 0) return;
-  rt.node.page().budget.pay(spent);
-  if (rt.clock.to_ns(spent) < Contention::kInterruptedNs) smooth(rt.costs.waking_ns, rt.clock.to_ns(spent));
-}
-
 /// Pays for the delay of a wait that lasted `wait` ticks. Whether it costs anybody anything can be told only where every
 /// rank is seen: another node's may have waited.
 void account_delay(Thread& t, std::uint64_t exit, std::uint64_t wait) noexcept {
   Runtime& rt = runtime();
   WaitState& w = t.wait;
+  w.delay -= w.held_up;
   if (w.others_had_core) {  // without sleep they would have had it as well
     w.delay = std::min(w.delay, rt.clock.to_ticks(std::max(rt.costs.peer_wake_ns, rt.costs.overshoot_ns)));
   }
@@ -40,6 +32,7 @@ void account_delay(Thread& t, std::uint64_t exit, std::uint64_t wait) noexcept {
     w.absorbed += w.delay - lasts;
   }
   if (rt.whole_job_here && rt.threads.load(std::memory_order_relaxed) == 1) rt.late.open(w.sleeps != 0 ? w.last_wake : exit, w.delay, paid);
+  w.delay += w.held_up;
 }
 
 /// Whether a wait of this length is one to sleep in.
@@ -136,6 +129,14 @@ std::uint32_t microseconds(std::uint64_t ticks) noexcept {
 }
 
 }  // namespace
+
+void pay_wakers() noexcept {
+  Runtime& rt = runtime();
+  const std::uint64_t spent = rt.node.own().wake_spent.exchange(0, std::memory_order_relaxed);
+  if (spent == 0) return;
+  rt.node.page().budget.pay(spent);
+  if (rt.clock.to_ns(spent) < Contention::kInterruptedNs) smooth(rt.costs.waking_ns, rt.clock.to_ns(spent));
+}
 
 void settle_wait(Thread& t, std::uint64_t exit, trace::Event& event) noexcept {
   if (t.look == Look::patient) return settle_patiently(t, exit, event);

@@ -70,6 +70,9 @@ inline double after_sleep_ns(const Thread& t) noexcept {
 /// Takes down the sign that says that we sleep. True if a peer woke us, which it may have done before we slept.
 bool disarm(Thread& t) noexcept;
 
+/// Pays for what others took to wake us: some of it may be told only after the next wait.
+void pay_wakers() noexcept;
+
 /// What to do next in the call under way, at this tick.
 predict::WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept;
 

@@ -35,6 +35,13 @@ WaitPlan plan_growing(Thread& t, double waited_ns) noexcept {
   return {to_nanoseconds(std::min(slice_ns, kLongestSleepNs)), to_nanoseconds(0)};
 }
 
+/// Others may need this rank's progress at any time, and can neither wake it nor be noticed to have waited.
+bool may_be_needed_unseen() noexcept {
+  const Runtime& rt = runtime();
+  if (!rt.windows.load(std::memory_order_relaxed)) return false;
+  return !rt.options.wake || (!rt.whole_job_here && !rt.polls_tell && !rt.sockets.trusted());
+}
+
 /// One wait in many of those that are not long is spent awake where only that shows what sleeping costs.
 bool stays_awake(Thread& t, double waited_ns) noexcept {
   WaitState& w = t.wait;
@@ -51,6 +58,10 @@ WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept {
   t.wait.yields = false;
   if (rt.options.mode == WaitMode::sleep || rt.oversubscribed) return plan_growing(t, waited_ns);
   if (rt.whole_job_here && rt.contention.contended(rt.clock.to_ns(now))) {
+    if (t.wait.held_up != 0 && rt.node.page().budget.in_debt()) {  // others wait for it in the middle of the call
+      t.wait.yields = true;
+      return {to_nanoseconds(0), to_nanoseconds(kGraceNs)};
+    }
     if (t.wait.held || !rt.holding.pays()) return plan_growing(t, waited_ns);
     t.wait.held = true;
     return {to_nanoseconds(0), to_nanoseconds(Holding::kHoldNs)};
@@ -58,6 +69,7 @@ WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept {
   const std::uint64_t answered_by = t.woke_at + rt.clock.to_ticks(kAnswerWakes * rt.costs.peer_wake_ns + kGraceNs);
   if (t.woke_at != 0 && now < answered_by) return {to_nanoseconds(0), to_nanoseconds(rt.clock.to_ns(answered_by - now))};
   rt.node.page().budget.earn(now);
+  if (rt.options.mode == WaitMode::automatic && may_be_needed_unseen()) return {to_nanoseconds(0), to_nanoseconds(kGraceNs)};
   if (stays_awake(t, waited_ns)) return {to_nanoseconds(0), to_nanoseconds(kGraceNs)};
   const double lasting = rt.whole_job_here ? rt.late.lasting_share() : rt.toll.lasting_share(key_of(t));
   const double price = std::max(rt.node.page().budget.price(), 1.0 + kHeldUp * lasting);

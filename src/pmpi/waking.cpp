@@ -5,6 +5,7 @@
 
 #include "base/float_guard.hpp"
 #include "pmpi/scope.hpp"
+#include "pmpi/wait_parts.hpp"
 
 namespace fallow::pmpi {
 namespace {
@@ -16,6 +17,8 @@ void wake_slot(Thread& thread, NodeSlot& slot) noexcept {
   Runtime& rt = runtime();
   const FloatGuard guard;
   const std::uint64_t before = rt.clock.now();
+  const trace::OpKind kind = kind_of(thread);
+  if (kind == trace::OpKind::rma || kind == trace::OpKind::rma_sync) slot.to_serve.store(1, std::memory_order_relaxed);
   if (&slot == &rt.node.own() || !rt.node.wake(slot, before)) return;
   const std::uint64_t spent = rt.clock.now() - before;
   thread.woke_at = before;
