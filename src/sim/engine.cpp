@@ -99,6 +99,7 @@ Result Engine::run() {
     for (const Rank& rank : engine.ranks_) {
       if (rank.state != State::ended) deadlock();
     }
+    if (const std::string differ = engine.differing(); !differ.empty()) throw SimError(differ.substr(1));
   });
   const Result found = result();
   if (recorder_ != nullptr) network_.finish_record(found.makespan);
@@ -282,6 +283,7 @@ bool Engine::next_call(std::uint32_t r, CallEvent& call) {
   rank.now += compute;
   if (path_ != nullptr) [[unlikely]] path_->computed(r, compute);
   if (rank.now - clock_ <= machine_.lookahead) return true;
+  if (rank.now >= kNever) [[unlikely]] refuse(r, "more than 26 days of simulated time have passed; cut the trace");
   rank.loaded = true;
   rank.state = State::computing;
   queue_.push({rank.now, tie_of(r, r, rank.messages), r, EventKind::resume});

@@ -201,7 +201,8 @@ class Engine {
   void collective_part_done(std::uint32_t index, Time at);
   bool begun(std::uint32_t r, std::uint32_t index, bool done);
   void finish(std::uint32_t index);
-  std::uint32_t next_tag(std::uint32_t r, std::uint32_t comm);
+  std::uint32_t next_tag(std::uint32_t r, std::uint32_t comm, std::uint32_t kind);
+  std::string differing() const;
 
   // engine_plans.cpp: collectives along neighbours and between two groups
   std::uint32_t planned(std::uint32_t r, const trace::CallEvent& call);
@@ -290,6 +291,7 @@ class Engine {
   Time clock_ = 0;
   std::uint64_t tie_ = 0;  // of the present event
   std::uint64_t events_ = 0, messages_ = 0;
+  bool any_source_ = false, cancelled_ = false;  // the trace leaves open which messages some receives have taken
   std::vector<std::unique_ptr<Engine>> others_;  // which replay the other shares
 };
 

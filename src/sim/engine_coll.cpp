@@ -1,5 +1,5 @@
 // Collectives, carried out message by message. Their messages match in a context of their own, by a tag that counts
-// the rank's collectives on the communicator.
+// the rank's collectives on the communicator and says which it is, so that ranks which make different ones do not meet.
 #include "sim/engine.hpp"
 
 #include "coll/select.hpp"
@@ -79,6 +79,7 @@ bool Engine::collective(std::uint32_t r, const CallEvent& call) {
     return (!usable || synchronize(r, call.comm)) && flushed;
   }
   if (traits.kind == trace::OpKind::io) return file(r, call);
+  if (!known && call.comm != trace::kCommNone) refuse(r, "names communicator " + std::to_string(call.comm) + ", which there is not");
   Operation operation{};
   if (known && synchronizes(call.op)) return learn_neighbors(r, call), synchronize(r, call.comm);
   const std::uint32_t index = usable && operation_of(traits.blocking, operation) ? prepare(r, operation, call) : planned(r, call);
@@ -117,9 +118,8 @@ bool Engine::synchronize(std::uint32_t r, std::uint32_t comm) {
   return begin(r, info_.comms[comm].is_inter() ? planned(r, barrier) : prepare(r, Operation::barrier, barrier));
 }
 
-std::uint32_t Engine::next_tag(std::uint32_t r, std::uint32_t comm) {
-  if (comm == trace::kCommWorld) return ranks_[r].collectives++ & 0x7fffffffu;
-  return tags_[std::uint64_t{comm} << 32 | r]++ & 0x7fffffffu;
+std::uint32_t Engine::next_tag(std::uint32_t r, std::uint32_t comm, std::uint32_t kind) {
+  return CollectiveTag::of(comm == trace::kCommWorld ? ranks_[r].collectives++ : tags_[std::uint64_t{comm} << 32 | r]++, kind);
 }
 
 /// Shape and algorithm of this rank's part, not yet begun.
@@ -137,6 +137,7 @@ std::uint32_t Engine::prepare(std::uint32_t r, Operation operation, const CallEv
   const std::uint32_t root = call.root < 0 ? 0 : static_cast<std::uint32_t>(call.root);
   if (root >= c.size) refuse(r, "names root " + std::to_string(call.root) + " in a communicator of " + std::to_string(c.size));
   c.root_or_plan = root;
+  c.tag = CollectiveTag::kind(static_cast<std::uint32_t>(operation), root);
   c.bytes = call.bytes;
   if (operation == Operation::alltoall) c.bytes = call.bytes / c.size;
   if (operation == Operation::scatter) c.bytes = c.member == root ? call.bytes / c.size : call.recv_bytes;
@@ -158,7 +159,7 @@ std::uint32_t Engine::prepare(std::uint32_t r, Operation operation, const CallEv
 bool Engine::begin(std::uint32_t r, std::uint32_t index) {
   Collective& c = collectives_[index];
   c.now = ranks_[r].now;
-  c.tag = next_tag(r, c.comm);
+  c.tag = next_tag(r, c.comm, c.tag);
   const bool done = advance(index);
   return begun(r, index, done);
 }
@@ -243,7 +244,7 @@ bool Engine::exchange_counts(std::uint32_t index, const CallEvent& call) {
     refuse(c.rank, "has fewer counts than its communicator has ranks");
   }
   c.now = ranks_[c.rank].now;
-  c.tag = next_tag(c.rank, c.comm);
+  c.tag = next_tag(c.rank, c.comm, c.tag);
   c.step = c.steps;
   c.issuing = true;
   for (std::uint32_t k = 1; k < size; ++k) {

@@ -46,6 +46,7 @@ bool Engine::receive(std::uint32_t r, const CallEvent& call) {
   const bool blocks = trace::has(call.op, trace::kOpBlocks);
   std::uint32_t request = kCompleted;
   if (call.peer >= 0 || call.peer == trace::kAnyPeer) {
+    if (call.peer == trace::kAnyPeer) [[unlikely]] any_source_ = true;
     const std::uint32_t comm = context(call);
     request = take_request(r);
     Request& n = requests_[request];

@@ -177,6 +177,7 @@ std::uint32_t Engine::planned(std::uint32_t r, const CallEvent& call) {
   c.comm = call.comm;
   c.steps = static_cast<std::uint32_t>(plan.size());
   c.planned = 1;
+  c.tag = CollectiveTag::kPlanned;
   c.root_or_plan = side_.keep(std::move(plan));
   return index;
 }

@@ -134,6 +134,31 @@ void Engine::refuse(std::uint32_t r, const std::string& what) const {
   throw SimError("rank " + std::to_string(r) + ", call " + std::to_string(ranks_[r].calls) + ", " + std::string(trace::op_name(ranks_[r].op)) + ": " + what);
 }
 
+/// A message of a collective that its receiver has left behind, or never made: it made another one. Empty if there is none.
+std::string Engine::differing() const {
+  static constexpr const char* kNames[] = {"MPI_Barrier", "MPI_Bcast", "MPI_Reduce", "MPI_Allreduce", "MPI_Gather", "MPI_Scatter",
+                                           "MPI_Allgather", "MPI_Alltoall", "MPI_Reduce_scatter", "MPI_Scan", "MPI_Exscan"};
+  static_assert(std::size(kNames) == coll::kOperations);
+  for (std::uint32_t r = ranks_.first(); r < ranks_.last(); ++r) {
+    if (!info_.ranks[r].complete || info_.ranks[r].dropped != 0) continue;
+    for (const std::uint32_t i : arrived_.in_order(ranks_[r].unexpected)) {
+      const Node& m = pool_[i];
+      if ((m.key & kCollectiveKey) == 0) continue;
+      const auto tag = static_cast<std::uint32_t>(m.tag);
+      const auto comm = static_cast<std::uint32_t>(m.key >> 32 & 0x7fffffffu);
+      const auto found = tags_.find(std::uint64_t{comm} << 32 | r);
+      const std::uint32_t made = comm == trace::kCommWorld ? ranks_[r].collectives : found == tags_.end() ? 0 : found->second;
+      const bool over = ranks_[r].state == State::ended;
+      if (!over && !CollectiveTag::before(tag, made)) continue;
+      const std::uint32_t operation = CollectiveTag::operation(tag);
+      return std::string("\nRanks make different collective calls: world rank ") + std::to_string(static_cast<std::uint32_t>(m.key)) + " its " +
+             (operation < std::size(kNames) ? kNames[operation] : "collective call") + " number " + std::to_string(CollectiveTag::count(tag) + 1) +
+             " on communicator " + std::to_string(comm) + ", for which rank " + std::to_string(r) + (CollectiveTag::before(tag, made) ? " makes another one, or with another root." : " makes none.");
+    }
+  }
+  return {};
+}
+
 void Engine::deadlock() const {
   constexpr std::size_t kShown = 8;
   std::size_t stuck = 0, cut = 0;
@@ -155,6 +180,22 @@ void Engine::deadlock() const {
     text += "\nRanks called MPI from up to " + std::to_string(threads) +
             " threads. A replay makes a rank's calls one after another, in the order in which they began; calls that wait for those "
             "of another thread of the rank cannot be replayed.";
+  }
+  std::string differ;
+  each_share([&](const Engine& engine) {
+    if (differ.empty()) differ = engine.differing();
+  });
+  text += differ;
+  bool any_source = false, cancelled = false;
+  each_share([&](const Engine& engine) {
+    any_source = any_source || engine.any_source_;
+    cancelled = cancelled || engine.cancelled_;
+  });
+  if (differ.empty() && any_source) {
+    text += "\nNon-blocking receives from any source, of which the trace does not tell who sent, may have taken messages meant for others.";
+  }
+  if (differ.empty() && cancelled) {
+    text += "\nThe trace does not tell which receives were cancelled in time: one may have taken a message here that it did not take there.";
   }
   if (cut != 0) text += "\nThe trace is not whole; it ends early for:" + ended;
   throw SimError(text);

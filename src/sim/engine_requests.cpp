@@ -129,6 +129,7 @@ void Engine::start(std::uint32_t r, const CallEvent& call) {
 }
 
 void Engine::cancel(std::uint32_t r, const CallEvent& call) {
+  cancelled_ = true;
   for (const std::uint32_t number : call.requests) {
     const std::uint32_t node = request(r, number);
     if (node == kNone || node == kCompleted || (requests_[node].flags & kQueued) == 0) continue;

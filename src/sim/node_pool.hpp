@@ -44,6 +44,24 @@ struct Envelope {
   static constexpr std::int32_t tag(std::uint32_t envelope) noexcept { return static_cast<std::int32_t>(envelope & ((1u << kTagBits) - 1)); }
 };
 
+/// Tags of collectives: the rank's how manyth on its communicator, which one, and the last bits of its root.
+struct CollectiveTag {
+  static constexpr std::uint32_t kKindBits = 8, kRootBits = 4, kCountBits = Envelope::kTagBits - kKindBits;
+  static constexpr std::uint32_t kPlanned = 15u << kRootBits;  ///< along neighbours, or between two groups
+  static constexpr std::uint32_t kind(std::uint32_t operation, std::uint32_t root) noexcept { return operation << kRootBits | (root & 15u); }
+  /// `kind` may be a whole tag.
+  static constexpr std::uint32_t of(std::uint32_t count, std::uint32_t kind) noexcept {
+    return (count & ((1u << kCountBits) - 1)) << kKindBits | (kind & 0xffu);
+  }
+  static constexpr std::uint32_t count(std::uint32_t tag) noexcept { return tag >> kKindBits; }
+  static constexpr std::uint32_t operation(std::uint32_t tag) noexcept { return tag >> kRootBits & 15u; }
+  /// Whether the collective numbered `count` comes after the tag's, which is not thousands of them away.
+  static constexpr bool before(std::uint32_t tag, std::uint32_t count) noexcept {
+    const std::uint32_t ahead = (count - (tag >> kKindBits)) & ((1u << kCountBits) - 1);
+    return ahead != 0 && ahead < 1u << (kCountBits - 1);
+  }
+};
+
 inline constexpr std::uint64_t kCollectiveKey = std::uint64_t{1} << 63;  ///< of messages that make up a collective
 
 enum NodeFlags : std::uint16_t {

@@ -1,5 +1,5 @@
 // The simulator's clock: integer picoseconds (docs/adr/0030). Sums of integers do not depend on their order, and
-// 40 Gbit/s is exactly 200 of them per byte. 63 bits last for 106 days.
+// 40 Gbit/s is exactly 200 of them per byte. 63 bits last for 106 days, a quarter of which is used.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,84 @@
+// Programs whose ranks do not agree, and those that a trace does not tell enough of.
+#include <gtest/gtest.h>
+
+#include "sim/test_programs.hpp"
+
+namespace fallow::sim {
+namespace {
+
+using namespace testing;
+
+std::string why(Program& p, std::uint32_t ranks, unsigned threads = 1) {
+  Machine machine = crossbar(ranks);
+  machine.domains = threads;
+  try {
+    p.run(machine, {}, threads);
+  } catch (const SimError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+bool says(const std::string& text, const char* what) { return text.find(what) != std::string::npos; }
+
+TEST(Differing, CollectivesAreNamed) {
+  for (const unsigned threads : {1u, 2u}) {
+    Program p(4);
+    p.collective(0, Op::bcast, 8);
+    for (std::uint32_t r = 1; r < 4; ++r) p.collective(r, Op::barrier, 0);
+    const std::string text = why(p, 4, threads);
+    EXPECT_TRUE(says(text, "Ranks make different collective calls: world rank ")) << text;
+    EXPECT_TRUE(says(text, "MPI_Barrier number 1 on communicator ") && says(text, "rank 0 makes another one")) << text;
+  }
+}
+
+TEST(Differing, RootsAreNamedThoughNobodyWaits) {
+  Program p(2);
+  p.collective(0, Op::barrier, 0).collective(1, Op::barrier, 0).collective(0, Op::bcast, 8, 0).collective(1, Op::bcast, 8, 1);
+  const std::string text = why(p, 2);
+  EXPECT_TRUE(says(text, "MPI_Bcast number 2") && says(text, "or with another root")) << text;
+}
+
+TEST(Differing, ACollectiveThatARankNeverMakes) {
+  Program p(2);
+  p.collective(0, Op::bcast, 8, 0);
+  EXPECT_TRUE(says(why(p, 2), "for which rank 1 makes none"));
+}
+
+TEST(Differing, NotWhereATraceEndsEarly) {
+  Program p(2);
+  p.collective(0, Op::bcast, 8, 0);
+  p.source().edit().ranks[1].complete = false;
+  EXPECT_EQ(why(p, 2), "");
+}
+
+TEST(Differing, ThousandsOfCollectivesAreToldApart) {
+  Program p(2);
+  for (int i = 0; i < 40'000; ++i) {
+    for (std::uint32_t r = 0; r < 2; ++r) p.collective(r, i % 3 == 0 ? Op::bcast : Op::allreduce, 8, i % 2);
+  }
+  EXPECT_EQ(why(p, 2), "");
+}
+
+TEST(Unknown, WhatAReceiveFromAnySourceHadTakenIsSaid) {
+  Program p(3);  // took what rank 1 sent, which is later here
+  p.p2p(0, Op::irecv, trace::kAnyPeer, 4, 1, 0).wait(0, Op::wait, {0}).p2p(0, Op::recv, 2, 4, 1);
+  p.p2p(2, Op::send, 0, 4, 1).compute(5'000'000).p2p(1, Op::send, 0, 4, 1);
+  EXPECT_TRUE(says(why(p, 3), "Non-blocking receives from any source"));
+}
+
+TEST(Unknown, WhetherAReceiveWasCancelledInTimeIsSaid) {
+  Program p(2);
+  p.p2p(1, Op::send, 0, 4, 1).p2p(0, Op::irecv, 1, 4, 1, 0).compute(5'000'000).on_requests(0, Op::cancel, {0}).wait(0, Op::wait, {0});
+  p.p2p(0, Op::recv, 1, 4, 1);
+  EXPECT_TRUE(says(why(p, 2), "which receives were cancelled in time"));
+}
+
+TEST(Unknown, MoreTimeThanTheClockHasIsRefused) {
+  Program p(1);
+  for (int i = 0; i < 8; ++i) p.compute(std::int64_t{300'000} * 1'000'000'000).collective(0, Op::barrier, 0);
+  EXPECT_TRUE(says(why(p, 1), "more than 26 days of simulated time"));
+}
+
+}  // namespace
+}  // namespace fallow::sim
