@@ -13,8 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-FORWARDED = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2})
-_ENDING = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM})
+_FROM_TERMINAL = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGQUIT})
+_ENDING = _FROM_TERMINAL | {signal.SIGTERM, signal.SIGALRM, signal.SIGXCPU, signal.SIGABRT}
+_OTHERS = ("USR1", "USR2", "VTALRM", "PROF", "IO", "PWR", "PIPE", "XFSZ")
+FORWARDED = (
+    _ENDING | {signal.Signals[f"SIG{name}"] for name in _OTHERS} | set(range(signal.SIGRTMIN, signal.SIGRTMAX + 1))
+)
 _WATCHED = FORWARDED | {signal.SIGCHLD}
 # Changed by the interpreter when it starts; the command gets them as a shell would have given them.
 _PYTHON_CHANGED = [signal.SIGPIPE, signal.SIGXFSZ]
@@ -125,8 +129,10 @@ def _wait(child: int) -> tuple[int, resource.struct_rusage, bool]:
             if pid == child:
                 return status, usage, interrupted
             continue
+        if info.si_pid == os.getpid() and info.si_code <= _SENT_BY_PROCESS:
+            continue  # what we wrote ourselves found no reader, or no room
         interrupted = interrupted or info.si_signo in _ENDING
-        if info.si_code <= _SENT_BY_PROCESS:
+        if info.si_code <= _SENT_BY_PROCESS or info.si_signo not in _FROM_TERMINAL:
             # A signal from the terminal reaches the whole foreground group, and so the command, by itself.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, info.si_signo)

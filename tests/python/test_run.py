@@ -153,25 +153,36 @@ def test_without_a_process_to_be_had_the_command_takes_our_place(fake_library, t
         assert "it takes Fallow's place" in ours.stderr
 
 
-def test_signals_are_passed_on(fake_library, tmp_path):
+@pytest.mark.parametrize("name", ["SIGUSR1", "SIGALRM", "SIGXCPU", "SIGPIPE", "SIGXFSZ", "SIGABRT", "SIGRTMIN"])
+def test_signals_are_passed_on(fake_library, tmp_path, name):
     env = os.environ | {"FALLOW_LIBRARY_DIR": str(fake_library)}
     # Short sleeps: a signal that comes just before a long one does not end it.
     code = (
-        "import signal,sys,time\nsignal.signal(signal.SIGUSR1, lambda *a: sys.exit(5))\nprint('up', flush=True)\n"
+        "import signal,sys,time\nsignal.signal(getattr(signal, sys.argv[1]), lambda *a: sys.exit(5))\nprint('up', flush=True)\n"
         "for _ in range(6000): time.sleep(0.1)"
     )
     ours = subprocess.Popen(
-        [sys.executable, "-m", "fallow", "run", "-q", "--", sys.executable, "-c", code],
+        [sys.executable, "-m", "fallow", "run", "-q", "--", sys.executable, "-c", code, name],
         cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert ours.stdout is not None
     assert ours.stdout.readline() == "up\n"
-    ours.send_signal(signal.SIGUSR1)
+    ours.send_signal(getattr(signal, name))
     try:
         assert ours.wait(240) == 5
     finally:
         ours.terminate()  # both, unless they have ended
         ours.stdout.close()
+
+
+def test_an_alarm_set_before_ends_the_command(fake_library, tmp_path):
+    """As `alarm` and its kin do: the timer goes off in our process, which the kernel tells from what others send."""
+    code = "import os,signal,sys; signal.alarm(2); os.execv(sys.argv[1], sys.argv[1:])"
+    ours = subprocess.run(
+        [sys.executable, "-c", code, sys.executable, "-m", "fallow", "run", "-q", "--", "sleep", "200"],
+        cwd=tmp_path, env=os.environ | {"FALLOW_LIBRARY_DIR": str(fake_library)}, timeout=150, check=False,
+    )  # fmt: skip
+    assert ours.returncode == -signal.SIGALRM
 
 
 def test_the_command_has_the_signals_it_would_have(run):
