@@ -125,7 +125,7 @@ def resolve(
                 raise UserError(f"{option.flag}: {wrong}")
             settings.append(Setting(option, flags[option.name], "flag"))
             continue
-        value = environment.get(option.variable)
+        value = environment.get(option.variable) or None  # set to nothing: as if it were not set
         wrong = problem(option, value) if value is not None else ""
         if wrong:
             problems.append(f"{option.variable}: {wrong}; ignored")

@@ -133,7 +133,7 @@ Options options_from_environment(std::vector<std::string>& problems) {
     std::string variable = "FALLOW_";
     for (const char* c = row.name; *c != 0; ++c) variable += static_cast<char>(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
     const char* text = std::getenv(variable.c_str());
-    if (text == nullptr) continue;
+    if (text == nullptr || *text == 0) continue;  // set to nothing: as if it were not set
     if (std::string problem = set_option(options, row.name, text); !problem.empty()) problems.push_back("FALLOW_" + problem);
   }
   return options;

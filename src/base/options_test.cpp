@@ -58,5 +58,13 @@ TEST(Options, EnvironmentIsReadAndProblemsAreCollected) {
   EXPECT_NE(problems[0].find("FALLOW_slowdown"), std::string::npos);
 }
 
+TEST(Options, AVariableThatIsSetToNothingIsNotSet) {
+  setenv("FALLOW_SLOWDOWN", "", 1);
+  std::vector<std::string> problems;
+  EXPECT_DOUBLE_EQ(options_from_environment(problems).slowdown, 0.01);
+  unsetenv("FALLOW_SLOWDOWN");
+  EXPECT_TRUE(problems.empty());
+}
+
 }  // namespace
 }  // namespace fallow

@@ -32,6 +32,10 @@ def test_a_broken_variable_is_told_and_ignored():
     assert "FALLOW_MODE" in problems[0]
 
 
+def test_a_variable_that_is_set_to_nothing_is_not_set():
+    assert value("mode", None, {"FALLOW_MODE": ""}, {"mode": "sleep"}) == ("sleep", "file", [])
+
+
 def test_a_broken_flag_is_the_users_error():
     with pytest.raises(UserError, match="--slowdown"):
         options.resolve({"slowdown": "quick"}, {}, {})
