@@ -215,6 +215,30 @@ def test_simgrid_reads_what_its_tools_write(tmp_path: Path) -> None:
     assert (first.enter_ns, first.compute_ns, first.peer) == (2_000_000, 2_000_000, 1)
 
 
+@pytest.mark.parametrize("ending", ["tit", "dim"])
+def test_computation_before_the_first_call_and_after_the_last_is_replayed(tmp_path: Path, ending: str) -> None:
+    if ending == "tit":
+        steps = ("init", *["compute 1e9", "barrier"] * 2, "compute 1e9", "finalize")
+        text = "".join(f"{rank} {step}\n" for rank in range(2) for step in steps)
+    else:
+        burst, barrier = "1:{0}:0:1.0\n", "10:{0}:0:0:1:0:0:0:0:1\n"
+        text = '#DIMEMAS:"x":1,0:2(1,1),1\nd:1:1:2:0:1\n'
+        text += "".join((burst + barrier + burst + barrier + burst).format(rank) for rank in range(2))
+    (tmp_path / f"x.{ending}").write_text(text)
+    source = convert.open_source([tmp_path / f"x.{ending}"], None)
+    convert.convert(source, tmp_path / "x.ftr", None)
+    back = FileSource([tmp_path / "x.ftr"])
+    same(source, back)
+    assert [[e.compute_ns for e in back.events(r)] for r in range(2)] == [[10**9] * 3] * 2
+    assert [model.ops()[e.op].name for e in back.events(0)] == ["MPI_Barrier", "MPI_Barrier", "MPI_Finalize"]
+    convert.convert(back, tmp_path / f"y.{ending}", None)
+    same(source, convert.open_source([tmp_path / f"y.{ending}"], None))
+    convert.convert(back, tmp_path / "y.prv", None)
+    again = convert.open_source([tmp_path / "y.prv"], None)
+    same(source, again)
+    assert again.info.clock == "wall"
+
+
 def test_paraver_of_other_tools_takes_names_from_its_pcf(tmp_path: Path) -> None:
     (tmp_path / "x.prv").write_text(
         "#Paraver (01/02/2020 at 10:11):1000_ns:1(2):1:2(1:1,1:1),1\n"

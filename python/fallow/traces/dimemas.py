@@ -182,9 +182,17 @@ class _Reader:
         now = self.clock[rank] = self.clock[rank] + self.compute[rank]
         if now >= 1 << 62:
             raise ValueError("computation of more than a century")
+        events = self.source.lists[rank]
         event = Event(op=model.op_number(name), enter_ns=now, exit_ns=now, compute_ns=self.compute[rank])
-        self.source.lists[rank].append(event._replace(**fields))  # type: ignore[arg-type]
+        event = event._replace(**fields)  # type: ignore[arg-type]
+        events.append(event if events else model.first_of_rank(event))
         self.compute[rank] = 0
+
+    def end(self) -> None:
+        """What ranks compute after their last call comes before MPI_Finalize."""
+        for rank, rest in enumerate(self.compute):
+            if rest:
+                self.put(rank, "MPI_Finalize")
 
     def message(self, rank: int, f: list[str]) -> None:
         world, size, tag, comm, how = (
@@ -252,6 +260,10 @@ def read(path: Path) -> MemorySource:
             raise FormatError(path, number, str(error)) from None
     if reader is None:
         raise UserError(f"{path}: line 1: the file is empty")
+    try:
+        reader.end()
+    except ValueError as error:
+        raise FormatError(path, number, str(error)) from None
     return reader.source
 
 

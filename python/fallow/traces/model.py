@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -205,9 +206,14 @@ class MemorySource:
         return iter(self.lists[rank])
 
 
+def first_of_rank(event: Event) -> Event:
+    """The event as a rank's first one: no gap before it says how long the rank computed."""
+    return event._replace(flags=event.flags | CPU_TIME) if event.compute_ns else event
+
+
 def clock_of(lists: Sequence[Sequence[Event]]) -> str:
-    """The clock of computation in a trace whose format has no word for it, by the events' flags."""
-    return "cpu" if any(e.flags & CPU_TIME for events in lists for e in events) else "wall"
+    """The clock of computation where a format has no word for it, by the flags of all but the ranks' first calls."""
+    return "cpu" if any(e.flags & CPU_TIME for events in lists for e in islice(events, 1, None)) else "wall"
 
 
 def write_source(source: Source, path: Path) -> None:

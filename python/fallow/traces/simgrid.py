@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from fallow.errors import UserError
 from fallow.traces import model
 from fallow.traces.model import COLLECTIVE, COMM_WORLD, Event, Info, MemorySource, Source
 from fallow.traces.text import FormatError, Losses, RequestNumbers, nanoseconds, read_lines, whole
@@ -165,16 +166,20 @@ class _RankReader:
         self.clock_ns += self.compute_ns
         if self.clock_ns >= 1 << 62:
             raise ValueError("computation of more than a century")
-        self.events.append(
-            Event(
-                op=model.op_number(name),
-                enter_ns=self.clock_ns,
-                exit_ns=self.clock_ns,
-                compute_ns=self.compute_ns,
-                comm=COMM_WORLD,
-            )._replace(**fields)  # type: ignore[arg-type]
-        )
+        event = Event(
+            op=model.op_number(name),
+            enter_ns=self.clock_ns,
+            exit_ns=self.clock_ns,
+            compute_ns=self.compute_ns,
+            comm=COMM_WORLD,
+        )._replace(**fields)  # type: ignore[arg-type]
+        self.events.append(event if self.events else model.first_of_rank(event))
         self.compute_ns = 0
+
+    def end(self) -> None:
+        """What the rank computes after its last call comes before MPI_Finalize."""
+        if self.compute_ns:
+            self.put("MPI_Finalize", comm=0)
 
     def read(self, words: list[str]) -> None:
         action, rest = words[1].lower(), words[2:]
@@ -324,6 +329,7 @@ def read(path: Path, flops_per_s: float = DEFAULT_FLOPS_PER_S) -> MemorySource:
         file = path.parent / name
         for number, line in read_lines(file):
             _read_line(file, number, line, {rank: reader})
+        _end(file, reader)
         source.lists[rank] = reader.events
     return source
 
@@ -334,7 +340,16 @@ def _read_single(path: Path, lines: list[tuple[int, str]], flops_per_s: float) -
     readers = {rank: _RankReader(rank, ranks, flops_per_s) for rank in range(ranks)}
     for number, line in lines:
         _read_line(path, number, line, readers)
+    for reader in readers.values():
+        _end(path, reader)
     return MemorySource(Info(size=ranks), [readers[r].events for r in range(ranks)])
+
+
+def _end(path: Path, reader: _RankReader) -> None:
+    try:
+        reader.end()
+    except ValueError as error:
+        raise UserError(f"{path}: at the end of rank {reader.rank}: {error}") from None
 
 
 def _read_line(path: Path, number: int, line: str, readers: dict[int, _RankReader]) -> None:
