@@ -119,9 +119,13 @@ def _ranks(text: str) -> list[int]:
 
 def _open(paths: list[Path]) -> FileSource:
     source = FileSource(find_files(paths))
+    _tell_problems(source)
+    return source
+
+
+def _tell_problems(source: FileSource) -> None:
     for problem in source.reader.problems():
         print(f"fallow: NOTE: {problem}", file=sys.stderr)
-    return source
 
 
 def _native_errors(action: Callable[[], Any]) -> Any:  # noqa: ANN401  # whatever the action returns
@@ -236,6 +240,8 @@ def _convert(arguments: argparse.Namespace) -> int:
     if any(p == arguments.output for p in arguments.trace):
         raise UserError(f"{arguments.output}: would be written over itself")
     source = convert.open_source(arguments.trace, arguments.source)
+    if isinstance(source, FileSource):
+        _tell_problems(source)
     for line in convert.convert(source, arguments.output, arguments.target):
         print(f"fallow: NOTE: {line}", file=sys.stderr)
     return 0

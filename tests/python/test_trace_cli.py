@@ -54,6 +54,27 @@ def test_cut_keeps_window_and_ranks(trace: Path, tmp_path: Path) -> None:
     assert kept[-1].enter_ns < 990_000
 
 
+def test_convert_keeps_that_ranks_ended_early_or_says_that_it_is_lost(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = samples.rich()
+    source.info.incomplete, source.info.dropped = frozenset({1, 3}), {2: 7}
+    write_source(source, trace)
+    for name in ("b.ftr", "c.ftr"):
+        assert cli.main(["trace", "convert", str(trace), "-o", str(tmp_path / name)]) == 0
+        assert capsys.readouterr().err == ""
+        trace = tmp_path / name
+    info = FileSource([trace]).info
+    assert (info.incomplete, info.dropped) == (frozenset({1, 3}), {2: 7})
+    assert cli.main(["trace", "info", str(trace)]) == 0
+    assert "as its end is missing: 2 ranks" in capsys.readouterr().out
+    for ending in ("prv", "dim", "json"):
+        assert cli.main(["trace", "convert", str(trace), "-o", str(tmp_path / f"d.{ending}")]) == 0
+        said = capsys.readouterr().err
+        assert "cannot carry that the trace ends early for 2 ranks" in said
+        assert "cannot carry that it lacks 7 events, which came too fast" in said
+
+
 def test_merge_of_one_trace_is_the_same(trace: Path, tmp_path: Path) -> None:
     out = tmp_path / "b.ftr"
     assert cli.main(["trace", "merge", str(trace), "-o", str(out)]) == 0

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fallow.errors import UserError
+from fallow.text import plural
 from fallow.traces import dimemas, goal, model, otf2_format, paraver, paraver_read, parquet, perfetto, simgrid
 from fallow.traces.model import FileSource, Source
 from fallow.traces.text import Losses
@@ -45,7 +46,7 @@ FORMATS = (
     Format("goal", "GOAL", (".goal",), goal.write),
 )
 
-_WITH_NAMES = ("fallow", "parquet")  # of the program
+_WITH_NAMES = ("fallow", "parquet")  # of the program; they say as well how each rank ended
 _WHOLE_BY_THEMSELVES = ("fallow", "otf2")  # a temporary name, and a new directory
 
 
@@ -91,6 +92,10 @@ def convert(source: Source, out: Path, name: str | None) -> list[str]:
     losses = Losses()
     if f.name not in _WITH_NAMES and (source.info.program or source.info.mpi_version):
         losses.add("the names of the program and its MPI library")
+    if f.name not in _WITH_NAMES and source.info.incomplete:
+        losses.add(f"that the trace ends early for {plural(len(source.info.incomplete), 'rank')}")
+    if f.name not in _WITH_NAMES and source.info.dropped:
+        losses.add(f"that it lacks {plural(sum(source.info.dropped.values()), 'event')}, which came too fast")
     try:
         if f.name in _WHOLE_BY_THEMSELVES or out.is_symlink() or (out.exists() and not out.is_file()):
             f.write(source, out, losses)

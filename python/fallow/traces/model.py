@@ -100,6 +100,8 @@ class Info:
     hosts: list[str] = field(default_factory=list)
     comms: list[tuple[list[Run], list[Run]]] = field(default_factory=list)  # from FIRST_COMM on; group, remote
     sites: list[Site] = field(default_factory=list)  # from 1 on
+    incomplete: frozenset[int] = frozenset()  # ranks whose end is missing
+    dropped: dict[int, int] = field(default_factory=dict)  # by rank: events that came too fast to be kept
 
     def members(self, comm: int, caller: int, *, remote: bool = False) -> Sequence[int]:
         """World ranks of the communicator: the caller's side, or the side that it addresses."""
@@ -131,9 +133,13 @@ class Info:
     def as_dict(self) -> dict[str, Any]:
         """As the native writer takes it."""
         hosts = self.hosts + [""] * (self.size - len(self.hosts))
+        ranks = [
+            {"host": host, "complete": rank not in self.incomplete, "dropped": self.dropped.get(rank, 0)}
+            for rank, host in enumerate(hosts)
+        ]
         return {
             "program": self.program, "mpi_version": self.mpi_version, "start_wall_ns": self.start_wall_ns,
-            "clock": self.clock, "ranks": [{"host": h} for h in hosts], "comms": self.comms, "sites": self.sites,
+            "clock": self.clock, "ranks": ranks, "comms": self.comms, "sites": self.sites,
         }  # fmt: skip
 
 
@@ -182,6 +188,8 @@ class FileSource:
         self.info = Info(
             size=len(self.ranks), program=d["program"], mpi_version=d["mpi_version"], start_wall_ns=d["start_wall_ns"],
             clock=d["clock"], hosts=[r["host"] for r in self.ranks], comms=d["comms"], sites=d["sites"],
+            incomplete=frozenset(n for n, r in enumerate(self.ranks) if not r["complete"]),
+            dropped={n: r["dropped"] for n, r in enumerate(self.ranks) if r["dropped"]},
         )  # fmt: skip
 
     def events(self, rank: int) -> Iterator[Event]:
@@ -230,7 +238,8 @@ def write_source(source: Source, path: Path) -> None:
             writer.add(rank, batch)
             writer.close_rank(rank)
         for rank in range(source.info.size):
-            writer.end_rank(rank, 0)
+            if rank not in source.info.incomplete:
+                writer.end_rank(rank, source.info.dropped.get(rank, 0))
         writer.finish()
     except (ValueError, TypeError, OverflowError, RuntimeError) as error:
         raise about(path, error) from None
