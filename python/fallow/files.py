@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TextIO
 
@@ -18,7 +19,7 @@ def whole(path: Path) -> Iterator[TextIO]:
 
     Links and what is no ordinary file, such as /dev/stdout, are written to as they are.
     """
-    direct = path.is_symlink() or (path.exists() and not path.is_file())
+    direct = _direct(path)
     target = path if direct else path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with target.open("w", encoding="utf-8", errors="replace") as file:
@@ -31,6 +32,29 @@ def whole(path: Path) -> Iterator[TextIO]:
         if not direct:
             with contextlib.suppress(OSError):
                 target.unlink()
+
+
+def whole_set(path: Path, write: Callable[[Path], None]) -> None:
+    """A file and those that `write` puts beside it: what was there stays until all are complete, `path` comes last.
+
+    Links and what is no ordinary file are written to as they are. OSError where it cannot be.
+    """
+    if _direct(path):
+        write(path)
+        return
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+        write(Path(folder) / path.name)
+        for made in sorted(Path(folder).iterdir(), key=lambda p: p.name == path.name):
+            if made.is_dir():
+                (path.parent / made.name).mkdir(exist_ok=True)
+                for file in made.iterdir():
+                    file.replace(path.parent / made.name / file.name)
+            else:
+                made.replace(path.parent / made.name)
+
+
+def _direct(path: Path) -> bool:
+    return path.is_symlink() or (path.exists() and not path.is_file())
 
 
 def expect_room(*paths: Path | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -190,6 +191,16 @@ def trace(path, calls):
 
 def call(name, at, **more):
     return Event(op=op_number(name), comm=COMM_WORLD, enter_ns=at, exit_ns=at + 1, **more)
+
+
+def test_a_timeline_that_cannot_be_written_leaves_the_old_one(fallow, tmp_path):
+    args = ("sim", *SMALL, "--policy", "oracle", "--timeline", "x.prv")
+    assert fallow(*args).returncode == 0
+    before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+    little = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))}
+    done = fallow(*args, **little)
+    assert (done.returncode, done.stderr) == (2, "fallow: x.prv: File too large\n")
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
 
 
 def test_a_deadlock_names_ranks_calls_and_positions(fallow, tmp_path):

@@ -183,7 +183,8 @@ def write_paraver(t: Timeline, program: str, ranks_per_node: int, path: Path, *,
 
     `slowed`: cores rest by running slower, not by sleeping.
     """
+    source, rests = as_source(t, program), list(_rest_states(t, ranks_per_node, slowed=slowed))
     try:
-        paraver.write(as_source(t, program), path, Losses(), list(_rest_states(t, ranks_per_node, slowed=slowed)))
+        files.whole_set(path, lambda target: paraver.write(source, target, Losses(), rests))
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from None

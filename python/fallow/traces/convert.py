@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fallow import files
 from fallow.errors import UserError
 from fallow.text import plural
 from fallow.traces import dimemas, goal, model, otf2_format, paraver, paraver_read, parquet, perfetto, simgrid
@@ -96,11 +96,12 @@ def convert(source: Source, out: Path, name: str | None) -> list[str]:
         losses.add(f"that the trace ends early for {plural(len(source.info.incomplete), 'rank')}")
     if f.name not in _WITH_NAMES and source.info.dropped:
         losses.add(f"that it lacks {plural(sum(source.info.dropped.values()), 'event')}, which came too fast")
+    write = f.write
     try:
-        if f.name in _WHOLE_BY_THEMSELVES or out.is_symlink() or (out.exists() and not out.is_file()):
-            f.write(source, out, losses)
+        if f.name in _WHOLE_BY_THEMSELVES:
+            write(source, out, losses)
         else:
-            _write_beside(f.write, source, out, losses)
+            files.whole_set(out, lambda path: write(source, path, losses))
     except OSError as error:
         raise UserError(f"{out}: {error.strerror or error}") from None
     return losses.lines(f.title) + _elsewhere(f, out)
@@ -110,16 +111,3 @@ def _elsewhere(f: Format, out: Path) -> list[str]:
     """Where to look if it is not what was named."""
     folder = otf2_format.folder_of(out) if f.name == "otf2" else out
     return [f"the archive is {folder / 'traces.otf2'}"] if folder not in (out, out.parent) else []
-
-
-def _write_beside(write: Writer, source: Source, out: Path, losses: Losses) -> None:
-    """Writes into a directory beside `out` and moves what came to be in place when all of it is there, `out` last."""
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as folder:
-        write(source, Path(folder) / out.name, losses)
-        for made in sorted(Path(folder).iterdir(), key=lambda p: p.name == out.name):
-            if made.is_dir():
-                (out.parent / made.name).mkdir(exist_ok=True)
-                for file in made.iterdir():
-                    file.replace(out.parent / made.name / file.name)
-            else:
-                made.replace(out.parent / made.name)
