@@ -14,7 +14,7 @@ import pytest
 import trace_samples as samples
 from fallow.errors import UserError
 from fallow.traces import convert, model, paraver
-from fallow.traces.model import CPU_TIME, FileSource, Source, write_source
+from fallow.traces.model import COMM_SELF, CPU_TIME, FIRST_COMM, FileSource, Info, MemorySource, Source, write_source
 from fallow.traces.text import Losses, RequestNumbers, site_of, site_text
 
 MUTATIONS = 400
@@ -142,6 +142,28 @@ def test_dimemas_header_says_where_the_offsets_are(tmp_path: Path) -> None:
     for line in lines:
         _, rank, offset = line.split(":")
         assert text[int(offset) :].startswith(f"1:{rank}:0:".encode())
+
+
+def test_dimemas_defines_every_communicator_that_it_names(tmp_path: Path) -> None:
+    source = MemorySource(Info(size=4, comms=[([(0, 2, 1)], [(2, 2, 1)])]))
+    for r in range(4):
+        rank = samples.Rank(source, r)
+        rank.call("MPI_Sendrecv", comm=COMM_SELF, peer=0, recv_peer=0, tag=1, recv_tag=1, size_bytes=8, recv_bytes=8)
+        rank.call("MPI_Allreduce", comm=COMM_SELF, size_bytes=8)
+        rank.call("MPI_Send" if r < 2 else "MPI_Recv", comm=FIRST_COMM, peer=1 - r % 2, tag=3, size_bytes=64)
+        rank.call("MPI_Bcast", comm=FIRST_COMM, root=model.ROOT_HERE if r == 0 else 0, size_bytes=8)
+    lost = convert.convert(source, tmp_path / "a.dim", None)
+    assert any("both groups are written as one communicator" in line for line in lost)
+    assert any("collectives of intercommunicators (4 times)" in line for line in lost)
+    back = convert.open_source([tmp_path / "a.dim"], None)
+    assert back.info.comms == [([(0, 4, 1)], []), *(([(r, 1, 1)], []) for r in range(4))]
+    for r in range(4):
+        events = list(back.events(r))
+        assert [model.ops()[e.op].name for e in events][3] == "MPI_Allreduce"
+        assert list(back.info.members(events[3].comm, r)) == [r]
+        message = events[4]
+        assert back.info.world_rank(message.comm, r, message.peer) == {0: 3, 1: 2, 2: 1, 3: 0}[r]
+        assert [model.ops()[e.op].name for e in events[5:]] == ["MPI_Finalize"]
 
 
 def test_paraver_records_come_in_order_and_messages_are_matched(tmp_path: Path) -> None:

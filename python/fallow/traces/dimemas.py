@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fallow.errors import UserError
 from fallow.traces import model
-from fallow.traces.model import COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Source
+from fallow.traces.model import COMM_SELF, COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Source
 from fallow.traces.text import (
     FormatError,
     Losses,
@@ -44,8 +44,9 @@ _OFFSET_WIDTH = 15  # room that is kept for the place of the offsets
 
 
 class _RankWriter:
-    def __init__(self, source: Source, rank: int, losses: Losses) -> None:
+    def __init__(self, source: Source, rank: int, own_comm: int, losses: Losses) -> None:
         self.info, self.rank, self.losses = source.info, rank, losses
+        self.own_comm = own_comm  # stands for MPI_COMM_SELF
         self.open: dict[int, str] = {}  # receive requests: the wait's record
         self.lines: list[str] = []
 
@@ -82,7 +83,7 @@ class _RankWriter:
         if partner < 0:
             self.losses.add("messages whose partner is not known")
             return
-        fields = (partner, 0, m.size_bytes, max(m.tag, 0), _comm_number(e.comm), how)
+        fields = (partner, 0, m.size_bytes, max(m.tag, 0), self.comm(e.comm), how)
         self.record(kind, *fields)
         if kind == 3 and how == 1 and e.requests:
             self.open[e.requests[0]] = ":".join(str(f) for f in (3, self.rank, 0, *fields[:-1], 2))
@@ -93,25 +94,29 @@ class _RankWriter:
             self.losses.add("waits for sends, for several requests or for none as one call")
         self.lines.extend(receives)
 
+    def comm(self, comm: int) -> int:
+        """World is 1 as in other tools' traces; the program's own follow."""
+        return self.own_comm if comm == COMM_SELF else max(comm, 1)
+
     def collective(self, op: model.Op, e: Event) -> None:
+        if self.info.is_inter(e.comm):
+            self.losses.add("collectives of intercommunicators")
+            return
         if op.number != op.blocking:
             self.losses.add("non-blocking collectives (written as blocking ones)")
         if e.counts or e.recv_counts:
             self.losses.add("counts per peer (the sums are written)")
         number = _NUMBERS[model.ops()[op.blocking].name]
-        self.record(10, number, _comm_number(e.comm), max(e.root, 0), 0, e.size_bytes, e.recv_bytes, 1)
-
-
-def _comm_number(comm: int) -> int:
-    """World is 1 as in other tools' traces; the program's own follow."""
-    return 1 if comm <= COMM_WORLD else comm
+        self.record(10, number, self.comm(e.comm), max(e.root, 0), 0, e.size_bytes, e.recv_bytes, 1)
 
 
 def write(source: Source, path: Path, losses: Losses) -> None:
     """Writes one .dim file."""
     info = source.info
     threads = ",".join(["1"] * info.size)
-    count = 1 + len(info.comms)
+    alone = [r for r in range(info.size) if any(e.comm == COMM_SELF for e in source.events(r))]
+    own_comms = {rank: number for number, rank in enumerate(alone, FIRST_COMM + len(info.comms))}
+    count = 1 + len(info.comms) + len(own_comms)
 
     def header(offset: str) -> str:
         line = f'#DIMEMAS:"{path.name}":1,{offset}:{info.size}({threads}),{count}'
@@ -120,14 +125,16 @@ def write(source: Source, path: Path, losses: Losses) -> None:
     with path.open("w+", encoding="ascii", newline="\n") as file:
         file.write(header("X" * _OFFSET_WIDTH))
         _write_comm(file, 1, list(range(info.size)))
-        for number, (_, remote) in enumerate(info.comms, FIRST_COMM):
-            if remote:
-                losses.add("intercommunicators (the local group is written)")
-            _write_comm(file, number, list(info.members(number, -1)))
+        for number in range(FIRST_COMM, FIRST_COMM + len(info.comms)):
+            if info.is_inter(number):
+                losses.add("intercommunicators (both groups are written as one communicator)")
+            _write_comm(file, number, list(info.everyone(number)))
+        for rank, number in own_comms.items():
+            _write_comm(file, number, [rank])
         offsets = []
         for rank in range(info.size):
             offsets.append(file.tell())
-            writer = _RankWriter(source, rank, losses)
+            writer = _RankWriter(source, rank, own_comms.get(rank, 0), losses)
             for event in source.events(rank):
                 writer.add(event)
                 if len(writer.lines) > 1 << 16:

@@ -116,6 +116,15 @@ class Info:
             return other
         return group
 
+    def is_inter(self, comm: int) -> bool:
+        """Whether it is an intercommunicator."""
+        return FIRST_COMM <= comm < FIRST_COMM + len(self.comms) and bool(self.comms[comm - FIRST_COMM][1])
+
+    def everyone(self, comm: int) -> Sequence[int]:
+        """World ranks of a communicator of the program, of both sides of an intercommunicator."""
+        group, other = self._sides(comm)
+        return (*group, *other) if other else group
+
     def _sides(self, comm: int) -> tuple[Sequence[int], Sequence[int]]:
         cached: dict[int, tuple[Sequence[int], Sequence[int]]] = self.__dict__.setdefault("_expanded", {})
         if comm not in cached:
