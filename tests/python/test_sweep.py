@@ -56,6 +56,15 @@ def sweep(tmp_path):
     return run
 
 
+def refused(directory, *args, env):
+    """What a sweep says that ends at once."""
+    running = start(directory, *args, stderr=subprocess.PIPE, env=dict(os.environ) | env)
+    try:
+        return running.communicate(timeout=60)[1], running.returncode
+    finally:
+        running.kill()
+
+
 def rows(path: Path):
     return pyarrow.parquet.read_table(path / "results.parquet").to_pylist()
 
@@ -212,6 +221,30 @@ def test_on_slurm(sweep, tmp_path):
     assert f"{SMALL_POINTS} points done" in sweep("s.toml", "--on", "slurm:1", env=path).stdout
     job = (tmp_path / "job.sh").read_text()
     assert "#SBATCH -p short" in job and "#SBATCH -t 00:10:00" in job
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("dask://", "'dask://' is no place to run; say local, local:4, slurm, slurm:20 or dask://HOST:PORT"),
+        ("dask://head", "'dask://head' is no place to run"),
+        ("dask://head:door", "'dask://head:door' is no place to run"),
+        ("tcp://head:99999", "'tcp://head:99999' is no place to run"),
+        ("slurm", "--on slurm: there is no command sbatch here; start the sweep where Slurm's commands are"),
+    ],
+)
+def test_places_where_nothing_can_run_are_refused_at_once(tmp_path, place, message):
+    (tmp_path / "s.toml").write_text(SMALL)
+    said, status = refused(tmp_path, "s.toml", "--on", place, env={"PATH": str(tmp_path)})
+    assert status == 2 and said.startswith(f"fallow: {message}") and said.count("\n") == 1
+
+
+def test_what_slurm_refuses_is_said_in_a_line(tmp_path):
+    (tmp_path / "s.toml").write_text(SMALL + '\n[slurm]\ninterface = "lo"\n')
+    (tmp_path / "sbatch").write_text("#!/bin/sh\necho 'sbatch: error: invalid partition' >&2\nexit 1\n")
+    (tmp_path / "sbatch").chmod(0o755)
+    found = refused(tmp_path, "s.toml", "--on", "slurm:2", env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert found == ("fallow: Slurm: sbatch: error: invalid partition\n", 2)
 
 
 @pytest.mark.long

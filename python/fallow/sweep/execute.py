@@ -7,6 +7,8 @@ import importlib
 import itertools
 import logging
 import os
+import re
+import shutil
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,6 +23,9 @@ from fallow.sweep.study import Point, SweepStudy
 _FLUSH_S = 2.0  # what a kill may cost: the points of so much time
 _FLUSH_ROWS = 500
 _AHEAD = 3  # points per worker that are under way
+_ADDRESS = re.compile(r"//(?:[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):([0-9]{1,5})/?")
+_CLOSE_S = 10
+_LAST_PORT = 65535
 _LOST_WORKERS = 2  # a point that took so many workers with it has failed
 
 
@@ -35,11 +40,17 @@ class Place:
     def parse(cls, text: str) -> Place:
         """'local', 'local:4', 'slurm', 'slurm:20', 'dask://host:8786'."""
         kind, _, rest = text.partition(":")
-        if kind in ("dask", "tcp", "tls") and rest.startswith("//"):
+        if kind in ("dask", "tcp", "tls") and _is_address(rest):
             return cls(f"{'tcp' if kind == 'dask' else kind}:{rest}")
         if kind in ("local", "slurm") and (not rest or (rest.isdigit() and int(rest) > 0)):
             return cls(kind, int(rest or 0))
         raise UserError(f"'{text}' is no place to run; say local, local:4, slurm, slurm:20 or dask://HOST:PORT")
+
+
+def _is_address(text: str) -> bool:
+    """Whether it is //HOST:PORT."""
+    found = _ADDRESS.fullmatch(text)
+    return found is not None and 0 < int(found[1]) <= _LAST_PORT
 
 
 def _distributed() -> Any:  # noqa: ANN401  # modules without types
@@ -61,15 +72,25 @@ def _slurm(workers: int, options: Mapping[str, Any]) -> Any:  # noqa: ANN401
         jobqueue = importlib.import_module("dask_jobqueue")
     except ImportError:
         raise UserError("--on slurm needs dask-jobqueue: pip install 'fallow[sweep]'") from None
+    if shutil.which("sbatch") is None:
+        raise UserError("--on slurm: there is no command sbatch here; start the sweep where Slurm's commands are")
     said: dict[str, Any] = {"cores": 1, "processes": 1, "memory": "4GB"} | dict(options)
-    jobs = workers or int(said.pop("jobs", 1))
-    said.pop("jobs", None)
+    jobs = said.pop("jobs", 1)
+    cluster: Any = None
     try:
+        count = (workers or int(jobs)) * int(said["processes"])
         cluster = jobqueue.SLURMCluster(**said)
-        cluster.scale(jobs=jobs)
+        for _ in range(count):
+            cluster.worker_spec.update(cluster.new_worker_spec())
+        cluster.sync(cluster._correct_state)  # as scale() does, but it waits, and raises what sbatch refuses
+        return cluster
     except (TypeError, ValueError, OSError, RuntimeError) as error:
-        raise UserError(f"Slurm: {error}") from None
-    return cluster
+        if cluster is not None:
+            with contextlib.suppress(Exception):  # it complains of the jobs that never were
+                cluster.close(timeout=_CLOSE_S)
+            cluster.shutdown_on_close = False
+        told = str(error)
+        raise UserError("Slurm: " + " ".join((told.rpartition("stderr:")[2].strip() or told).split())) from None
 
 
 @contextlib.contextmanager
@@ -91,7 +112,7 @@ def client(place: Place, slurm: Mapping[str, Any]) -> Iterator[Any]:
         else:
             try:
                 yield stack.enter_context(distributed.Client(place.kind, timeout="20s"))
-            except (OSError, TimeoutError) as error:
+            except (OSError, TimeoutError, ValueError) as error:
                 raise UserError(f"no Dask scheduler answers at {place.kind}: {error}") from None
 
 
