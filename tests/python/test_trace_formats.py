@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator
+import resource
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -18,6 +21,7 @@ from fallow.traces.model import COMM_SELF, CPU_TIME, FIRST_COMM, FileSource, Inf
 from fallow.traces.text import Losses, RequestNumbers, site_of, site_text
 
 MUTATIONS = 400
+Fallow = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def same(a: Source, b: Source) -> None:
@@ -129,6 +133,41 @@ def test_an_archive_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
             convert.convert(_Broken(samples.rich()), tmp_path / name, "otf2")
     assert list(tmp_path.rglob("*")) == [tmp_path / "given"]
     convert.convert(samples.plain(), tmp_path / "given", "otf2")
+
+
+def test_an_archive_that_does_not_fit_on_the_disk_says_so(tmp_path: Path, fallow: Fallow) -> None:
+    write_source(samples.rich(), tmp_path / "a.ftr")
+    for limit in (60, 1000):
+        little = {"preexec_fn": lambda limit=limit: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))}
+        done = fallow("trace", "convert", "a.ftr", "--to", "otf2", "-o", "new", **little)
+        assert done.returncode == 2
+        assert re.fullmatch(r"fallow: new\S*: File is too large\n", done.stderr)
+        assert not (tmp_path / "new").exists()
+
+
+def test_damaged_archives_name_the_file(tmp_path: Path, fallow: Fallow) -> None:
+    convert.convert(samples.rich(), tmp_path / "good", "otf2")
+
+    def told(part: str, change: Callable[[bytes], bytes]) -> str:
+        shutil.rmtree(tmp_path / "bad", ignore_errors=True)
+        shutil.copytree(tmp_path / "good", tmp_path / "bad")
+        damaged = tmp_path / "bad" / part
+        damaged.write_bytes(change(damaged.read_bytes()))
+        done = fallow("trace", "convert", "bad", "-o", "x.ftr")
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        return str(done.stderr)
+
+    for part in ("traces.def", "traces/1.evt", "traces/2.def"):
+        for cut in (0, 10):
+            assert told(part, lambda content, cut=cut: content[:cut]).startswith(f"fallow: bad/{part}: ")
+
+    def not_utf8(content: bytes) -> bytes:
+        return content.replace(b"MPI_Waitall", b"MPI_W\xffitall")
+
+    assert told("traces.def", not_utf8).startswith("fallow: bad/traces.def: not a trace that can be read: UnicodeDecode")
+    assert "bad/traces.def: not a trace that can be read: 'peer=x3" in told(
+        "traces.def", lambda content: content.replace(b"peer=3 tag=", b"peer=x3tag=")
+    )
 
 
 def test_dimemas_header_says_where_the_offsets_are(tmp_path: Path) -> None:

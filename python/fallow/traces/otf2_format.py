@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from fallow.errors import UserError
-from fallow.traces import model
+from fallow.traces import model, otf2_errors
 from fallow.traces.model import COMM_SELF, COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Site, Source
+from fallow.traces.otf2_errors import BadDefinitionError
 from fallow.traces.text import Losses, site_of, site_text
 
 _TIMER_HZ = 1_000_000_000
@@ -56,10 +57,13 @@ def _unpack(text: str) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for word in text.split():
         name, _, value = word.partition("=")
-        if name in _KEPT:
-            out[name] = int(value)
-        elif name in _LISTS:
-            out[name] = tuple(int(v) for v in value.split(","))
+        try:
+            if name in _KEPT:
+                out[name] = int(value)
+            elif name in _LISTS:
+                out[name] = tuple(int(v) for v in value.split(","))
+        except ValueError:
+            raise BadDefinitionError(f"'{ascii(word)[1:-1]}' is no field of a call") from None
     return out
 
 
@@ -195,16 +199,21 @@ def write(source: Source, path: Path, losses: Losses) -> None:
     if folder.exists() and any(folder.iterdir()):
         raise UserError(f"{folder}: OTF2 is written into a new directory; this one holds something")
     trace, given = None, folder.exists()
-    try:
-        with otf2.writer.open(str(folder), timer_resolution=_TIMER_HZ) as trace:
-            writer = _Writer(otf2, trace, source, losses)
-            for rank in range(source.info.size):
-                writer.rank(rank)
-    except BaseException as error:
-        _abandon(trace, folder, given=given)
-        if isinstance(error, UserError | OSError) or not isinstance(error, Exception):
-            raise
-        raise UserError(f"{folder}: {error}") from None  # the library's own
+    with otf2_errors.collected() as complaints:
+        try:
+            with otf2.writer.open(str(folder), timer_resolution=_TIMER_HZ) as trace:
+                writer = _Writer(otf2, trace, source, losses)
+                for rank in range(source.info.size):
+                    writer.rank(rank)
+            if complaints.told:  # closing an archive does not fail
+                raise UserError(complaints.cause(folder))
+        except BaseException as error:
+            _abandon(trace, folder, given=given)
+            if isinstance(error, UserError | OSError) or not isinstance(error, Exception):
+                raise
+            cause = complaints.cause(folder) if complaints.told else f"{folder}: {error}"
+            raise UserError(cause) from None  # the library's own
+
 
 # --- reading
 
@@ -234,7 +243,7 @@ class _Reader:
             if g.group_type == otf2.GroupType.COMM_LOCATIONS and g.paradigm == otf2.Paradigm.MPI
         ]
         if not groups:
-            raise UserError("no MPI ranks in this archive")
+            raise ValueError("no MPI ranks in this archive")
         masters = list(groups[0].members)
         ranks = {location.group: rank for rank, location in enumerate(masters)}
         self.threads: dict[Any, _Thread] = {}
@@ -292,10 +301,10 @@ class _Reader:
             handler = handlers.get(type(event))
             if handler is not None and (thread := self.threads.get(location)) is not None:
                 handler(thread, event)
-        for events in self.source.lists:
+        for rank, events in enumerate(self.source.lists):
             events.sort(key=lambda x: x.enter_ns)
             if any(a.exit_ns > b.enter_ns and a.thread == b.thread for a, b in pairwise(events)):
-                raise UserError("calls of one thread overlap in this archive")
+                raise ValueError(f"calls of one thread of rank {rank} overlap")
         self.source.info.clock = model.clock_of(self.source.lists)
         self.number_sites()
         return self.source
@@ -409,10 +418,15 @@ def read(path: Path) -> MemorySource:
     anchor = path / "traces.otf2" if path.is_dir() else path
     if not anchor.is_file():
         raise UserError(f"{anchor}: no such file")
-    try:
-        with otf2.reader.open(str(anchor)) as trace:
-            return _Reader(otf2, trace).run()
-    except UserError:
-        raise
-    except Exception as error:  # the library has many of its own, and passes on what its data make Python raise
-        raise UserError(f"{anchor}: not a trace that can be read: {error}") from None
+    with otf2_errors.collected() as complaints:
+        try:
+            with otf2.reader.open(str(anchor)) as trace:
+                found = _Reader(otf2, trace).run()
+            if complaints.told and (part := otf2_errors.damaged(anchor)):
+                raise UserError(f"{part}: is damaged: {complaints.told[0][0]}")
+        except UserError:
+            raise
+        except Exception as error:  # the library has many of its own, and passes on what its data make Python raise
+            place = otf2_errors.damaged(anchor) or complaints.place(error, anchor)
+            raise UserError(f"{place}: not a trace that can be read: {complaints.reason(error)}") from None
+    return found
