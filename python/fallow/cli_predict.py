@@ -33,6 +33,7 @@ Traces of other tools are read too: traces.otf2, x.prv, x.dim, x.tit.
 """
 _SIZES = {"": 1, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SPECIAL = ("react_down", "react_up", "threshold", "lead")
+_LEAD = 0.05
 _MOST_THREADS = 256
 
 
@@ -120,7 +121,7 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
         if name in _SPECIAL:
             continue
         group = groups.setdefault(heeded, parser.add_argument_group(f"options of {heeded.replace(' ', ' and ')}"))
-        flag = "--" + name.replace("_", "-")
+        flag = _flag(name)
         if unit == "flag":
             group.add_argument(flag, dest=f"p_{name}", action=argparse.BooleanOptionalAction, default=None,
                                help=f"{text} [{'yes' if default else 'no'}]")  # fmt: skip
@@ -140,7 +141,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     p.add_argument("--predictor", type=_list(str), metavar="LIST", help="oracle, last, pps, spps, adaptive [all]")
     p.add_argument("--threshold", type=_list(_time), default=[], metavar="LIST",
                    help="grouping thresholds of pps, e.g. 20us,200us [the best of 21]")  # fmt: skip
-    p.add_argument("--lead", type=_list(share), default=[0.05], metavar="LIST",
+    p.add_argument("--lead", type=_list(share), metavar="LIST",
                    help="share of a gap by which pps, spps and last wake earlier, e.g. 1%%,5%% [5%%]")  # fmt: skip
     p.add_argument("--react", type=_react, default=[10e3], metavar="TIME",
                    help="time to go to rest and to come back; DOWN,UP where they differ [10us]")  # fmt: skip
@@ -161,6 +162,26 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     p.set_defaults(action=_run)
 
 
+def _expect_effect(predictors: list[str], given: set[str], options: dict[str, float]) -> None:
+    """UserError for options that no predictor in question heeds, and for those that switch one off."""
+    rows = predict_study.module().options()
+    for name, heeded, *_ in rows:
+        if name in given and not set(heeded.split()) & set(predictors):
+            only = " or ".join(heeded.split())
+            raise UserError(f"{_flag(name)} would do nothing: it is for {only}; add that to --predictor")
+    values = {row[0]: row[5] for row in rows} | options
+    if "spps" not in predictors:
+        return
+    if values["histogram_from"] >= values["histogram_to"]:
+        raise UserError("--histogram-from must be less than --histogram-to, or spps finds no threshold")
+    if values["demanded_share"] < values["demanded_least"]:
+        raise UserError("--demanded-share must not be less than --demanded-least, or spps finds no threshold")
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
 def _wish(a: argparse.Namespace) -> predict_study.Wish:
     table = predict_study.module()
     known = [name for name, _ in table.predictors()]
@@ -170,6 +191,7 @@ def _wish(a: argparse.Namespace) -> predict_study.Wish:
             raise UserError(f"there is no predictor '{name}'; there are {', '.join(known)}")
     given = {row[0]: getattr(a, f"p_{row[0]}", None) for row in table.options()}
     options = {name: float(value) for name, value in given.items() if value is not None}
+    _expect_effect(asked, {*options, *(name for name in ("threshold", "lead") if getattr(a, name))}, options)
     options |= {"react_down": a.react[0], "react_up": a.react[-1]}
     timeline = (a.timeline_rank, a.timeline_from, a.timeline_calls)
     drawn = a.html is not None or any(value is not None for value in timeline)
@@ -180,7 +202,7 @@ def _wish(a: argparse.Namespace) -> predict_study.Wish:
         predictors=asked,
         options=options,
         thresholds_ns=a.threshold,
-        leads=a.lead,
+        leads=a.lead or [_LEAD],
         ranks=a.ranks,
         ranks_per_node=0 if a.no_nodes else a.ranks_per_node,
         costs=not a.no_cost,

@@ -152,8 +152,9 @@ def _ways(wish: Wish, predictor: str, thresholds_ns: Sequence[float]) -> Iterato
 
 def _swept(react_ns: float) -> list[float]:
     """Thresholds from the shortest gap that a rest fits into, over three and a third decades (figure 5.14)."""
-    first = max(react_ns, 1000.0)
-    return [float(round(first * 10 ** (i / _SWEEP_PER_DECADE))) for i in range(_SWEEP_POINTS)]
+    first, most = max(react_ns, 1000.0), next(float(row[4]) for row in module().options() if row[0] == "threshold")
+    tried = (min(float(round(first * 10 ** (i / _SWEEP_PER_DECADE))), most) for i in range(_SWEEP_POINTS))
+    return list(dict.fromkeys(tried))
 
 
 def _share(part: float, whole: float) -> float:

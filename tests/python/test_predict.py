@@ -82,6 +82,11 @@ def test_pps_is_tried_with_many_thresholds_and_shown_with_the_best(trace: Path, 
     assert min(p["rest_share"] for p in report["sweep"]) == 0  # a threshold above every gap
 
 
+def test_thresholds_are_tried_as_far_as_they_go(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tried = study(capsys, trace, "--predictor", "pps", "--react", "1s", "--no-cost")["sweep"]
+    assert [p["threshold_s"] for p in tried][0::len(tried) - 1] == [2, 3600]
+
+
 def test_thresholds_and_leads_that_are_given(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = study(capsys, trace, "--predictor", "pps,adaptive", "--threshold", "20us,500us", "--lead", "1%,10%", "--no-cost")
     assert [w["name"] for w in report["ways"]] == [
@@ -224,6 +229,12 @@ def test_traces_of_other_tools_are_read(trace: Path, tmp_path: Path, capsys: pyt
         (["{trace}", "--memory", "1"], "memory must be a whole number from 4096"),
         (["{trace}", "--html", "/nowhere/x.html"], "/nowhere/x.html: No such file or directory"),
         (["{empty}"], "there are no events"),
+        (["{trace}", "--histogram-from", "10us", "--histogram-to", "10us"], "--histogram-from must be less than"),
+        (["{trace}", "--histogram-from", "30s"], "--histogram-from must be less than"),
+        (["{trace}", "--demanded-share", "1%", "--demanded-least", "10%"], "--demanded-share must not be less than"),
+        (["{trace}", "--predictor", "adaptive", "--threshold", "20us"], "--threshold would do nothing: it is for pps; add"),
+        (["{trace}", "--predictor", "adaptive", "--lead", "1%"], "--lead would do nothing: it is for pps or spps or last"),
+        (["{trace}", "--predictor", "pps", "--budget", "1%"], "--budget would do nothing: it is for adaptive; add"),
     ],
 )
 def test_errors_are_one_line_and_status_2(
