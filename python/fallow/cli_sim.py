@@ -221,6 +221,27 @@ def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _expect_effect(a: argparse.Namespace) -> None:
+    """UserError for options that concern none of the policies, or of the ways that cores wait."""
+    concerns = (
+        ("--lead", a.lead, "--policy", ("pps", "spps")), ("--threshold", a.threshold, "--policy", ("pps",)),
+        ("--no-cap-by-first", a.cap_by_first, "--policy", ("pps", "spps")),
+        ("--published-cost", a.published_cost or None, "--policy", ("pps", "spps")),
+        ("--idle-timer", a.idle_timer, "--policy", ("hardware",)),
+        ("--core-timer", a.core_timer, "--cores", ("sleep", "countdown", "throttle")),
+        ("--core-state", a.core_state, "--cores", ("sleep", "adaptive", "oracle")),
+        ("--frequency", a.frequency, "--cores", ("fixed", "countdown")),
+        ("--memory-share", a.memory_share, "--cores", ("fixed", "countdown")),
+    )  # fmt: skip
+    for flag, value, of, names in concerns:
+        if value is not None and not set(names) & set(a.policy if of == "--policy" else a.cores):
+            raise UserError(f"{flag} would do nothing: it is for {of} {' or '.join(names)}")
+    if a.budget is not None and "adaptive" not in (*a.policy, *a.cores):
+        raise UserError("--budget would do nothing: it is for --policy adaptive or --cores adaptive")
+    if a.compress_only is not None and a.compress is None:
+        raise UserError("--compress-only would do nothing: say with --compress how much messages shrink")
+
+
 def _published_cost(policy: str) -> dict[str, Any]:
     if policy not in ("pps", "spps"):
         return {}
@@ -254,6 +275,7 @@ def cases(arguments: argparse.Namespace) -> list[Case]:
 
 
 def _study(arguments: argparse.Namespace) -> Study:
+    _expect_effect(arguments)
     spec = _program(arguments)
     said = {name: getattr(arguments, name) for name in ("topology", "ranks_per_node", "network", "cpu_speed")}
     where = MachineSpec(arguments.platform, machine_settings(said, spec.open().ranks))
@@ -269,6 +291,13 @@ def _drawn(arguments: argparse.Namespace) -> Window | None:
     most = _MOST_SPANS_PAGE if arguments.timeline is None else _MOST_SPANS_FILE
     begin, end = arguments.window or (0.0, None)
     return Window(begin, end, ranks=arguments.timeline_ranks or _TIMELINE_RANKS, most=most)
+
+
+def _expect_window(study: Study, window: Window | None) -> None:
+    """UserError where the window begins after all has ended."""
+    last = max(o.run_time_s for o in study.outcomes)
+    if window is not None and window.from_us * 1e-6 > last:
+        raise UserError(f"--window begins at {seconds(window.from_us * 1e-6)}; the runs have ended by {seconds(last)}")
 
 
 def _write_timeline(study: Study, path: Path) -> None:
@@ -291,6 +320,7 @@ def _run(arguments: argparse.Namespace) -> int:
         raise UserError(f"{arguments.timeline}: a timeline is written as .json (Perfetto) or .prv (Paraver)")
     expect_room(arguments.html, arguments.timeline)
     found = _study(arguments)
+    _expect_window(found, _drawn(arguments))
     if arguments.timeline:
         _write_timeline(found, arguments.timeline)
     if arguments.json:

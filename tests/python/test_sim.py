@@ -279,6 +279,14 @@ def test_bad_requests_end_with_one_line(fallow, args):
         ([*SMALL, "--cores", ""], "'' names nothing"),
         ([*SMALL, "--topology", "XGFT(2;99999,99;1,18)"], "an XGFT of more than 4,194,304 nodes"),
         ([*SMALL, "--cpu-speed", "1e9"], "not a number above 0, up to 1000000"),
+        ([*SMALL, "--lead", "1%"], "--lead would do nothing: it is for --policy pps or spps"),
+        ([*SMALL, "--policy", "spps", "--threshold", "20us"], "--threshold would do nothing: it is for --policy pps"),
+        ([*SMALL, "--policy", "oracle", "--budget", "1%"], "--budget would do nothing"),
+        ([*SMALL, "--core-state", "C6"], "--core-state would do nothing: it is for --cores sleep or adaptive or oracle"),
+        ([*SMALL, "--memory-share", "50%"], "--memory-share would do nothing: it is for --cores fixed or countdown"),
+        ([*SMALL, "--cores", "throttle", "--frequency", "2"], "--frequency would do nothing"),
+        ([*SMALL, "--compress-only", "collectives"], "--compress-only would do nothing: say with --compress"),
+        ([*SMALL, "--timeline", "x.json", "--window", "10s..20s"], "--window begins at 10.0 s; the runs have ended by"),
     ],
 )
 def test_options_that_would_be_passed_over_are_refused(fallow, args, message):
