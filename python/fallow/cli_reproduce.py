@@ -6,6 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
+from fallow.errors import UserError
 from fallow.files import expect_room, save
 from fallow.quantities import whole
 from fallow.reproduce import dickov2015, document, record
@@ -60,6 +61,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def _run(arguments: argparse.Namespace) -> int:
     notes = []
+    if arguments.programs is not None and not arguments.programs.is_dir():
+        raise UserError(f"{arguments.programs}: no such directory; --programs names that of the built examples")
     expect_room(*(arguments.output.with_name(arguments.output.name + suffix) for suffix in _SUFFIXES))
     if arguments.record:
         chosen = [p.at_most(arguments.most_ranks) for p in record.programs()]
@@ -67,6 +70,9 @@ def _run(arguments: argparse.Namespace) -> int:
             print(line, flush=True)
             if "is left out" in line:
                 notes.append(line + ".")
+        if notes and not any(arguments.traces.glob("*.ftr")):
+            more = f" ({len(notes) - 1} more stand above)" if len(notes) > 1 else ""
+            raise UserError(f"{arguments.traces}: nothing could be recorded: {notes[0].rstrip('.')}{more}")
     results = dickov2015.collect(arguments.traces, arguments.threads)
     results.notes += notes
     report = dickov2015.document(results)

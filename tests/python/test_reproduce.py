@@ -90,9 +90,13 @@ def test_a_program_with_fewer_ranks():
 
 def test_what_cannot_be_recorded_says_why(fallow, tmp_path):
     done = fallow("reproduce", "dickov2015", "--record", "--programs", tmp_path, env={"PATH": "/nowhere"})
-    assert done.returncode == 2 and "no traces here" in done.stderr
+    why = f"traces: nothing could be recorded: NAS BT is left out: {tmp_path} has no bt ("
+    assert done.returncode == 2 and done.stderr.startswith(f"fallow: {why}") and "--record" not in done.stderr
     assert f"NAS BT is left out: {tmp_path} has no bt" in done.stdout
     assert "LAMMPS is left out: lmp is not installed" in done.stdout
+    done = fallow("reproduce", "dickov2015", "--record", "--programs", "/nosuch")
+    message = "fallow: /nosuch: no such directory; --programs names that of the built examples\n"
+    assert (done.returncode, done.stderr) == (2, message)
 
 
 @pytest.fixture
