@@ -84,6 +84,7 @@ def test_every_combination_is_simulated_once(sweep, tmp_path):
         if r["policy"] in ("always-on", "oracle"):
             assert r["slowdown"] == 0
         assert r["saved_total"] == 0 if r["policy"] == "always-on" else r["saved_total"] > -1
+    assert all(r["error"] is None for r in found)
     # nothing is done twice: the file does not change
     before = (tmp_path / "s.results" / "results.parquet").read_bytes()
     sweep("s.toml")

@@ -68,7 +68,7 @@ class Store:
                 self.rows[row["id"]] = {k: v for k, v in row.items() if v is not None}
 
     def _write(self, rows: list[Row], target: Path) -> None:
-        names = dict.fromkeys(key for row in rows for key in row)
+        names = dict.fromkeys([*(key for row in rows for key in row), "error"])  # that one also where none failed
         columns = {name: [row.get(name) for row in rows] for name in names}
         arrays = {name: self._column(name, values) for name, values in columns.items()}
         temporary = target.with_suffix(".tmp")
