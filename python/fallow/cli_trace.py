@@ -215,13 +215,23 @@ def _info(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _expect_other(paths: list[Path], output: Path) -> None:
+    """UserError where the output is one of the files that are read, by whatever name."""
+    read = [file for path in paths for file in (path.glob("trace*.ftr") if path.is_dir() else [path])]
+    if output in paths or any(output.exists() and file.exists() and output.samefile(file) for file in read):
+        raise UserError(f"{output}: would be written over itself; give another name with -o")
+
+
 def _merge(arguments: argparse.Namespace) -> int:
+    if len(arguments.trace) > 1:
+        _expect_other(arguments.trace, arguments.output)
     source = _open(arguments.trace)
     _native_errors(lambda: source.reader.merge(native.file_name(arguments.output)))
     return 0
 
 
 def _cut(arguments: argparse.Namespace) -> int:
+    _expect_other(arguments.trace, arguments.output)
     source = _open(arguments.trace)
     missing = [r for r in arguments.ranks if r >= source.info.size]
     if missing:
@@ -237,8 +247,7 @@ def _cut(arguments: argparse.Namespace) -> int:
 
 
 def _convert(arguments: argparse.Namespace) -> int:
-    if any(p == arguments.output for p in arguments.trace):
-        raise UserError(f"{arguments.output}: would be written over itself")
+    _expect_other(arguments.trace, arguments.output)
     source = convert.open_source(arguments.trace, arguments.source)
     if isinstance(source, FileSource):
         _tell_problems(source)
