@@ -10,7 +10,7 @@ from fallow import files
 from fallow.errors import UserError
 from fallow.text import plural
 from fallow.traces import dimemas, goal, model, otf2_format, paraver, paraver_read, parquet, perfetto, simgrid
-from fallow.traces.model import FileSource, Source
+from fallow.traces.model import FileSource, Info, Source
 from fallow.traces.text import Losses
 
 Writer = Callable[[Source, Path, Losses], None]
@@ -46,7 +46,7 @@ FORMATS = (
     Format("goal", "GOAL", (".goal",), goal.write),
 )
 
-_WITH_NAMES = ("fallow", "parquet")  # of the program; they say as well how each rank ended
+_WITH_ALL = ("fallow", "parquet")  # that a trace says of its run
 _WHOLE_BY_THEMSELVES = ("fallow", "otf2")  # a temporary name, and a new directory
 
 
@@ -90,12 +90,8 @@ def convert(source: Source, out: Path, name: str | None) -> list[str]:
     if f.write is None:
         raise UserError(f"{f.title} can be read, not written")
     losses = Losses()
-    if f.name not in _WITH_NAMES and (source.info.program or source.info.mpi_version):
-        losses.add("the names of the program and its MPI library")
-    if f.name not in _WITH_NAMES and source.info.incomplete:
-        losses.add(f"that the trace ends early for {plural(len(source.info.incomplete), 'rank')}")
-    if f.name not in _WITH_NAMES and source.info.dropped:
-        losses.add(f"that it lacks {plural(sum(source.info.dropped.values()), 'event')}, which came too fast")
+    if f.name not in _WITH_ALL:
+        _lose(source.info, losses)
     write = f.write
     try:
         if f.name in _WHOLE_BY_THEMSELVES:
@@ -105,6 +101,17 @@ def convert(source: Source, out: Path, name: str | None) -> list[str]:
     except OSError as error:
         raise UserError(f"{out}: {error.strerror or error}") from None
     return losses.lines(f.title) + _elsewhere(f, out)
+
+
+def _lose(info: Info, losses: Losses) -> None:
+    """What is said of the run, in formats that have no place for it."""
+    names = ["the names of the program and its MPI library"] if info.program or info.mpi_version else []
+    if said := names + ["when the run began"] * bool(info.start_wall_ns):
+        losses.add(", and ".join(said))
+    if info.incomplete:
+        losses.add(f"that the trace ends early for {plural(len(info.incomplete), 'rank')}")
+    if info.dropped:
+        losses.add(f"that it lacks {plural(sum(info.dropped.values()), 'event')}, which came too fast")
 
 
 def _elsewhere(f: Format, out: Path) -> list[str]:

@@ -104,7 +104,7 @@ class _Writer:
         comms = {COMM_WORLD: d.comm("MPI_COMM_WORLD", group=group("world", range(info.size)))}
         for number in range(FIRST_COMM, FIRST_COMM + len(info.comms)):
             if info.comms[number - FIRST_COMM][1]:
-                self.losses.add("intercommunicators (the local group is written)")
+                self.losses.add("intercommunicators (one of their two groups is written)")
             comms[number] = d.comm(f"communicator {number}", group=group(f"group {number}", info.members(number, -1)))
         return comms
 

@@ -211,7 +211,7 @@ def write(source: Source, path: Path, losses: Losses, states: Iterable[RestState
         file.write(f"c:1:1:{info.size}:" + ":".join(str(r + 1) for r in range(info.size)) + "\n")
         for number in range(FIRST_COMM, FIRST_COMM + len(info.comms)):
             if info.comms[number - FIRST_COMM][1]:
-                losses.add("intercommunicators (the local group is written)")
+                losses.add("intercommunicators (one of their two groups is written)")
             members = info.members(number, -1)
             file.write(f"c:1:{number}:{len(members)}:" + ":".join(str(r + 1) for r in members) + "\n")
         rows = (_rest_record(s, calls[s.rank]) for s in rests)
