@@ -18,10 +18,15 @@ namespace {
   throw MachineFileError(std::string(file) + ":" + std::to_string(where.begin.line) + ": " + what);
 }
 
+constexpr std::uint32_t kDefaultNodes = 1024;  // of the crossbar that stands for a network of which nothing is said
+
 /// One table: keys are asked for, and what nobody asked for is refused.
 class Section {
  public:
   Section(std::string_view file, const toml::table* table, std::string name) : file_(file), table_(table), name_(std::move(name)) {}
+
+  /// Null if the file does not have it.
+  const toml::table* table() const noexcept { return table_; }
 
   /// Leaves `value` alone if the key is absent.
   bool number(std::string_view key, double low, double high, double& value) {
@@ -167,6 +172,7 @@ void read_network(Section s, std::string_view file, Machine& m) {
   s.whole("groups", 1, kMaxNodes, spec.groups);
   s.whole("vertices", 1, kMaxNodes, spec.vertices);
   read_lists(s, spec);
+  if (node == nullptr && spec.nodes == 0) spec.nodes = kDefaultNodes;
   bool contention = true;
   s.flag("contention", contention);
   m.contention = contention ? Contention::full : Contention::none;
@@ -176,6 +182,7 @@ void read_network(Section s, std::string_view file, Machine& m) {
   try {
     make_topology(spec);
   } catch (const std::invalid_argument& e) {
+    if (node == nullptr) node = s.table();
     if (node == nullptr) throw MachineFileError(std::string(file) + ": " + e.what());
     fail(file, node->source(), e.what());
   }

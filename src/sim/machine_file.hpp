@@ -10,7 +10,7 @@
 //   seed = 1
 //   contention = true
 //   lookahead_ns = 1000
-//   nodes = 252                          # crossbar, graph
+//   nodes = 252                          # crossbar, graph; without a topology: 1024, of a crossbar
 //   nodes_per_switch, switches_per_group, global_links, groups, extent = [..]
 //   vertices, edges = [[a, b], [a, b, relative]]
 //   [link]     gbit_s lanes switch_latency_ns port_w share_of_switch low_power_fraction react_us react_down_us

@@ -38,6 +38,13 @@ memory_gb_s = 2
   EXPECT_EQ(m.node.memory_ps_per_kib, d.node.memory_ps_per_kib);
 }
 
+TEST(MachineFile, WithoutATopologyIsACrossbar) {
+  const Machine m = parse_machine("name = \"x\"", "m.toml");
+  EXPECT_EQ(m.topology.kind, "crossbar");
+  EXPECT_EQ(m.topology.nodes, 1024u);
+  EXPECT_EQ(parse_machine("[network]\nnodes = 8", "m.toml").topology.nodes, 8u);
+}
+
 TEST(MachineFile, EveryTopology) {
   for (const char* text : {"topology = 'crossbar'\nnodes = 4", "topology = 'torus'\nextent = [4, 4]\nnodes_per_switch = 2",
                            "topology = 'dragonfly'\nnodes_per_switch = 2\nswitches_per_group = 4\nglobal_links = 2\nrouting = 'valiant'",

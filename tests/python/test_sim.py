@@ -307,6 +307,15 @@ def test_every_platform_can_be_simulated(fallow):
         assert found["simulations"][0]["energy_model_j"]["total"] > 0
 
 
+def test_a_platform_may_leave_everything_out(fallow, tmp_path):
+    (tmp_path / "x.toml").write_text('name = "x"\n')
+    found = study(fallow, *SMALL, "--platform", "x.toml", "--policy", "oracle")["machine"]
+    assert (found["name"], found["topology"], found["nodes"]) == ("x", "crossbar", 1024)
+    (tmp_path / "x.toml").write_text('name = "x"\n[network]\ntopology = "crossbar"\n')
+    done = fallow("sim", *SMALL, "--platform", "x.toml")
+    assert (done.returncode, done.stderr) == (2, "fallow: x.toml:3: a crossbar needs a number of nodes\n")
+
+
 def test_an_interrupt_ends_a_long_simulation(tmp_path):
     args = ["sim", "--synth", "stencil3d", "--ranks", "64", "--iterations", "100000000", "--policy", "oracle"]
     heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}  # tests may run in the background
