@@ -25,8 +25,10 @@ from measure import AUTO, BARE, SPIN, TRACED, Busy, Others, Sample, Way, instruc
 from traces import NotHere, traces
 
 CALL_WAYS = (BARE, SPIN, AUTO, TRACED)  # what tracing adds holds its packing and writing: these programs hardly wait
-WAITS_US = ((50, 4000), (1000, 600), (10000, 60))
-WAITS_BETWEEN_HOSTS_US = ((1000, 3000), (10000, 300))  # what sleeping costs there takes a second to learn
+Waits = Iterable[tuple[int, int, int]]  # of so many microseconds, so often, give or take so many percent
+WAITS_US = ((50, 4000, 0), (1000, 600, 0), (10000, 60, 0))
+# What sleeping costs between hosts takes a second to learn.
+WAITS_BETWEEN_HOSTS_US = ((1000, 3000, 0), (10000, 300, 0), (10000, 300, 90))
 Results = dict[str, dict[str, dict[str, Sample]]]
 
 
@@ -72,16 +74,17 @@ def pingpong(family: Family, repeats: int) -> Results:
     return {"pingpong": found}
 
 
-def waiting_table(family: Family, ways: list[Way], waits: Iterable[tuple[int, int]], patterns: Iterable[str], repeats: int) -> Results:
-    print(f"  {'wait':>8} {'pattern':10}" + "".join(f"{w.label + ' s':>14}{'waiting CPU':>13}" for w in ways) + "   time ratio  waiting CPU gone")
+def waiting_table(family: Family, ways: list[Way], waits: Waits, patterns: Iterable[str], repeats: int) -> Results:
+    print(f"  {'wait':>14} {'pattern':10}" + "".join(f"{w.label + ' s':>14}{'waiting CPU':>13}" for w in ways) + "   time ratio  waiting CPU gone")
     results: Results = {}
-    for wait_us, steps in waits:
+    for wait_us, steps, percent in waits:
         for pattern in patterns:
-            program = [family.program("imbalance"), pattern, str(wait_us), str(steps)]
+            program = [family.program("imbalance"), pattern, str(wait_us), str(steps), "20", str(percent)]
             found = side_by_side(family, ways, 2, program, named, repeats)
-            results[f"{pattern}-{wait_us}"] = found
+            irregular = f" +-{percent} %" if percent else ""
+            results[f"{pattern}-{wait_us}{irregular}"] = found
             waiting = {w.label: found[w.label]["cpu_s"].median - found["bare"]["computing_s"].median for w in ways}
-            line = f"  {wait_us:>5} us {pattern:10}"
+            line = f"  {f'{wait_us} us{irregular}':>14} {pattern:10}"
             line += "".join(f"{found[w.label]['seconds'].median:14.3f}{max(waiting[w.label], 0):13.3f}" for w in ways)
             ratio = found[AUTO.label]["seconds"].median / found["bare"]["seconds"].median
             gone = f"{100 - 100 * max(waiting[AUTO.label], 0) / waiting['bare']:.1f} %" if waiting["bare"] > 0 else "-"

@@ -34,12 +34,17 @@ def require() -> ModuleType:
 
 def file_name(path: Path) -> str:
     """A path as the extension module takes it; UserError where its name is not UTF-8."""
+    return in_utf8(path, "rename it, or go there and name the file by itself")
+
+
+def in_utf8(path: Path, advice: str) -> str:
+    """The path as text; UserError, with what to do, where it is not UTF-8."""
     text = str(path)
     try:
         text.encode()
     except UnicodeEncodeError:
         shown = text.encode("utf-8", "backslashreplace").decode()
-        raise UserError(f"{shown}: the name is not UTF-8; rename it, or go there and name the file by itself") from None
+        raise UserError(f"{shown}: the name is not UTF-8; {advice}") from None
     return text
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from fallow import json_files
 from fallow.errors import UserError
+from fallow.native import in_utf8
 
 RUN_FILE = "run.json"
 METERS_FILE = "meters.json"
@@ -77,6 +78,7 @@ def new_run_id() -> str:
 def create(out: Path | None, now: time.struct_time | None = None) -> Path:
     """Makes the run directory and returns its absolute path; OSError where that cannot be done."""
     if out is not None:
+        in_utf8(out, "take another")
         path = out.absolute()
         path.mkdir(parents=True, exist_ok=True)
         if any(path.iterdir()):

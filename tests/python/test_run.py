@@ -206,6 +206,16 @@ def test_without_the_library_the_command_runs(fallow, tmp_path):
     assert one_line(out.stderr)
 
 
+def test_a_directory_that_no_report_could_name_is_refused(fake_library, tmp_path):
+    ours = subprocess.run(
+        [sys.executable, "-m", "fallow", "run", "--out", b"bad\xff", "--", "echo", "ran"],
+        cwd=tmp_path, env=os.environ | {"FALLOW_LIBRARY_DIR": str(fake_library)}, capture_output=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert (ours.returncode, ours.stdout) == (2, b"")
+    assert b"bad\\udcff: the name is not UTF-8; take another" in ours.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["lib"]
+
+
 def test_without_a_directory_the_command_runs(run):
     out = run("-q", "--out", "/proc/nowhere", "--", "sh", "-c", "echo out; env | grep -c FALLOW_DIR; exit 4")
     assert (out.returncode, out.stdout) == (4, "out\n0\n")
