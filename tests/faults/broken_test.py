@@ -100,7 +100,7 @@ _CORRUPT = {
     "clock": {"FALLOW_CLOCK": "sundial"},
     "off": {"FALLOW_OFF": "perhaps"},
     "bytes": {"FALLOW_HOOK": "\udcff\udcfe\n"},
-    "several": {"FALLOW_MODE": "", "FALLOW_SLOWDOWN": "x", "FALLOW_CLOCK": "y", "FALLOW_WAKE": "2"},
+    "several": {"FALLOW_MODE": "z", "FALLOW_SLOWDOWN": "x", "FALLOW_CLOCK": "y", "FALLOW_WAKE": "2"},
     "long": {"FALLOW_CLOCK": "x" * 50_000},
 }
 
