@@ -151,9 +151,10 @@ std::string Engine::differing() const {
       const bool over = ranks_[r].state == State::ended;
       if (!over && !CollectiveTag::before(tag, made)) continue;
       const std::uint32_t operation = CollectiveTag::operation(tag);
-      return std::string("\nRanks make different collective calls: world rank ") + std::to_string(static_cast<std::uint32_t>(m.key)) + " its " +
+      return "Ranks make different collective calls: world rank " + std::to_string(static_cast<std::uint32_t>(m.key)) + " its " +
              (operation < std::size(kNames) ? kNames[operation] : "collective call") + " number " + std::to_string(CollectiveTag::count(tag) + 1) +
-             " on communicator " + std::to_string(comm) + ", for which rank " + std::to_string(r) + (CollectiveTag::before(tag, made) ? " makes another one, or with another root." : " makes none.");
+             " on communicator " + std::to_string(comm) + ", for which rank " + std::to_string(r) +
+             (CollectiveTag::before(tag, made) ? " makes another one, or with another root." : " makes none.");
     }
   }
   return {};
@@ -185,7 +186,7 @@ void Engine::deadlock() const {
   each_share([&](const Engine& engine) {
     if (differ.empty()) differ = engine.differing();
   });
-  text += differ;
+  if (!differ.empty()) text += "\n" + differ;
   bool any_source = false, cancelled = false;
   each_share([&](const Engine& engine) {
     any_source = any_source || engine.any_source_;

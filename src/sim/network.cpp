@@ -235,7 +235,7 @@ std::uint32_t Network::notice_of(std::uint32_t data) {
 /// An event that takes place at a node.
 void Network::push(const Event& event, std::uint32_t node) {
   if (share_.count > 1) {
-    const std::uint32_t share = Share::of(domains_.of_node(node), domains_.count(), share_.count);
+    const std::uint32_t share = share_of(node);
     if (share != share_.index) {
       if (event.kind == EventKind::deliver) return boxes_[share].push_back({event, {}});
       if (event.kind == EventKind::pass) {

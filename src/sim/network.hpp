@@ -206,7 +206,8 @@ class Network {
     if (share_.count > 1 && links - 1u < links_to_border_ - 1u && !here(target)) [[unlikely]] horizon_.add(at, at + links * machine_.link.latency);
   }
   /// Whether a node's events are this share's.
-  bool here(std::uint32_t node) const noexcept { return Share::of(domains_.of_node(node), domains_.count(), share_.count) == share_.index; }
+  bool here(std::uint32_t node) const noexcept { return share_of(node) == share_.index; }
+  std::uint32_t share_of(std::uint32_t node) const noexcept { return Share::of(domains_.of_node(node), domains_.count(), share_.count); }
   void find_border();
   void send_loggp(Node& node, std::uint32_t index, Time ready, std::uint64_t tie);
   void split(Walk& walk, Node& node, std::uint64_t& bytes);
