@@ -1,6 +1,5 @@
 #include "pmpi/sockets.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -10,7 +9,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 
 namespace fallow::pmpi {
 namespace {

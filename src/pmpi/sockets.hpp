@@ -27,7 +27,7 @@ class Sockets {
   /// Before a wait, as long as evidence() is asked for: what has come so far, bytes.
   std::uint64_t received() const noexcept;
   /// Whether it is to be told of the next wait.
-  bool wants_evidence() noexcept { return enabled_ && ++asked_ % (trusted() ? kSeldom : kOften) == 0 && usable(); }
+  bool wants_evidence() noexcept { return enabled_ && (++asked_ <= kFirst || asked_ % kSeldom == 0) && usable(); }
   /// What a wait was for has come, over the sockets or in some other way.
   void came(bool over_sockets) noexcept;
   /// Messages from other nodes come over the sockets.
@@ -36,7 +36,7 @@ class Sockets {
  private:
   static constexpr std::size_t kMost = 128;       // sockets; with more, looking at all of them costs too much
   static constexpr std::uint32_t kStrikes = 3;    // times that there were data which nobody has read: not the library's
-  static constexpr std::uint32_t kOften = 2, kSeldom = 64;     // waits, of which one is looked at
+  static constexpr std::uint32_t kFirst = 64, kSeldom = 64;  // waits that are looked at, and of how many one is later
   static constexpr std::uint32_t kFirstLook = 4, kLongest = 4096;  // sleeps until the sockets are looked for again
   static constexpr double kMemory = 8, kFew = 0.1;
 

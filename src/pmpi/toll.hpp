@@ -78,8 +78,8 @@ class Toll {
     std::uint64_t place = 0, next = 0;  ///< where the cycle begins and ends
     std::uint32_t begun = 0, cycles = 0, unusual = 0;
     double usual = 0, spread = 0;       ///< a cycle, and how far the others are from it on the mean, ns
-    Mean slept{}, awake{};                  ///< distances from the usual cycle, clipped
-    Mean late{}, late_by{};                 ///< of two cycles about a wait that ended late, from two usual ones, and how late that was
+    Mean slept{}, awake{};              ///< distances from the usual cycle, clipped
+    Mean late{}, late_by{};             ///< of two cycles about a wait that ended late, from two usual ones, and how late that was
   };
 
   Entry& entry(std::uint64_t place) noexcept {

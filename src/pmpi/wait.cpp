@@ -198,7 +198,7 @@ std::uint64_t judge_lateness() noexcept {
   return good;
 }
 
-/// Whether a rank of this node will wake us; else whether it comes over sockets is to be seen.
+/// Whether a rank of this node will wake us; else whether it comes over sockets is to be seen. The sleeper alone may ask.
 void look_where_from(Thread& t) noexcept {
   Runtime& rt = runtime();
   if (rt.whole_job_here || !rt.options.wake) return;
@@ -213,7 +213,6 @@ void first_look(Thread& t, std::uint64_t now) noexcept {
   show(trace::RankState::waiting, now);
   add_to_totals(t);
   t.wait.last_poll = now;
-  look_where_from(t);
   if (runtime().threads.load(std::memory_order_relaxed) == 1) t.wait.absorbed = judge_lateness();
   if (Forecast& forecast = runtime().forecast; forecast.belongs_to(&t)) {
     foresee(t, kForeseenAtALook);
@@ -245,6 +244,7 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
     w.awake_since = now;
     fallow_tls.polls_left = kPollsBetweenLooks;
   } else if (w.phase == WaitPhase::none) {
+    look_where_from(t);
     follow_plan(t, now);
   } else if (!rt.oversubscribed && moved_data(w, now)) {
     w.busy += now - w.last_poll;

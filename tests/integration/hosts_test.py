@@ -104,10 +104,10 @@ def test_waits_over_tcp_are_slept_in_until_data_come(lab: Lab, hosts: Hosts) -> 
     if lab.family.name != "openmpi":
         pytest.skip("the other libraries find shared memory between hosts that are one machine")
     shares: list[float] = []
-    while len(shares) < _TRIES and not any(share > 0.9 for share in shares):
-        waiting = _two_ranks(lab, hosts, f"irregular-{len(shares)}", "120", "10000", "irregular")[1]
+    while len(shares) < _TRIES and not any(share > 0.45 for share in shares):
+        waiting = _two_ranks(lab, hosts, f"irregular-{len(shares)}", "200", "10000", "irregular")[1]
         shares.append(waiting.wait_asleep_s / (waiting.wait_asleep_s + waiting.wait_awake_s))
-    assert any(share > 0.9 for share in shares), shares
+    assert any(share > 0.45 for share in shares), shares  # 0.03 to 0.33 by timers
 
 
 def test_regular_waits_for_another_host_are_slept_in(lab: Lab, hosts: Hosts) -> None:
