@@ -112,14 +112,25 @@ def _requests(t: Traced, base: str, proto: Prototype) -> None:
             "any": f"if (*{index} != MPI_UNDEFINED) t.completed(*{index});",
             "some": "t.completed_some(*outcount, array_of_indices);",
         }[_DONE[base]]
-        if "flag" in names:
-            done = f"if (*flag != 0) {{ {done} }}"
+        # Waits and tests of one status may be given ours.
+        if "status" in names:
+            t.before.append("MPI_Status* const seen = scope.status(status);")
+            t.replace["status"] = "seen"
+        outcomes = {
+            "one": "t.outcomes(1, nullptr, seen);",
+            "all": f"t.outcomes({count}, nullptr, array_of_statuses);",
+            "any": f"t.outcomes(*{index} == MPI_UNDEFINED ? 0 : 1, {index}, seen);",
+            "some": "t.outcomes(*outcount == MPI_UNDEFINED ? 0 : *outcount, array_of_indices, array_of_statuses);",
+        }[_DONE[base]]
+        both = [outcomes, done]
         if base == "Testsome":
             t.success.append("t.flag_if(*outcount != 0, fallow::trace::kEventComplete);")
-        t.success.append(done)
+        t.success += [f"if (*flag != 0) {{ {line} }}" for line in both] if "flag" in names else both
         t.after.append(f"if (result != MPI_SUCCESS) t.completed_gone({count}, {array});")
-    elif base in ("Start", "Cancel"):
+    elif base == "Start":
         t.success.append("t.uses(*request);")
+    elif base == "Cancel":
+        t.success.append("t.cancels(*request);")
     elif base == "Startall":
         t.success.append(f"t.uses_all({count}, {array});")
     elif one and "*" not in names["request"]:

@@ -106,6 +106,12 @@ class Scope {
   FALLOW_HOT void keep_requests(std::int64_t count, const MPI_Request* requests) noexcept {
     if (traced()) [[unlikely]] pmpi::keep_requests(*trace_, count, requests);
   }
+  /// Where the library is to say what it matched: the program's own status, or ours where it ignores that and the trace
+  /// has to tell. (Of calls with several statuses never ours: libraries return other errors then.)
+  FALLOW_HOT MPI_Status* status(MPI_Status* given) noexcept {
+    const bool own = traced() && given == MPI_STATUS_IGNORE && runtime().tracer.shared().doubts.any();
+    return own ? &trace_->status : given;
+  }
 
   /// The MPI library has returned.
   FALLOW_HOT void leave() noexcept {

@@ -36,6 +36,53 @@ std::uint32_t take(HandleList<std::uint32_t>& list, std::uint64_t handle) noexce
 std::uint32_t take_window(MPI_Win window) noexcept { return take(runtime().tracer.shared().windows, handle_key(window)); }
 std::uint32_t take_file(MPI_File file) noexcept { return take(runtime().tracer.shared().files, handle_key(file)); }
 
+void TraceCall::cancels(MPI_Request request) noexcept {
+  if (request == MPI_REQUEST_NULL) return;
+  TraceShared& s = shared();
+  s.lock.lock();
+  const std::uint32_t id = s.requests.find(handle_key(request));
+  s.doubts.cancelling(id);
+  s.lock.unlock();
+  name(id);
+}
+
+/// Of request number `i` of those given to the call, which is still known.
+std::uint64_t TraceCall::outcome_of(std::int64_t i, const MPI_Status& status) noexcept {
+  const std::uint64_t handle = i >= 0 && static_cast<std::size_t>(i) < t_.handles.size() ? t_.handles[static_cast<std::size_t>(i)] : 0;
+  if (handle == 0) return trace::kOutcomeUnsaid;
+  TraceShared& s = shared();
+  s.lock.lock();
+  const std::uint32_t id = s.requests.find(handle);
+  const bool open = s.doubts.is_open(id), cancelling = s.doubts.is_cancelling(id);
+  s.lock.unlock();
+  int cancelled = 0;
+  if (cancelling) runtime().mpi.test_cancelled(&status, &cancelled);
+  if (cancelled != 0) return trace::kOutcomeCancelled;
+  if (open && status.MPI_SOURCE >= 0) return trace::kOutcomeFrom + static_cast<std::uint64_t>(status.MPI_SOURCE);
+  return cancelling ? trace::kOutcomeMatched : trace::kOutcomeUnsaid;
+}
+
+void TraceCall::add_outcomes(std::int64_t count, const int* indices, const MPI_Status* statuses) noexcept try {
+  if (count <= 0 || statuses == nullptr || statuses == MPI_STATUSES_IGNORE || !has_status(statuses)) return;
+  auto& found = t_.outcomes;
+  found.clear();
+  bool any = false;
+  for (std::int64_t k = 0; k < count; ++k) {
+    const std::int64_t i = indices != nullptr ? indices[k] : k;
+    const bool given = i >= 0 && static_cast<std::size_t>(i) < t_.handles.size() && t_.handles[static_cast<std::size_t>(i)] != 0;
+    if (!given) continue;  // completed() leaves it out too
+    const std::uint64_t outcome = outcome_of(i, statuses[k]);
+    any = any || outcome != trace::kOutcomeUnsaid;
+    found.push_back(outcome);
+    found.push_back(outcome >= trace::kOutcomeFrom ? static_cast<std::uint64_t>(statuses[k].MPI_TAG) : 0);
+  }
+  if (!any) return;
+  for (std::size_t k = 0; k < found.size(); k += 2) t_.recorder.add_count(r_, found[k]);
+  for (std::size_t k = 1; k < found.size(); k += 2) t_.recorder.add_recv_count(r_, found[k]);
+} catch (...) {
+  flag(trace::kEventCountsLost);  // no memory
+}
+
 void TraceCall::probed(MPI_Message message) noexcept {
   TraceShared& s = shared();
   s.lock.lock();

@@ -87,6 +87,8 @@ class TraceCall {
     TraceShared& s = shared();
     s.lock.lock();
     const std::uint32_t id = s.requests.add(handle_key(*request), persistent, own_thread());
+    if (s.doubts.any()) [[unlikely]] s.doubts.forget(id);
+    if ((r_.flags & (trace::kEventAnySource | trace::kEventAnyTag)) != 0) [[unlikely]] s.doubts.open(id, persistent);
     s.lock.unlock();
     name(id);
   }
@@ -99,6 +101,7 @@ class TraceCall {
     s.lock.unlock();
     name(id);
   }
+  void cancels(MPI_Request request) noexcept;
   void uses_all(std::int64_t count, const MPI_Request* requests) noexcept {
     for (std::int64_t i = 0; i < count; ++i) uses(requests[i]);
   }
@@ -107,8 +110,14 @@ class TraceCall {
     TraceShared& s = shared();
     s.lock.lock();
     const std::uint32_t id = s.requests.free(t_.handles[0], own_thread());
+    if (s.doubts.any()) [[unlikely]] s.doubts.forget(id);
     s.lock.unlock();
     if (t_.handles[0] != 0) name(id);
+  }
+  /// Before the next four: what became of those requests that the trace has to tell it of. `count` requests have completed, of
+  /// those given to the call the numbers `indices` (null: the first ones).
+  void outcomes(std::int64_t count, const int* indices, const MPI_Status* statuses) noexcept {
+    if (shared().doubts.any()) [[unlikely]] add_outcomes(count, indices, statuses);
   }
   /// Request number `i` of those given to the call has completed.
   void completed(std::int64_t i) noexcept {
@@ -117,6 +126,7 @@ class TraceCall {
     TraceShared& s = shared();
     s.lock.lock();
     const std::uint32_t id = s.requests.complete(handle, own_thread());
+    if (s.doubts.any()) [[unlikely]] s.doubts.completed(id);
     s.lock.unlock();
     if (id != trace::kNoRequest) [[likely]] {
       t_.recorder.add_completed(r_, id);
@@ -169,6 +179,9 @@ class TraceCall {
     return trace::kAnyTag;
   }
   static bool has_status(const MPI_Status* status) noexcept { return status != nullptr && status != MPI_STATUS_IGNORE; }
+
+  void add_outcomes(std::int64_t count, const int* indices, const MPI_Status* statuses) noexcept;
+  std::uint64_t outcome_of(std::int64_t i, const MPI_Status& status) noexcept;
 
   template <class Size>
   std::uint64_t each_count(std::int32_t n, Size size_of, bool received) noexcept {

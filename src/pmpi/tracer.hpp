@@ -14,6 +14,7 @@
 
 #include "base/status.hpp"
 #include "pmpi/cpu_clock.hpp"
+#include "pmpi/doubts.hpp"
 #include "pmpi/mpi_header.hpp"
 #include "trace/file_writer.hpp"
 #include "trace/rank_file.hpp"
@@ -77,6 +78,8 @@ struct alignas(64) ThreadTrace {
   trace::RawRecord* open = nullptr;    ///< null: none, or the ring has no room for it
   std::vector<std::uint64_t> handles;  ///< requests as they were given to the call under way; 0: null
   std::atomic<std::uint64_t> calibrated{0};  ///< tick of the last correction of its clock
+  MPI_Status status{};                 ///< for calls whose own the program ignores
+  std::vector<std::uint64_t> outcomes; ///< of the requests that the call under way completes
   trace::RawRecord spare;              ///< takes what finds no room
 };
 
@@ -126,6 +129,7 @@ struct TraceShared {
   trace::FileWriter writer;
   TraceLock lock;  ///< of everything below
   trace::RequestIds requests;
+  Doubts doubts;           ///< about them
   HandleList<std::uint32_t> windows, files;  ///< their communicators
   HandleList<ProbedMessage> messages;
   std::array<std::unique_ptr<ThreadTrace>, trace::kMaxBlocks> threads;

@@ -180,6 +180,7 @@ class Engine {
   bool wait(std::uint32_t r, const trace::CallEvent& call);
   void keep(std::uint32_t r, const trace::CallEvent& call, std::uint32_t what);
   void make_persistent(std::uint32_t r, const trace::CallEvent& call, std::uint16_t flags);
+  void aim(std::uint32_t r, Request& n, const Persistent& made, std::uint64_t outcome, std::uint64_t tag);
   void start(std::uint32_t r, const trace::CallEvent& call);
   void cancel(std::uint32_t r, const trace::CallEvent& call);
   void release(std::uint32_t r, const trace::CallEvent& call);
@@ -202,6 +203,7 @@ class Engine {
   bool begun(std::uint32_t r, std::uint32_t index, bool done);
   void finish(std::uint32_t index);
   std::uint32_t next_tag(std::uint32_t r, std::uint32_t comm, std::uint32_t kind);
+  bool may_take(std::uint32_t r, const Node& m, std::uint32_t made) const;
   std::string differing() const;
 
   // engine_plans.cpp: collectives along neighbours and between two groups

@@ -45,6 +45,14 @@ TEST(Differing, ACollectiveThatARankNeverMakes) {
   EXPECT_TRUE(says(why(p, 2), "for which rank 1 makes none"));
 }
 
+TEST(Differing, NotWhereAMessageOfALaterStepCameFirst) {
+  Program p(3);  // rank 0 never comes to the barrier, of which rank 1 has a later step's message before the first one's
+  p.p2p(0, Op::recv, 1, 4, 1).collective(0, Op::barrier, 0);
+  p.collective(1, Op::barrier, 0).collective(2, Op::barrier, 0);
+  const std::string text = why(p, 3);
+  EXPECT_TRUE(says(text, "3 of 3 ranks") && !says(text, "different")) << text;
+}
+
 TEST(Differing, NotWhereATraceEndsEarly) {
   Program p(2);
   p.collective(0, Op::bcast, 8, 0);
@@ -72,6 +80,38 @@ TEST(Unknown, WhetherAReceiveWasCancelledInTimeIsSaid) {
   p.p2p(1, Op::send, 0, 4, 1).p2p(0, Op::irecv, 1, 4, 1, 0).compute(5'000'000).on_requests(0, Op::cancel, {0}).wait(0, Op::wait, {0});
   p.p2p(0, Op::recv, 1, 4, 1);
   EXPECT_TRUE(says(why(p, 2), "which receives were cancelled in time"));
+}
+
+/// The same programs where the trace tells what became of the requests.
+TEST(Told, WhatAReceiveFromAnySourceHadTaken) {
+  Program p(3);
+  p.p2p(0, Op::irecv, trace::kAnyPeer, 4, trace::kAnyTag, 0).wait(0, {0}, {{trace::kOutcomeFrom + 1, 1}}).p2p(0, Op::recv, 2, 4, 1);
+  p.p2p(2, Op::send, 0, 4, 1).compute(5'000'000).p2p(1, Op::send, 0, 4, 1);
+  EXPECT_EQ(why(p, 3), "");
+}
+
+TEST(Told, WhatAPersistentReceiveHadTakenEachTime) {
+  Program p(3);
+  p.p2p(0, Op::recv_init, trace::kAnyPeer, 4, trace::kAnyTag, 0);
+  for (const std::uint64_t from : {1, 2}) {
+    p.on_requests(0, Op::start, {0}).wait(0, {0}, {{trace::kOutcomeFrom + from, 1}}).p2p(0, Op::recv, static_cast<std::int32_t>(from), 4, 1);
+  }
+  p.on_requests(0, Op::start, {0}).on_requests(0, Op::cancel, {0}).wait(0, {0}, {{trace::kOutcomeCancelled, 0}});
+  for (int i = 0; i < 2; ++i) p.p2p(2, Op::send, 0, 4, 1);
+  for (int i = 0; i < 2; ++i) p.compute(5'000'000).p2p(1, Op::send, 0, 4, 1);
+  EXPECT_EQ(why(p, 3), "");
+}
+
+TEST(Told, WhetherAReceiveWasCancelledInTime) {
+  for (const auto outcome : {trace::kOutcomeCancelled, trace::kOutcomeMatched}) {
+    Program p(2);  // each time the message is where the replay by itself would not have it
+    const bool in_time = outcome == trace::kOutcomeCancelled;
+    p.compute(in_time ? 0 : 9'000'000).p2p(1, Op::send, 0, 4, 1).p2p(0, Op::irecv, 1, 4, 1, 0).compute(5'000'000);
+    p.on_requests(0, Op::cancel, {0}).wait(0, {0}, {{outcome, 0}});
+    if (in_time) p.p2p(0, Op::recv, 1, 4, 1);
+    if (!in_time) p.p2p(1, Op::send, 0, 4, 2).p2p(0, Op::recv, 1, 4, 2);
+    EXPECT_EQ(why(p, 2), "");
+  }
 }
 
 TEST(Unknown, MoreTimeThanTheClockHasIsRefused) {

@@ -134,6 +134,21 @@ void Engine::refuse(std::uint32_t r, const std::string& what) const {
   throw SimError("rank " + std::to_string(r) + ", call " + std::to_string(ranks_[r].calls) + ", " + std::string(trace::op_name(ranks_[r].op)) + ": " + what);
 }
 
+/// Whether the collective that message `m` is of may be under way on rank `r`, which has begun `made` of them: a later
+/// step's message may come before those that the rank waits for.
+bool Engine::may_take(std::uint32_t r, const Node& m, std::uint32_t made) const {
+  const std::uint32_t count = CollectiveTag::count(static_cast<std::uint32_t>(m.tag));
+  bool begun = false;
+  for (const std::uint32_t i : posted_.in_order(ranks_[r].posted)) {
+    const Request& n = requests_[i];
+    if (n.key >> 32 != m.key >> 32 || CollectiveTag::count(static_cast<std::uint32_t>(n.tag)) != count) continue;
+    if (n.tag == m.tag) return true;
+    begun = true;
+  }
+  const bool blocked = ranks_[r].state == State::waiting && trace::has(ranks_[r].op, trace::kOpCollective);  // in a send, perhaps
+  return !begun && blocked && !CollectiveTag::before(CollectiveTag::of(count + 1, 0), made);
+}
+
 /// A message of a collective that its receiver has left behind, or never made: it made another one. Empty if there is none.
 std::string Engine::differing() const {
   static constexpr const char* kNames[] = {"MPI_Barrier", "MPI_Bcast", "MPI_Reduce", "MPI_Allreduce", "MPI_Gather", "MPI_Scatter",
@@ -149,7 +164,7 @@ std::string Engine::differing() const {
       const auto found = tags_.find(std::uint64_t{comm} << 32 | r);
       const std::uint32_t made = comm == trace::kCommWorld ? ranks_[r].collectives : found == tags_.end() ? 0 : found->second;
       const bool over = ranks_[r].state == State::ended;
-      if (!over && !CollectiveTag::before(tag, made)) continue;
+      if (!over && (!CollectiveTag::before(tag, made) || may_take(r, m, made))) continue;
       const std::uint32_t operation = CollectiveTag::operation(tag);
       return "Ranks make different collective calls: world rank " + std::to_string(static_cast<std::uint32_t>(m.key)) + " its " +
              (operation < std::size(kNames) ? kNames[operation] : "collective call") + " number " + std::to_string(CollectiveTag::count(tag) + 1) +

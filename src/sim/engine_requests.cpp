@@ -91,7 +91,7 @@ void Engine::make_persistent(std::uint32_t r, const CallEvent& call, std::uint16
   const std::uint32_t comm = context(call);
   n.flags = static_cast<std::uint16_t>(flags | kPersistent);
   n.tag = tag_of(call.tag);
-  Persistent made{kNone, call.bytes};
+  Persistent made{kNone, call.bytes, comm, call.peer, call.tag};
   if ((flags & kSends) != 0) {
     n.key = key_of(comm, r);
     if (call.peer >= 0) made.peer = world(r, comm, call.peer);
@@ -103,8 +103,20 @@ void Engine::make_persistent(std::uint32_t r, const CallEvent& call, std::uint16
   keep(r, call, node);
 }
 
+/// What a persistent receive is to take this time.
+void Engine::aim(std::uint32_t r, Request& n, const Persistent& made, std::uint64_t outcome, std::uint64_t tag) {
+  const bool told = outcome >= trace::kOutcomeFrom;
+  const std::int32_t source = told ? static_cast<std::int32_t>(outcome - trace::kOutcomeFrom) : made.source;
+  if (source == trace::kAnyPeer) [[unlikely]] any_source_ = true;
+  n.key = key_of(made.comm, source_of(r, made.comm, source));
+  n.tag = tag_of(told ? static_cast<std::int32_t>(tag) : made.tag);
+}
+
 void Engine::start(std::uint32_t r, const CallEvent& call) {
-  for (const std::uint32_t number : call.requests) {
+  const bool told = !call.counts.empty() && call.counts.size() == call.requests.size() && call.recv_counts.size() == call.requests.size();
+  for (std::size_t i = 0; i < call.requests.size(); ++i) {
+    const std::uint32_t number = call.requests[i];
+    const std::uint64_t outcome = told ? call.counts[i] : trace::kOutcomeUnsaid;
     const std::uint32_t node = request(r, number);
     if (node == kNone || node == kCompleted || (requests_[node].flags & kPersistent) == 0) {
       if ((call.flags & trace::kEventRequestsLost) != 0 || info_.ranks[r].dropped != 0) continue;
@@ -118,20 +130,21 @@ void Engine::start(std::uint32_t r, const CallEvent& call) {
       const std::uint32_t index = collectives_.take();
       collectives_[index] = collectives_[n.owner];
       begin(r, index);
-    } else if (const Persistent made = side_.persistent[n.owner]; made.peer == kNone) {
+    } else if (const Persistent made = side_.persistent[n.owner]; made.peer == kNone || outcome == trace::kOutcomeCancelled) {
       complete(node, rank.now);
     } else if ((n.flags & kSends) != 0) {
       start_send(r, node, n.key, n.tag, made.peer, made.bytes, n.flags & kSynchronous, rank.now);
     } else {
+      aim(r, n, made, outcome, told ? call.recv_counts[i] : 0);
       post(node, rank.now);
     }
   }
 }
 
 void Engine::cancel(std::uint32_t r, const CallEvent& call) {
-  cancelled_ = true;
   for (const std::uint32_t number : call.requests) {
     const std::uint32_t node = request(r, number);
+    if (node != kNone && node != kCompleted) cancelled_ = true;
     if (node == kNone || node == kCompleted || (requests_[node].flags & kQueued) == 0) continue;
     Rank& rank = ranks_[r];
     posted_.remove(rank.posted, node);

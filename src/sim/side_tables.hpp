@@ -30,6 +30,8 @@ struct Epochs {
 struct Persistent {
   std::uint32_t peer = kNone;  ///< of a send: destination, world rank; kNone: no data moves
   std::uint64_t bytes = 0;
+  std::uint32_t comm = 0;      ///< of a receive, as given: what was matched may differ each time
+  std::int32_t source = 0, tag = 0;
 };
 
 struct SideTables {

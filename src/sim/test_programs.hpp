@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/engine.hpp"
+#include "trace/outcomes.hpp"
 
 namespace fallow::sim::testing {
 
@@ -55,6 +56,17 @@ class Program {
     call.flags = flags;
     return add(rank, call);
   }
+  /// A wait of which the trace says what became of its requests: Outcome and tag of each.
+  Program& wait(std::uint32_t rank, const std::vector<std::uint32_t>& completed, const std::vector<std::pair<std::uint64_t, std::uint64_t>>& told) {
+    std::vector<std::uint64_t> outcomes, tags;
+    for (const auto& [outcome, tag] : told) outcomes.push_back(outcome), tags.push_back(tag);
+    CallEvent call;
+    call.op = Op::waitall;
+    call.completed = completed;
+    call.counts = outcomes;
+    call.recv_counts = tags;
+    return add(rank, call);
+  }
   Program& on_requests(std::uint32_t rank, Op op, const std::vector<std::uint32_t>& requests) {
     CallEvent call;
     call.op = op;
@@ -72,8 +84,9 @@ class Program {
 
   trace::MemorySource& source() noexcept { return source_; }
   Result run(const Machine& machine, const Policy& policy = {}, unsigned threads = 1) {
-    for (std::uint32_t r = 0; r < source_.info().ranks.size(); ++r) source_.rewind(r);
-    return Engine(machine, policy, source_, threads).run();
+    trace::Outcomes told(source_);
+    for (std::uint32_t r = 0; r < source_.info().ranks.size(); ++r) told.rewind(r);
+    return Engine(machine, policy, told, threads).run();
   }
 
  private:

@@ -25,7 +25,7 @@ BlockHead read_block_head(std::span<const std::byte> bytes, std::uint64_t block_
   require(h.events != 0 && h.events <= kBlockEvents, offsetof(BlockHead, events), "a block cannot hold " + number(h.events) + " events");
   require(h.time_bits >= kMinTimeBits && h.time_bits <= kMaxTimeBits, offsetof(BlockHead, time_bits), "unknown precision of times");
   require(h.context_bits >= kMinContextBits && h.context_bits <= kMaxContextBits, offsetof(BlockHead, context_bits), "unknown size of the context table");
-  require((h.flags & ~std::uint32_t{kBlockExactTimes | kBlockWaits}) == 0, offsetof(BlockHead, flags), "unknown flags");
+  require((h.flags & ~std::uint32_t{kBlockExactTimes | kBlockWaits | kBlockOutcomes}) == 0, offsetof(BlockHead, flags), "unknown flags");
   require(h.base_ns <= h.first_ns && h.first_ns <= h.last_ns && h.last_ns <= kLatestNs, offsetof(BlockHead, base_ns), "times are out of order");
   require(h.structure_bytes <= kMaxStructure && h.packed_bytes <= h.structure_bytes, offsetof(BlockHead, structure_bytes), "the sizes of the sections are impossible");
   require(std::uint64_t{h.control_bytes} + h.literal_bytes <= h.structure_bytes, offsetof(BlockHead, control_bytes), "the structure is shorter than its parts");

@@ -19,6 +19,7 @@ inline constexpr std::uint64_t kLatestNs = std::uint64_t{1} << 62;  ///< 146 yea
 enum BlockFlags : std::uint32_t {
   kBlockExactTimes = 1u << 0,  ///< the low bits of each duration follow its code
   kBlockWaits = 1u << 1,       ///< each event has a wait
+  kBlockOutcomes = 1u << 2,    ///< some event says what became of requests
 };
 
 /// First bytes of a block, little endian. The sections follow: structure (packed or not), then bits.

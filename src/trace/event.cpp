@@ -15,6 +15,7 @@ void MemorySource::add(std::uint32_t rank, const CallEvent& event) {
   Rank& r = ranks_[rank];
   RankInfo& i = info_.ranks[rank];
   r.events.push_back(event);
+  r.outcomes = r.outcomes || tells_outcomes(event);
   r.offsets.push_back({r.counts.size(), r.requests.size()});
   r.counts.insert(r.counts.end(), event.counts.begin(), event.counts.end());
   r.counts.insert(r.counts.end(), event.recv_counts.begin(), event.recv_counts.end());

@@ -39,6 +39,15 @@ enum EventFlags : std::uint16_t {
 
 inline constexpr std::uint32_t kNoRequest = ~0u;
 
+/// What became of a request, where the call that began it does not say: it received from any source or of any tag, or the
+/// program asked to cancel it.
+enum Outcome : std::uint64_t {
+  kOutcomeUnsaid = 0,
+  kOutcomeCancelled = 1,  ///< in time: no data moved
+  kOutcomeMatched = 2,    ///< not cancelled; its peer is the one given, or not known
+  kOutcomeFrom = 3,       ///< and beyond: this plus the rank that it received from, as CallEvent::peer counts them
+};
+
 /// One MPI call of one rank. Spans stay valid until the next event is taken from the same rank of the source.
 struct CallEvent {
   Op op = Op::other;
@@ -73,6 +82,7 @@ struct CallEvent {
   /// Bytes per peer where they differ (alltoallv, gatherv at the root, ...), in order of rank; else empty.
   /// Of win_start and win_post the group, as world ranks. Of calls that make a communicator with a topology (`comm` is
   /// the new one) the neighbours that the rank sends to and receives from: rank in it plus one, 0 for MPI_PROC_NULL.
+  /// Of calls that complete requests either empty or, for each of `completed`, its Outcome and the tag received.
   std::span<const std::uint64_t> counts;
   std::span<const std::uint64_t> recv_counts;
   /// Requests that the call creates, starts, cancels or frees, as the operation says. Numbers are the rank's own
@@ -81,6 +91,11 @@ struct CallEvent {
   /// Requests that have completed when the call returns (wait, test and their kind).
   std::span<const std::uint32_t> completed;
 };
+
+/// A call that says what became of the requests that it completed.
+inline bool tells_outcomes(const CallEvent& e) noexcept {
+  return !e.counts.empty() && has(e.op, kOpCompletes) && e.counts.size() == e.completed.size() && e.recv_counts.size() == e.completed.size();
+}
 
 /// Where in the program a call stands.
 struct Site {
@@ -128,6 +143,8 @@ class EventSource {
   virtual void leave_out_times(bool /*out*/) {}
   /// The event that next() gave last of `rank`, once more, for whom leaves times out: who waits with it need not keep it.
   virtual void again(std::uint32_t rank, CallEvent& event) = 0;
+  /// Some call of `rank` says what became of requests (tells_outcomes()).
+  virtual bool has_outcomes(std::uint32_t /*rank*/) const noexcept { return false; }
   /// A hint that events of `rank` will be wanted before long: in steps 0 to 2, each of which needs what the one before it
   /// has brought.
   virtual void prefetch(std::uint32_t /*rank*/, unsigned /*step*/) const noexcept {}
@@ -151,6 +168,7 @@ class MemorySource final : public EventSource {
   bool next(std::uint32_t rank, CallEvent& event) override;
   void again(std::uint32_t rank, CallEvent& event) override { give(ranks_[rank], ranks_[rank].next - 1, event); }
   void rewind(std::uint32_t rank) override { ranks_[rank].next = 0; }
+  bool has_outcomes(std::uint32_t rank) const noexcept override { return ranks_[rank].outcomes; }
 
  private:
   struct Offsets {
@@ -162,6 +180,7 @@ class MemorySource final : public EventSource {
     std::vector<std::uint64_t> counts;
     std::vector<std::uint32_t> requests;
     std::size_t next = 0;
+    bool outcomes = false;
   };
   static void give(const Rank& rank, std::size_t number, CallEvent& event);
   TraceInfo info_;

@@ -31,6 +31,7 @@ void TraceReader::open_all() {
   single_.resize(first.world_size);
   last_.resize(first.world_size);
   shift_.resize(first.world_size);
+  outcomes_.resize(first.world_size);
   owner_.assign(first.world_size, -1);
   for (RankInfo& r : info_.ranks) r.complete = false;
   definition_chunks_.resize(files_.size());
@@ -122,6 +123,7 @@ void TraceReader::take_definition(std::uint32_t file, const Chunk& chunk) {
 void TraceReader::take_block(std::uint32_t file, const Chunk& chunk, const BlockHead& h) {
   if (h.rank >= blocks_.size() || owner_[h.rank] != file) throw BlockError(0, "a block of rank " + std::to_string(h.rank) + ", which this file does not define");
   const std::uint64_t shift = shift_[h.rank];
+  if ((h.flags & kBlockOutcomes) != 0) outcomes_[h.rank] = true;
   blocks_[h.rank].push_back({file, chunk, h.rank, h.events, h.dropped, h.thread, h.first_event, h.first_ns + shift, h.last_ns + shift});
 }
 

@@ -38,6 +38,7 @@ class TraceReader final : public EventSource {
   void leave_out_times(bool out) override;
   void again(std::uint32_t rank, CallEvent& event) override;
   void prefetch(std::uint32_t rank, unsigned step) const noexcept override;
+  bool has_outcomes(std::uint32_t rank) const noexcept override { return outcomes_[rank]; }
 
   /// Moves `rank` to its first block that has events at or after `ns`: what next() gives may begin before.
   void seek(std::uint32_t rank, std::uint64_t ns);
@@ -97,6 +98,7 @@ class TraceReader final : public EventSource {
   std::unique_ptr<Definitions> definitions_;
   std::vector<std::vector<BlockPlace>> blocks_;
   std::vector<std::uint64_t> shift_;
+  std::vector<bool> outcomes_;             ///< by rank: some block has any
   std::vector<std::int64_t> owner_;        ///< file that defined the rank; -1: none
   std::vector<std::vector<std::unique_ptr<Cursor>>> cursors_;
   HugeVector<Single> single_;              ///< by rank

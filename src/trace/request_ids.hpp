@@ -12,8 +12,9 @@ namespace fallow::trace {
 
 class RequestIds {
  public:
+  static constexpr std::uint32_t kMost = 16384;
   /// Room for `most` requests at a time.
-  explicit RequestIds(std::uint32_t most = 16384)
+  explicit RequestIds(std::uint32_t most = kMost)
       : mask_(std::bit_ceil(2 * std::uint64_t{most}) - 1), slots_(mask_ + 1), free_((most + 63) / 64, ~std::uint64_t{0}), later_(most), owner_(most), most_(most) {}
 
   /// A number for the request behind this handle (never 0 as handle); kNoRequest if there is no room. Libraries give

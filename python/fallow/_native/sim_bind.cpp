@@ -16,6 +16,7 @@
 #include "sim/recorder.hpp"
 #include "sim/synth.hpp"
 #include "trace/file_reader.hpp"
+#include "trace/outcomes.hpp"
 #include "trace/stream_writer.hpp"
 
 namespace nb = nanobind;
@@ -79,7 +80,7 @@ struct SimProgram {
 std::unique_ptr<SimProgram> open_trace(const std::vector<std::string>& paths) {
   auto reader = std::make_unique<trace::TraceReader>(paths);
   std::vector<std::string> problems = reader->problems();
-  return std::unique_ptr<SimProgram>(new SimProgram{Watched(std::move(reader)), std::move(problems)});
+  return std::unique_ptr<SimProgram>(new SimProgram{Watched(trace::with_outcomes(std::move(reader))), std::move(problems)});
 }
 
 std::unique_ptr<SimProgram> make_synth(const std::string& name, const nb::kwargs& kwargs) {

@@ -8,6 +8,7 @@
 #include <typeinfo>
 
 #include "trace/file_tools.hpp"
+#include "trace/outcomes.hpp"
 #include "trace/statistics.hpp"
 #include "trace/stream_writer.hpp"
 
@@ -145,12 +146,17 @@ TraceInfo info_from(const nb::dict& d) {
   return i;
 }
 
-nb::list batch(TraceReader& r, std::uint32_t rank, std::size_t most) {
+nb::list batch(EventSource& r, std::uint32_t rank, std::size_t most) {
   if (rank >= r.info().ranks.size()) throw nb::index_error("no such rank");
   nb::list out;
   CallEvent e;
   for (std::size_t n = 0; n < most && r.next(rank, e); ++n) out.append(event_tuple(e));
   return out;
+}
+
+void rewind(EventSource& r, std::uint32_t rank) {
+  if (rank >= r.info().ranks.size()) throw nb::index_error("no such rank");
+  r.rewind(rank);
 }
 
 nb::dict statistics(TraceReader& r) {
@@ -208,14 +214,16 @@ void bind_tracefile(nb::module_& m) {
       .def(nb::init<const std::vector<std::string>&>(), nb::arg("paths"))
       .def("info", [](const TraceReader& r) { return info_dict(r.info()); })
       .def("problems", [](const TraceReader& r) { return r.problems(); })
-      .def("batch", &batch, nb::arg("rank"), nb::arg("most"), "The next events of a rank, at most so many; empty at its end.")
-      .def("rewind", [](TraceReader& r, std::uint32_t rank) {
-        if (rank >= r.info().ranks.size()) throw nb::index_error("no such rank");
-        r.rewind(rank);
-      }, nb::arg("rank"))
+      .def("batch", [](TraceReader& r, std::uint32_t rank, std::size_t most) { return batch(r, rank, most); }, nb::arg("rank"), nb::arg("most"),
+           "The next events of a rank, at most so many; empty at its end.")
+      .def("rewind", [](TraceReader& r, std::uint32_t rank) { rewind(r, rank); }, nb::arg("rank"))
       .def("statistics", &statistics)
       .def("merge", &merge, nb::arg("out"), nb::arg("progress") = nb::none(), "Calls progress(done, total) every 64 MiB.")
       .def("cut", &cut, nb::arg("out"), nb::arg("from_ns"), nb::arg("to_ns"), nb::arg("ranks"));
+  nb::class_<Outcomes>(m, "TraceOutcomes", "The events of a reader, which say where requests begin what became of them.")
+      .def("__init__", [](Outcomes* o, TraceReader& r) { new (o) Outcomes(r); }, nb::arg("reader"), nb::keep_alive<1, 2>())
+      .def("batch", [](Outcomes& o, std::uint32_t rank, std::size_t most) { return batch(o, rank, most); }, nb::arg("rank"), nb::arg("most"))
+      .def("rewind", [](Outcomes& o, std::uint32_t rank) { rewind(o, rank); }, nb::arg("rank"));
   nb::class_<StreamWriter>(m, "TraceWriter")
       .def("__init__", [](StreamWriter* w, const std::string& path, const nb::dict& info) { new (w) StreamWriter(path, info_from(info)); },
            nb::arg("path"), nb::arg("info"))

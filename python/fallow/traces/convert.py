@@ -47,6 +47,7 @@ FORMATS = (
 )
 
 _WITH_ALL = ("fallow", "parquet")  # that a trace says of its run
+_NAME_PARTNERS = ("dimemas", "simgrid", "goal")  # where a message begins
 _WHOLE_BY_THEMSELVES = ("fallow", "otf2")  # a temporary name, and a new directory
 
 
@@ -92,6 +93,8 @@ def convert(source: Source, out: Path, name: str | None) -> list[str]:
     losses = Losses()
     if f.name not in _WITH_ALL:
         _lose(source.info, losses)
+    if f.name in _NAME_PARTNERS and isinstance(source, FileSource):
+        source.settle()
     write = f.write
     try:
         if f.name in _WHOLE_BY_THEMSELVES:

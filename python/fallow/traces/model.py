@@ -201,11 +201,20 @@ class FileSource:
             dropped={n: r["dropped"] for n, r in enumerate(self.ranks) if r["dropped"]},
         )  # fmt: skip
 
+        self._from = self.reader
+
+    def settle(self) -> None:
+        """From here on, receives from any source and cancelled requests say where they begin what became of them."""
+        try:
+            self._from = _native("TraceOutcomes")(self.reader)
+        except ValueError as error:
+            raise UserError(str(error)) from None
+
     def events(self, rank: int) -> Iterator[Event]:
         """Events of a rank from its first on."""
-        self.reader.rewind(rank)
+        self._from.rewind(rank)
         try:
-            while batch := self.reader.batch(rank, _BATCH):
+            while batch := self._from.batch(rank, _BATCH):
                 yield from map(Event._make, batch)
         except ValueError as error:
             raise UserError(str(error)) from None

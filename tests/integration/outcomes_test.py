@@ -1,0 +1,52 @@
+"""What became of receives that do not say what they take, and of cancelled requests, is recorded and replayed."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from harness.fallow import BARE, Fallow
+from harness.lab import Lab
+from harness.traces import Call, read_trace, replay
+
+MATCHED, FROM = 2, 3  # trace::Outcome
+
+
+def _told(call: Call) -> list[str]:
+    lines = []
+    for outcome, tag in zip(call.counts, call.recv_counts, strict=True):
+        if outcome != 0:
+            lines.append("cancelled" if outcome == 1 else f"{outcome - FROM} {tag}" if outcome >= FROM else "matched")
+    return lines
+
+
+def test_outcomes(lab: Lab, fallow: Fallow) -> None:
+    """The trace says of each such request what its status said to the program, and that is what a replay matches."""
+    program, said = lab.program("outcomes.c"), lab.scratch / "said"
+    file = lab.scratch / "trace.ftr"
+    assert lab.run(BARE, 3, program, str(lab.scratch / "bare")).outcome.rc == 0
+    trial = lab.run("auto", 3, program, str(said), options=("--trace", str(file), "--clock", "cpu"))
+    assert trial.outcome.rc == 0, trial.outcome.describe()
+    calls = read_trace(fallow, file).ranks[0]
+    told = [line for call in calls for line in _told(call)]
+    wanted = said.read_text().splitlines()
+    assert wanted[:2] == ["2 1", "1 1"] and wanted[-2:] == ["cancelled", "1 41"]  # as the program is made
+    assert told == [*wanted[:-1], "matched"]  # the last one's call had named what it takes
+    replay(fallow, file)
+    for name in ("a.dim", "a.tit", "a.prv"):  # the first two name partners where messages begin, the third keeps all
+        said_of = _converted(fallow, file, lab.scratch / name)
+        assert "partner" not in said_of
+        _converted(fallow, lab.scratch / name, lab.scratch / (name + ".ftr"))
+        replay(fallow, lab.scratch / (name + ".ftr"))
+    back = read_trace(fallow, lab.scratch / "a.prv.ftr").ranks[0]
+    assert [line for call in back for line in _told(call)] == told
+
+
+def _converted(fallow: Fallow, source: Path, target: Path) -> str:
+    done = subprocess.run(
+        [fallow.exe, "trace", "convert", source, "-o", target], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
