@@ -13,6 +13,30 @@ void write_file(const std::string& path, const std::vector<std::byte>& bytes) {
   std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
+/// Receives from any source, once and again, and one that was cancelled.
+void write_outcomes(const std::string& path) {
+  MemorySource source(1);
+  std::uint64_t time = 0;
+  const auto add = [&](Op op, std::vector<std::uint32_t> requests, std::vector<std::uint32_t> completed, std::vector<std::uint64_t> outcomes) {
+    CallEvent e;
+    const std::vector<std::uint64_t> tags(outcomes.size(), 7);
+    e.op = op, e.comm = kCommWorld, e.peer = e.tag = kAnyPeer;
+    e.enter_ns = time += 100, e.exit_ns = time += 10;
+    e.requests = requests, e.completed = completed, e.counts = outcomes, e.recv_counts = tags;
+    source.add(0, e);
+  };
+  add(Op::recv_init, {0}, {}, {});
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    add(Op::start, {0}, {}, {});
+    add(Op::irecv, {1}, {}, {});
+    add(Op::waitall, {}, {0, 1}, {kOutcomeFrom + i, kOutcomeFrom});
+  }
+  add(Op::irecv, {1}, {}, {});
+  add(Op::cancel, {1}, {}, {});
+  add(Op::wait, {}, {1}, {kOutcomeCancelled});
+  write_trace(source, path);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -27,6 +51,7 @@ int main(int argc, char** argv) {
   write_part(folder / "b", 1, {.steps = 3});
   TraceReader parts({folder / "a", folder / "b"});
   merge_trace(parts, traces + "merged");
+  write_outcomes(traces + "outcomes");
   write_file(ranks + "one", TestFile{}.build());
   write_file(ranks + "two", TestFile{.blocks = 2, .events = 5}.build());
   return 0;

@@ -1,6 +1,7 @@
 // Opens bytes as a trace and walks over all of it; for fuzzing. True if it could be read, false if it was refused.
 #pragma once
 
+#include "trace/outcomes.hpp"
 #include "trace/trace_test_files.hpp"
 
 namespace fallow::trace::testing {
@@ -21,6 +22,14 @@ inline bool walk_trace(std::vector<std::byte> bytes, bool may_be_damaged = true)
         sum += op_name(e.op).size() + static_cast<std::uint64_t>(trace->info().comms.world_rank(e.comm, static_cast<std::int32_t>(r), e.peer));
       }
       trace->seek(r, sum % 100'000);
+    }
+    Outcomes told(*trace);
+    for (std::uint32_t r = 0; r < trace->info().ranks.size() && r < 1024; ++r) {
+      told.rewind(r);
+      while (told.next(r, e)) {
+        sum += static_cast<std::uint64_t>(e.peer) + e.requests.size();
+        for (const auto v : e.counts) sum += v;
+      }
     }
     return trace->problems().empty() && sum != 1;
   } catch (const TraceFileError& e) {
