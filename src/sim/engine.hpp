@@ -203,6 +203,7 @@ class Engine {
   bool begun(std::uint32_t r, std::uint32_t index, bool done);
   void finish(std::uint32_t index);
   std::uint32_t next_tag(std::uint32_t r, std::uint32_t comm, std::uint32_t kind);
+  void add_unreceived(Unreceived& left, std::uint32_t r) const;
   bool may_take(std::uint32_t r, const Node& m, std::uint32_t made) const;
   std::string differing() const;
 

@@ -114,6 +114,24 @@ TEST(Told, WhetherAReceiveWasCancelledInTime) {
   }
 }
 
+TEST(Unknown, MessagesThatAreNeverReceivedAreCounted) {
+  for (const unsigned threads : {1u, 2u}) {
+    Program p(4);
+    for (const std::uint32_t r : {1u, 2u, 3u}) p.p2p(r, Op::send, r == 1 ? 3 : 2, 4, static_cast<std::int32_t>(r)).p2p(r, Op::send, 0, 4, 9);
+    p.p2p(2, Op::recv, 2, 4, 2);
+    for (int i = 0; i < 3; ++i) p.p2p(0, Op::recv, trace::kAnyPeer, 4, 9);
+    for (std::uint32_t r = 0; r < 4; ++r) p.collective(r, Op::barrier, 0);
+    Machine machine = crossbar(4);
+    machine.domains = threads;
+    const Result result = p.run(machine, {}, threads);
+    EXPECT_EQ(result.unreceived.count, 2u);  // of rank 1 to 3, and of rank 3 to 2
+    EXPECT_EQ(result.unreceived.source, 3u);
+    EXPECT_EQ(result.unreceived.target, 2u);
+    EXPECT_EQ(result.unreceived.tag, 3);
+    EXPECT_NE(to_json(result).find("\"unreceived\":{\"count\":2,\"source\":3,\"target\":2,\"communicator\":1,\"tag\":3}"), std::string::npos);
+  }
+}
+
 TEST(Unknown, MoreTimeThanTheClockHasIsRefused) {
   Program p(1);
   for (int i = 0; i < 8; ++i) p.compute(std::int64_t{300'000} * 1'000'000'000).collective(0, Op::barrier, 0);

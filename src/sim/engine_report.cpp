@@ -34,7 +34,10 @@ void Engine::add_to(Result& result) const {
     result.cores.computing += rank.computing;
     result.cores.waiting += rank.waiting;
   }
-  for (std::uint32_t r = ranks_.first(); r < ranks_.last(); ++r) cores_.add_to(result.cores, r);
+  for (std::uint32_t r = ranks_.first(); r < ranks_.last(); ++r) {
+    cores_.add_to(result.cores, r);
+    if (ranks_[r].unexpected.count != 0) [[unlikely]] add_unreceived(result.unreceived, r);
+  }
   result.messages += messages_;
   result.events += events_;
   result.edge += network_.totals(LinkClass::edge, result.nodes, result.makespan);
@@ -43,6 +46,16 @@ void Engine::add_to(Result& result) const {
   result.memory_bytes += ranks_.memory_bytes() + entered_.memory_bytes() + memory_free_.memory_bytes() + pool_.memory_bytes() + requests_.memory_bytes() + rows_.capacity() * sizeof(rows_[0]) + queue_.memory_bytes() +
                          posted_.memory_bytes() + arrived_.memory_bytes() +
                          network_.memory_bytes() + tables_.memory_bytes() + collectives_.memory_bytes() + rest_.memory_bytes() + cores_.memory_bytes();
+}
+
+void Engine::add_unreceived(Unreceived& left, std::uint32_t r) const {
+  for (const std::uint32_t i : arrived_.in_order(ranks_[r].unexpected)) {
+    const Node& m = pool_[i];
+    if ((m.key & kCollectiveKey) != 0) continue;
+    const auto comm = static_cast<std::uint32_t>(m.key >> 32);
+    if (left.count == 0 || r < left.target) left = {left.count, static_cast<std::uint32_t>(m.key), r, comm, m.tag};
+    ++left.count;
+  }
 }
 
 Details Engine::details() const {

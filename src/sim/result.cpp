@@ -109,6 +109,15 @@ std::string to_json(const Result& r) {
   add(out, "messages", r.messages);
   add(out, "events", r.events);
   add(out, "mispredictions", r.mispredictions);
+  if (const Unreceived& left = r.unreceived; left.count != 0) {
+    out += "\"unreceived\":{";
+    add(out, "count", left.count);
+    add(out, "source", std::uint64_t{left.source});
+    add(out, "target", std::uint64_t{left.target});
+    add(out, "communicator", std::uint64_t{left.comm});
+    add(out, "tag", static_cast<std::int64_t>(left.tag));
+    close(out);
+  }
   add_links(out, "edge", r.edge);
   add_links(out, "upper", r.upper);
   add_parts(out, "switch_parts", r.switch_parts);

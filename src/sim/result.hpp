@@ -28,6 +28,14 @@ struct Energy {
   }
 };
 
+/// Messages that no receive took until the end. The first one is that of the lowest receiver.
+struct Unreceived {
+  std::uint64_t count = 0;
+  std::uint32_t source = 0, target = 0;  ///< world ranks
+  std::uint32_t comm = 0;
+  std::int32_t tag = 0;
+};
+
 struct Result {
   std::string policy;
   std::uint32_t ranks = 0, nodes = 0, switches = 0;
@@ -40,6 +48,7 @@ struct Result {
   std::uint32_t lanes_on = 0;           ///< of links awake with fewer lanes
   Energy energy;
   std::uint64_t mispredictions = 0;  ///< by the predictors' own account
+  Unreceived unreceived;
   std::size_t memory_bytes = 0;      ///< of the engine, without the source of events
 };
 

@@ -230,6 +230,16 @@ def test_calls_that_make_no_sense_are_refused(fallow, tmp_path):
     assert done.returncode == 2 and "rank 0, call 2, MPI_Send: names rank 7" in done.stderr
 
 
+def test_messages_that_nobody_receives_are_told(fallow, tmp_path):
+    t = trace(tmp_path / "u.ftr", [
+        [call("MPI_Send", 5, peer=1, tag=7, size_bytes=8), call("MPI_Barrier", 9)], [call("MPI_Barrier", 1)]
+    ])  # fmt: skip
+    done = fallow("sim", t)
+    assert done.returncode == 0
+    assert "never received: 1 message, the first one from rank 0 to rank 1, tag 7, communicator 1" in done.stdout
+    assert json.loads(fallow("sim", t, "--json").stdout)["program"]["notes"]
+
+
 def test_traces_cut_short_say_so(fallow, tmp_path):
     assert fallow("synth", "stencil3d", "--ranks", "8", "--iterations", "200", "-o", "whole.ftr").returncode == 0
     bytes_ = (tmp_path / "whole.ftr").read_bytes()

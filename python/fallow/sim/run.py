@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -174,8 +174,19 @@ def study(
     _check_room(facts.ranks, described)
     base = Case("always-on")
     outcomes = simulate(spec, machine, [base, *(c for c in cases if c != base)], wanted, threads)
+    facts = replace(facts, notes=(*facts.notes, *_left(outcomes[0].raw)))
     full = _with_contention(spec, where, base) if _estimates(described, facts) else None
     return Study(facts, described, tuple(outcomes), full)
+
+
+def _left(raw: Mapping[str, Any]) -> list[str]:
+    """What to say of messages that no receive took."""
+    left = raw.get("unreceived")
+    if not left:
+        return []
+    which = f"from rank {left['source']} to rank {left['target']}, tag {left['tag']}"
+    on = f"communicator {left['communicator']}"
+    return [f"never received: {plural(left['count'], 'message')}, the first one {which}, {on}"]
 
 
 def _estimates(machine: Mapping[str, Any], facts: ProgramFacts) -> bool:
