@@ -80,6 +80,7 @@ class RankDict(TypedDict):
     clock: str
     hook: str
     rank: int
+    launch: int
     size: int
     local_rank: int
     local_size: int

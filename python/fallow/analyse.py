@@ -48,13 +48,15 @@ def _end(rank: _native.RankDict, over: bool) -> str:
     return "unfinished" if over and rank["end"] == "running" else rank["end"]
 
 
-def _rank(rank: _native.RankDict, over: bool) -> RankReport:
+def _rank(rank: _native.RankDict, program: int, label: str, over: bool) -> RankReport:
     threads = rank["threads"]
     residency = _sum_residency(threads)
     delay = sum(t["wake_delay_s"] for t in threads)
     absorbed = sum(t["wake_absorbed_s"] for t in threads)
     return RankReport(
         rank=rank["rank"],
+        program=program,
+        label=label,
         host=rank["host"],
         pid=rank["pid"],
         family=rank["family"],
@@ -200,11 +202,6 @@ def _histogram(read: list[_native.RankDict], which: str) -> HistogramReport:
     return histogram.report([thread["gaps"] if which == "gaps" else thread["waits"] for thread in threads])
 
 
-def _several_programs(read: list[_native.RankDict]) -> bool:
-    numbers = [rank["rank"] for rank in read]
-    return len(set(numbers)) < len(numbers)
-
-
 def _info(directory: Path, notes: list[str]) -> rundir.RunInfo | None:
     try:
         info = rundir.read_run(directory)
@@ -244,12 +241,16 @@ def load(directory: Path, platform: str | None = None) -> Report:
     info = _info(directory, notes)
     if not found.read:
         raise UserError(f"{directory}: nothing to report{_why_nothing(found, info)}")
-    if _several_programs(found.read):
-        notes.append("the command started several MPI programs; their ranks are shown together")
+    if (programs := max(found.programs)) > 1:
+        notes.append(f"the command started {programs} MPI programs; their ranks are shown together, as program:rank")
     notes += _missing(found) + _left_awake(found.read, info)
     run = _run(directory, info, found.read)
     over = info is not None and info.run_time_s is not None
-    rows = [_rank(rank, over) for rank in found.read]
+    labels = found.labels
+    rows = [
+        _rank(rank, program, label, over)
+        for rank, program, label in zip(found.read, found.programs, labels, strict=True)
+    ]
     machine = energy.platform(platform or (info.platform if info else ""), directory)
     totals = _totals(found.read, rows, run.run_time_s)
     shown, left_out = sites.build(found.read)
@@ -266,5 +267,5 @@ def load(directory: Path, platform: str | None = None) -> Report:
         sites_left_out=left_out,
         gaps=_histogram(found.read, "gaps"),
         waits=_histogram(found.read, "waits"),
-        timeline=timeline.build(found.read),
+        timeline=timeline.build(found.read, labels),
     )

@@ -162,6 +162,8 @@ class RankReport:
     """One rank."""
 
     rank: int
+    program: int
+    label: str
     host: str
     pid: int
     family: str
@@ -250,6 +252,7 @@ class TimelineRow:
     """The last calls of one thread: [enter_ns, duration_ns, function, awake_us, asleep_us, peer, size_bytes]."""
 
     rank: int
+    label: str
     thread: int
     end: str
     calls: int

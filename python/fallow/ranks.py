@@ -26,10 +26,21 @@ class Unreadable:
 
 @dataclass(frozen=True)
 class Ranks:
-    """All ranks of a run, by world rank, and the files that could not be read."""
+    """All ranks of a run, by program and world rank, and the files that could not be read."""
 
     read: list[_native.RankDict]
     unreadable: list[Unreadable]
+    programs: list[int]
+    """Of each of `read` the MPI program that it is a rank of: from 1, in the order in which they were started."""
+
+    @property
+    def labels(self) -> list[str]:
+        """What tells each of `read` from the others."""
+        several = max(self.programs, default=1) > 1
+        return [
+            f"{program}:{rank['rank']}" if several else str(rank["rank"])
+            for program, rank in zip(self.programs, self.read, strict=True)
+        ]
 
     @property
     def expected(self) -> int:
@@ -77,5 +88,22 @@ def load(paths: Iterable[Path], max_events: int) -> Ranks:
             read.append(module.read_rank(native.file_name(path), max_events))
         except module.RankFileError as error:
             unreadable.append(Unreadable(path.name, str(error).removeprefix(f"{path}: ")))
-    read.sort(key=lambda rank: (rank["rank"], rank["pid"]))
-    return Ranks(read, unreadable)
+    read.sort(key=lambda rank: (rank["start_ns"], rank["pid"]))
+    numbered = list(zip(_programs(read), read, strict=True))
+    numbered.sort(key=lambda pair: (pair[0], pair[1]["rank"], pair[1]["pid"]))
+    return Ranks([rank for _, rank in numbered], unreadable, [number for number, _ in numbered])
+
+
+def _programs(read: Iterable[_native.RankDict]) -> list[int]:
+    """The number of each rank's program, of ranks in the order of their start.
+
+    Who started them gives each program a name, or else its size; what has the same rank a second time is another one.
+    """
+    seen: Counter[tuple[int, int, int]] = Counter()
+    numbers: dict[tuple[int, int, int], int] = {}
+    found = []
+    for rank in read:
+        same = (rank["launch"], rank["size"], rank["rank"])
+        seen[same] += 1
+        found.append(numbers.setdefault((rank["launch"], rank["size"], seen[same]), len(numbers) + 1))
+    return found

@@ -80,6 +80,8 @@ FIELDS = {
     "Modelled.parts": "energy_j by what it was used for; the first seven are the cores",
     "Modelled.assumptions": "what the model takes for granted, in words",
     "RankReport.rank": "in MPI_COMM_WORLD",
+    "RankReport.program": "which MPI program of the command it is a rank of: from 1, in the order of their start",
+    "RankReport.label": "what tells it from the others: the rank, or program:rank where there were several",
     "RankReport.pid": "process id on its node",
     "RankReport.host": "its node",
     "RankReport.family": "openmpi, mpich or mpiabi",
@@ -120,6 +122,7 @@ FIELDS = {
     "Timeline.rows": "one a thread",
     "TimelineRow.thread": "0 is the first thread of the rank that made a call",
     "TimelineRow.rank": "in MPI_COMM_WORLD",
+    "TimelineRow.label": "as in ranks; with a thread other than the first, .thread",
     "TimelineRow.calls": "calls that the thread made; events has the last of them",
     "TimelineRow.end": "as in ranks",
     "TimelineRow.events": "[enter_ns, duration_ns, function, awake_us, asleep_us, peer, size_bytes]; peer -1 is "

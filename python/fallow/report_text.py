@@ -151,11 +151,11 @@ def _early(report: Report) -> Iterator[str]:
     """Ranks that did not end as programs do, those that called MPI_Abort first."""
     for row in report.ranks:
         if row.end == "aborted":
-            yield f"rank {row.rank} called MPI_Abort; its record ends there"
+            yield f"rank {row.label} called MPI_Abort; its record ends there"
     for row in report.ranks:
         if row.end not in ("aborted", "finalized"):
             was = "" if row.last_state == "none" else f" (it was {row.last_state.replace('_', ' ')})"
-            yield f"rank {row.rank} did not reach MPI_Finalize{was}; its record ends at its last call"
+            yield f"rank {row.label} did not reach MPI_Finalize{was}; its record ends at its last call"
 
 
 def warnings(report: Report, style: Style) -> Iterator[str]:
@@ -216,7 +216,7 @@ def _ranks(report: Report, style: Style) -> Iterator[str]:
             for part in (r.computing_s, r.transfer_s, r.wait_awake_s, r.wait_asleep_s, r.io_s)
         )
         delay = text.percent(row.wake_lasting_share, 2)
-        yield f"  {row.rank:>6}  {_stack(r, width, style)} {shares} {delay:>8}  {row.end}"
+        yield f"  {row.label:>6}  {_stack(r, width, style)} {shares} {delay:>8}  {row.end}"
     if len(report.ranks) > MAX_ROWS:
         yield style.paint(f"  the {MAX_ROWS} that waited longest of {len(report.ranks)}", "dim")
 

@@ -19,15 +19,19 @@ def events_per_thread(files: int) -> int:
     return max(50, min(MAX_EVENTS_PER_THREAD, MAX_EVENTS // max(1, files)))
 
 
-def build(ranks: list[_native.RankDict]) -> Timeline:
-    """Rows of all threads that made calls, by rank."""
-    threads = [(rank, index, thread) for rank in ranks for index, thread in enumerate(rank["threads"])]
-    entered = [thread["events"][0][0] for _, _, thread in threads if thread["events"]]
+def build(ranks: list[_native.RankDict], labels: list[str]) -> Timeline:
+    """Rows of all threads that made calls, by rank; `labels` name the ranks."""
+    threads = [
+        (rank, label if index == 0 else f"{label}.{index}", index, thread)
+        for rank, label in zip(ranks, labels, strict=True)
+        for index, thread in enumerate(rank["threads"])
+    ]
+    entered = [thread["events"][0][0] for *_, thread in threads if thread["events"]]
     origin = min(entered, default=0)
     numbers: dict[str, int] = {}
     kinds: list[str] = []
     rows = []
-    for rank, index, thread in threads:
+    for rank, label, index, thread in threads:
         events = []
         for enter, leave, op, peer, size, _tag, _comm, _site, awake, asleep in thread["events"]:
             name, kind, _ = rank["ops"][op]
@@ -35,5 +39,5 @@ def build(ranks: list[_native.RankDict]) -> Timeline:
                 numbers[name] = len(numbers)
                 kinds.append(kind)
             events.append([enter - origin, leave - enter, numbers[name], awake, asleep, peer, size])
-        rows.append(TimelineRow(rank["rank"], index, rank["end"], thread["calls"], events))
+        rows.append(TimelineRow(rank["rank"], label, index, rank["end"], thread["calls"], events))
     return Timeline(origin, list(numbers), kinds, rows)

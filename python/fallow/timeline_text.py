@@ -71,10 +71,9 @@ def lines(timeline: Timeline, style: Style) -> Iterator[str]:
     marks = _MARKS if style.unicode else _ASCII
     width = style.width - 12
     for row in timeline.rows[:MAX_ROWS]:
-        name = f"{row.rank}" if row.thread == 0 else f"{row.rank}.{row.thread}"
         out = ""
         for state in _columns(row, timeline.kinds, begin, end, width):
             out += " " if state is None else style.paint(marks[state], _COLOURS[state])
-        yield f"  {name:>6}  {out}"
+        yield f"  {row.label:>6}  {out}"
     if len(timeline.rows) > MAX_ROWS:
         yield style.paint(f"  the first {MAX_ROWS} of {len(timeline.rows)}", "dim")

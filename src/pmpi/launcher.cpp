@@ -73,6 +73,13 @@ std::string launcher_namespace() {
   return key;
 }
 
+std::uint32_t launcher_hash() {
+  const std::string name = launcher_namespace();
+  std::uint64_t hash = 1469598103934665603u;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return name.empty() ? 0 : static_cast<std::uint32_t>(hash ^ (hash >> 32));
+}
+
 std::string absolute(const std::string& directory) {
   char* const found = realpath(directory.c_str(), nullptr);
   if (found == nullptr) return directory;

@@ -23,6 +23,9 @@ std::int32_t slurm_tasks(std::string_view list, std::int32_t node) noexcept;
 /// The job's name space as the launcher calls it, or an empty string.
 std::string launcher_namespace();
 
+/// FNV-1a of launcher_namespace(), folded to 32 bits; 0: it says nothing.
+std::uint32_t launcher_hash();
+
 /// The directory without links, for later: the program may change its working directory. As it is if it cannot be found.
 std::string absolute(const std::string& directory);
 

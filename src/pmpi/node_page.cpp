@@ -73,10 +73,8 @@ socklen_t bell_address(const std::string& bells, std::size_t index, sockaddr_un&
 }  // namespace
 
 std::string job_key() {
-  std::uint64_t hash = 1469598103934665603u;  // FNV-1a of the name space, which may hold any character
-  for (const char c : launcher_namespace()) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
   char text[64];
-  std::snprintf(text, sizeof text, "%ld-%08x", launcher_pid(), static_cast<unsigned>(hash ^ (hash >> 32)));
+  std::snprintf(text, sizeof text, "%ld-%08x", launcher_pid(), launcher_hash());  // the name may hold any character
   return text;
 }
 

@@ -101,6 +101,7 @@ void fill_header(Runtime& rt, const LaunchInfo& launch) noexcept {
   h.world_size = rt.world_size;
   h.local_rank = launch.local_rank;
   h.local_size = launch.local_size;
+  h.launch = launcher_hash();
   h.pid = getpid();
   h.clock = rt.clock.uses_tsc() ? 1 : 2;
   h.slowdown_budget = rt.options.slowdown;

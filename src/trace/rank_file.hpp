@@ -96,7 +96,7 @@ struct RankHeader {
   char mpi_version[256];
   OpInfo ops[kMaxOps];
   std::uint32_t modules_used;
-  std::uint32_t reserved;
+  std::uint32_t launch;           ///< hash of what the launcher calls the ranks that it started together; 0: unknown
   Module modules[kMaxModules];
 };
 static_assert(sizeof(RankHeader) <= kHeaderBytes);

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from harness.building import build
-from harness.fallow import BARE, MODES
+from harness.fallow import BARE, MODES, Fallow
 from harness.lab import PROGRAMS, Lab, Trial, assert_same_output
 from harness.running import HANGS_S
 
@@ -64,13 +64,15 @@ def test_calls_after_an_exception_count(lab: Lab, modes: tuple[str, ...]) -> Non
             assert {name: rank.calls[name] for name in expected} == expected, trial.outcome.describe()
 
 
-def test_spawned_ranks(lab: Lab) -> None:
+def test_spawned_ranks(lab: Lab, fallow: Fallow) -> None:
     """MPI_Comm_spawn starts ranks that work like any other."""
     if lab.family.name not in SPAWNS:
         trial = lab.run(BARE, 2, lab.program("spawn.c"))
         assert trial.outcome.rc != 0, "MPI_Comm_spawn works here now: add this family to SPAWNS"
         return
     lab.compare(2, lab.program("spawn.c"), modes=SHORT_MODES)
+    trial = lab.run("auto", 2, lab.program("spawn.c"))
+    assert [row["label"] for row in fallow.report(trial.record)["ranks"]] == ["1:0", "1:1", "2:0", "2:1"]
 
 
 def _end(lab: Lab, mode: str, program: Path, way: str) -> Trial:

@@ -45,7 +45,7 @@ class Header(c.Structure):
         ("program", c.c_char * 256),
         ("mpi_version", c.c_char * 256),
         ("ops", OpInfo * 512),
-        *_fields(c.c_uint32, "modules_used reserved"),
+        *_fields(c.c_uint32, "modules_used launch"),
         ("modules", Module * 64),
     ]
 
@@ -129,6 +129,7 @@ class RankFile:
     wake_absorbed: int = 0
     wake_send: int = 0
     budget: float = 0.01
+    launch: int = 0
     wall_start_ns: int = 1_700_000_000_000_000_000
 
     START = 1_000_000
@@ -156,6 +157,7 @@ class RankFile:
         h.host, h.program, h.mpi_version = self.host, b"/bin/program", b"Open MPI v4.1.4, package: Debian"
         for i, (name, kind) in enumerate(self.ops):
             h.ops[i].name, h.ops[i].kind, h.ops[i].blocks = name.encode(), KINDS.index(kind), kind in BLOCKING
+        h.launch = self.launch
         h.modules_used = len(self.modules)
         for i, (base, path) in enumerate(self.modules):
             h.modules[i].base, h.modules[i].path = base, path.encode()
@@ -210,6 +212,8 @@ class RankFile:
 
     def write(self, directory: Path) -> Path:
         path = directory / f"rank-{self.rank}"
+        while path.exists():
+            path = path.with_name(path.name + "-more")
         path.write_bytes(self.build())
         return path
 

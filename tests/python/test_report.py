@@ -47,6 +47,23 @@ def test_sums_are_exact(tmp_path):
     assert report.run.mpi == "Open MPI v4.1.4"
 
 
+def test_ranks_of_several_programs_are_told_apart(tmp_path):
+    """By the launcher's name for them; without one, what has the same rank a second time is of another program."""
+    one = [lively_rank(r, 2, 20, launch=7, wall_start_ns=10_000_000_000 + r) for r in range(2)]
+    other = [lively_rank(r, 2, 20, launch=5, wall_start_ns=10_000_000_000 - r) for r in range(2)]
+    later = [lively_rank(r, 3, 20, wall_start_ns=20_000_000_000 + r) for r in range(3)]
+    again = [lively_rank(r, 3, 20, wall_start_ns=30_000_000_000 - r) for r in range(3)]
+    report = analyse.load(write_run(tmp_path / "r", [*again, *later, *one, *other]))
+    assert [row.label for row in report.ranks] == ["1:0", "1:1", "2:0", "2:1", "3:0", "3:1", "3:2", "4:0", "4:1", "4:2"]
+    assert [(row.program, row.rank) for row in report.ranks] == [tuple(map(int, row.label.split(":"))) for row in report.ranks]
+    assert [row.label for row in report.timeline.rows] == [row.label for row in report.ranks]
+    assert any("4 MPI programs" in note for note in report.health.notes)
+    shown = list(report_text.lines(report, Style(width=120, colour=False, unicode=True)))
+    assert sum(line.strip().startswith("4:2 ") for line in shown) == 2  # its row and its timeline
+    alone = analyse.load(write_run(tmp_path / "a", one))
+    assert [row.label for row in alone.ranks] == ["0", "1"] and not alone.health.notes
+
+
 def test_papers_bins_of_gaps_and_waits(tmp_path):
     report = analyse.load(write_run(tmp_path / "r", [two_calls()]))
     assert [b.count for b in report.gaps.papers] == [2, 0, 1]  # the first call has no gap before it
@@ -263,7 +280,7 @@ def test_several_programs_in_one_run_are_noted(tmp_path):
     (directory / "rank-000000-node1-2.fallow").write_bytes(lively_rank(0, 1, 7, seed=2).build())
     report = analyse.load(directory)
     assert report.totals.calls == 12
-    assert "several MPI programs" in report.health.notes[0]
+    assert "2 MPI programs" in report.health.notes[0]
 
 
 def test_ranks_without_a_record_are_named(tmp_path, fallow):

@@ -141,6 +141,7 @@ void add_identity(nb::dict& d, const RankHeader& h) {
   d["clock"] = name_of(kClocks, h.clock);
   d["hook"] = name_of(kHooks, h.hook);
   d["rank"] = h.world_rank;
+  d["launch"] = h.launch;
   d["size"] = h.world_size;
   d["local_rank"] = h.local_rank;
   d["local_size"] = h.local_size;

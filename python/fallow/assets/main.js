@@ -72,8 +72,8 @@ function warnings() {
     const early = r.ranks.filter((rank) => rank.end !== "finalized").sort((a, b) => (b.end === "aborted") - (a.end === "aborted"));
     if (early.length > 20) out.push(`${early.length} ranks ended early; the first 20:`);
     early.slice(0, 20).forEach((rank) => out.push(rank.end === "aborted"
-      ? `rank ${rank.rank} called MPI_Abort; its record ends there`
-      : `rank ${rank.rank} did not reach MPI_Finalize${rank.last_state === "none" ? "" : ` (it was ${rank.last_state.replace("_", " ")})`}; its record ends at its last call`));
+      ? `rank ${rank.label} called MPI_Abort; its record ends there`
+      : `rank ${rank.label} did not reach MPI_Finalize${rank.last_state === "none" ? "" : ` (it was ${rank.last_state.replace("_", " ")})`}; its record ends at its last call`));
     if (h.threads_dropped) out.push(`${h.threads_dropped} threads beyond the first 64 of a rank are not in the record`);
     return out.concat(h.notes).map((line) => tag + line);
   });
@@ -85,7 +85,7 @@ const each = (make) => el("div", { class: two ? "pair" : "" }, reports.map((r, i
 function ranksCard(report, title) {
   const share = (s) => (r) => r.residency[s.key] / (r.core_time_s || 1);
   const columns = [
-    { title: "rank", value: (r) => r.rank, show: (r) => r.rank },
+    { title: "rank", value: (r) => r.program * 2 ** 32 + r.rank, show: (r) => r.label },
     { title: "where the time went", text: true, kind: "wide", show: (r) => stack(r.residency) },
     ...STATES.map((s) => ({ title: s.name, value: share(s), show: (r) => percent(share(s)(r)) })),
     { title: "wake-up delay", value: (r) => r.wake_delay_share, show: (r) => percent(r.wake_delay_share, 2) },

@@ -4,6 +4,8 @@
 const MAX_ROWS = 4000; // three pixels each: what a canvas can hold
 const FRAME = { left: 62, top: 6, axis: 26 };
 
+const rowName = (row) => row.label || `rank ${row.rank}`;
+
 /** Flat arrays of what a row did: start, end, state, event. A wait is drawn first awake, then asleep. */
 function segmentsOf(row, kinds) {
   const out = { start: [], end: [], state: [], event: [] };
@@ -156,7 +158,7 @@ class TimelineView extends TimeView {
     if (index % Math.ceil(14 / this.pitch) === 0) {
       g.fillStyle = tint("--soft");
       g.textAlign = "right"; g.textBaseline = "middle";
-      g.fillText(row.label || (row.thread ? `${row.rank}.${row.thread}` : `rank ${row.rank}`), FRAME.left - 8, top + full / 2);
+      g.fillText(rowName(row), FRAME.left - 8, top + full / 2);
     }
     for (let i = firstAfter(s.end, this.view[0]); i < s.start.length && s.start[i] < this.view[1]; ++i) {
       const left = Math.max(FRAME.left, this.x(s.start[i])), right = Math.min(this.width - 4, this.x(s.end[i]));
@@ -184,9 +186,9 @@ class TimelineView extends TimeView {
     const i = firstAfter(s.end, t);
     if (i >= s.start.length || s.start[i] > t) return "";
     if (row.describe) return row.describe(s, i);
-    if (s.event[i] < 0) return `rank ${row.rank}: computing\n${seconds((s.end[i] - s.start[i]) * 1e-9)}`;
+    if (s.event[i] < 0) return `${rowName(row)}: computing\n${seconds((s.end[i] - s.start[i]) * 1e-9)}`;
     const [, duration, name, awake, asleep, peer, bytes] = row.events[s.event[i]];
-    const lines = [`rank ${row.rank}: ${this.timeline.functions[name]}, ${seconds(duration * 1e-9)}`];
+    const lines = [`${rowName(row)}: ${this.timeline.functions[name]}, ${seconds(duration * 1e-9)}`];
     if (awake || asleep) lines.push(`waits: ${seconds(awake * 1e-6)} awake, ${seconds(asleep * 1e-6)} asleep`);
     if (bytes) lines.push(size(bytes));
     if (peer >= 0) lines.push(`peer ${peer}`);
@@ -196,7 +198,8 @@ class TimelineView extends TimeView {
 
 function timelineCard(report, title) {
   if (!report.timeline.rows.some((row) => row.events.length)) return card(el("p", { class: "empty" }, "No calls were recorded."));
-  const view = new TimelineView(report.timeline);
+  const rows = report.timeline.rows.map((row) => ({ ...row, label: row.thread ? row.label : `rank ${row.label}` }));
+  const view = new TimelineView({ ...report.timeline, rows });
   const button = (text, action) => el("button", { class: "plain", type: "button", onclick: action }, text);
   return card(title ? el("h3", {}, title) : null, legend(), view.canvas, button("zoom in", () => view.zoom(0.5)), button("zoom out", () => view.zoom(2)),
     button("where all ranks' records reach", () => view.reset(view.home)), button("everything", () => view.reset(view.full)));
