@@ -17,6 +17,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/cancel_guard.hpp"
 #include "pmpi/launcher.hpp"
 
 namespace fallow::pmpi {
@@ -230,6 +231,7 @@ void Node::hang_bell() noexcept {
 
 void Node::ring(const NodeSlot& slot) noexcept {
   if (!bell_is_ours()) return;
+  const CancelGuard whole;
   sockaddr_un address;
   const socklen_t length = bell_address(bells_, static_cast<std::size_t>(&slot - page_->slots), address);
   sendto(bell_, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address), length);

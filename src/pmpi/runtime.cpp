@@ -10,6 +10,7 @@
 #include <memory>
 #include <new>
 
+#include "base/cancel_guard.hpp"
 #include "base/float_guard.hpp"
 #include "pmpi/hooks.hpp"
 #include "pmpi/launcher.hpp"
@@ -185,6 +186,7 @@ void say(unsigned message, const std::string& text) noexcept {
   Runtime& rt = runtime();
   const bool first = rt.node.shared() ? rt.node.first_to_say(message) : rt.world_rank <= 0;
   if (!first) return;
+  const CancelGuard whole;
   const std::string line = "fallow: " + text + "\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
@@ -193,6 +195,7 @@ bool start_runtime() noexcept {
   Runtime& rt = runtime();
   if (rt.phase.load(std::memory_order_acquire) == Phase::running) return true;
   const FloatGuard guard;
+  const CancelGuard whole;
   const std::lock_guard lock(rt.start_mutex);
   if (rt.phase.load() != Phase::idle) return rt.phase.load() == Phase::running;
   rt.phase.store(Phase::starting);
@@ -218,6 +221,7 @@ Thread* attach_thread() noexcept {
   if (fallow_tls.thread != nullptr) return static_cast<Thread*>(fallow_tls.thread);
   const Phase phase = rt.phase.load(std::memory_order_acquire);
   if (phase == Phase::ended) return nullptr;
+  const CancelGuard whole;
   if (phase != Phase::running) {
     // MPI was started by a way that no wrapper saw.
     int initialized = 0, finalized = 0;
@@ -265,6 +269,7 @@ void finish_runtime(std::uint32_t how) noexcept {
   if (!rt.phase.compare_exchange_strong(running, Phase::ended)) return;
   __atomic_store_n(&fallow_hints.active, 0, __ATOMIC_RELAXED);
   const FloatGuard guard;
+  const CancelGuard whole;
   remove_hooks(rt);
   // The other threads are outside MPI now, or the process is ending under them.
   for (const std::atomic<Thread*>& entry : rt.thread_of_block) {
@@ -288,6 +293,7 @@ __attribute__((destructor)) void at_exit() noexcept { finish_runtime(runtime().w
 
 void about_to_abort() noexcept {
   const FloatGuard guard;
+  const CancelGuard whole;
   Runtime& rt = runtime();
   if (fallow_tls.thread != nullptr) add_to_totals(*static_cast<Thread*>(fallow_tls.thread));
   rt.tracer.finish(false);

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "base/cancel_guard.hpp"
 #include "base/float_guard.hpp"
 #include "pmpi/hooks.hpp"
 #include "pmpi/pause.hpp"
@@ -312,6 +313,7 @@ bool holds_wanted_lock() noexcept {
 void slow_poll(Thread& t) noexcept {
   if (t.look == Look::none && is_patient(t)) return;
   const FloatGuard guard;
+  const CancelGuard whole;
   Runtime& rt = runtime();
   if (t.trace != nullptr && t.trace->recorder.pending() != 0) rt.tracer.pump(*t.trace, kTraceBatch);
   const std::uint64_t now = rt.clock.now();

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/cancel_guard.hpp"
 #include "trace/block_format.hpp"
 #include "trace/coding.hpp"
 #include "trace/crc32c.hpp"
@@ -142,6 +143,7 @@ bool FileWriter::write_all(std::span<const std::byte> bytes) noexcept {
 }
 
 Status FileWriter::append(ChunkType type, std::initializer_list<std::span<const std::byte>> parts) noexcept try {
+  const CancelGuard whole;
   const std::lock_guard lock(mutex_);
   if (!ok()) return Status::failed;
   std::size_t bytes = 0;

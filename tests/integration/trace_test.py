@@ -335,6 +335,12 @@ def test_one_rank(lab: Lab, fallow: Fallow) -> None:
     assert sum(c.op == "MPI_Sendrecv" for c in trace.ranks[0]) == 40
 
 
+def test_a_thread_that_is_to_end(lab: Lab, fallow: Fallow) -> None:
+    """The files of a trace are no points of cancellation: a thread ends where the program says, and all its calls are there."""
+    trace, _ = record(lab, fallow, 1, lab.program("cancelled.c"))
+    assert sum(c.op == "MPI_Test" for c in trace.ranks[0]) == 20_000
+
+
 def test_dense_calls(lab: Lab, fallow: Fallow) -> None:
     """A program that never waits loses no call, and meets nothing of what packs its trace."""
     trace, _ = record(lab, fallow, 2, lab.program("dense.c"))
