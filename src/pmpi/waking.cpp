@@ -19,7 +19,9 @@ void wake_slot(Thread& thread, NodeSlot& slot) noexcept {
   const std::uint64_t before = rt.clock.now();
   const trace::OpKind kind = kind_of(thread);
   if (kind == trace::OpKind::rma || kind == trace::OpKind::rma_sync) slot.to_serve.store(1, std::memory_order_relaxed);
-  if (&slot == &rt.node.own() || !rt.node.wake(slot, before)) return;
+  // In our own slot another thread of this process may sleep, and wait for what this one sends.
+  if (rt.sleeper.load(std::memory_order_relaxed) == &thread && &slot == &rt.node.own()) return;
+  if (!rt.node.wake(slot, before)) return;
   const std::uint64_t spent = rt.clock.now() - before;
   thread.woke_at = before;
   ++thread.counters->wakes_sent;

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from harness.building import build
-from harness.fallow import BARE, MODES, Fallow
+from harness.fallow import BARE, MODES
 from harness.lab import PROGRAMS, Lab, Trial, assert_same_output
 from harness.running import HANGS_S
 
@@ -64,7 +64,14 @@ def test_calls_after_an_exception_count(lab: Lab, modes: tuple[str, ...]) -> Non
             assert {name: rank.calls[name] for name in expected} == expected, trial.outcome.describe()
 
 
-def test_spawned_ranks(lab: Lab, fallow: Fallow) -> None:
+def test_threads_of_a_process_wake_each_other(lab: Lab) -> None:
+    """What another thread of the same process sends or completes ends a sleep as what another rank sends does."""
+    trial = lab.run("sleep", 1, lab.program("own_threads.c"))
+    assert trial.outcome.rc == 0 and trial.outcome.out == "took turns\n", trial.outcome.describe()
+    assert lab.fallow.report(trial.record)["totals"]["wakes_by_peer"] > 50, trial.outcome.describe()  # of 200 waits; 0 when none did
+
+
+def test_spawned_ranks(lab: Lab) -> None:
     """MPI_Comm_spawn starts ranks that work like any other."""
     if lab.family.name not in SPAWNS:
         trial = lab.run(BARE, 2, lab.program("spawn.c"))
@@ -72,7 +79,7 @@ def test_spawned_ranks(lab: Lab, fallow: Fallow) -> None:
         return
     lab.compare(2, lab.program("spawn.c"), modes=SHORT_MODES)
     trial = lab.run("auto", 2, lab.program("spawn.c"))
-    assert [row["label"] for row in fallow.report(trial.record)["ranks"]] == ["1:0", "1:1", "2:0", "2:1"]
+    assert [row["label"] for row in lab.fallow.report(trial.record)["ranks"]] == ["1:0", "1:1", "2:0", "2:1"]
 
 
 def _end(lab: Lab, mode: str, program: Path, way: str) -> Trial:
