@@ -28,14 +28,17 @@ constexpr unsigned long kTimerSlackNs = 1;  // the default of 50 us would be add
 constexpr double kShareOfSlowdown = 0.5;           // of a node, where others may sleep too: their delays add up
 
 void release_thread(void* pointer) noexcept {
+  fallow_tls.thread = nullptr;
+  fallow_tls.waiting = nullptr;
+  // All is written, or this is a copy of the process that must not write to its parent's files. What belongs to the thread
+  // stays: finish_runtime() may be looking at it.
+  if (runtime().phase.load() != Phase::running) return;
   auto* const thread = static_cast<Thread*>(pointer);
   if (runtime().forecast.belongs_to(thread)) runtime().forecast.close();
   add_to_totals(*thread);
   if (thread->trace != nullptr) runtime().tracer.pump(*thread->trace, ~0u);
   runtime().thread_of_block[thread->index].store(nullptr);
-  if (runtime().phase.load() == Phase::running) runtime().writer.release(*thread);
-  fallow_tls.thread = nullptr;
-  fallow_tls.waiting = nullptr;
+  runtime().writer.release(*thread);
   delete thread;
 }
 

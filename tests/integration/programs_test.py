@@ -120,14 +120,14 @@ def test_no_descriptor_is_kept(lab: Lab) -> None:
     lab.compare(2, lab.program("descriptors.c"), modes=("auto",))
 
 
-@pytest.mark.parametrize("way", ["0", "1", "2"])
+@pytest.mark.parametrize("way", ["0", "1", "2", "3"])
 def test_children(lab: Lab, way: str) -> None:
     """Children of a rank have the environment that they would have without Fallow."""
     trials = lab.compare(2, lab.program("children.c"), way, modes=("auto",))
     ranks = trials[1].ranks()
     assert [r.world_rank for r in ranks] == [0, 1], trials[1].outcome.describe()
     for rank in ranks:  # a forked copy that exits leaves its parent's record alone
-        assert rank.finalized == 1 and rank.calls["MPI_Allreduce"] == 20
+        assert rank.finalized == 1 and rank.calls["MPI_Allreduce"] == 20 and rank.calls["MPI_Barrier"] == 2
 
 
 def test_children_with_a_preload_of_the_users(lab: Lab) -> None:
