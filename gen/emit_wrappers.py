@@ -103,6 +103,11 @@ def _unrecorded(call: Call, proto: Prototype) -> list[str]:
     return [*freed, f"const int result = next({proto.forward()});", *made, "return result;"]
 
 
+def _librarys_own(call: Call) -> str:
+    """Array sections in Fortran: MPICH's bindings make a datatype for them before the call, and free it afterwards."""
+    return " || fallow::pmpi::is_librarys_own(__builtin_return_address(0))" if call.frees == "type" else ""
+
+
 def _wrapper(name: str, call: Call, proto: Prototype) -> str:
     declare = proto.declare() or "void"
     body = [
@@ -125,7 +130,7 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
         "  FALLOW_NOTICE_UNWINDING;",
         "  fallow::pmpi::Thread* const thread = fallow::pmpi::admit(__builtin_frame_address(0), "
         f"__builtin_return_address(0), kOp_{name}, kProfiling);",
-        "  if (thread == nullptr) [[unlikely]] {",
+        f"  if (thread == nullptr{_librarys_own(call)}) [[unlikely]] {{",
         *[f"    {line}" for line in _unrecorded(call, proto)],
         "  }",
         f"  fallow::pmpi::Scope<{'true' if call.blocks else 'false'}> scope(*thread, kOp_{name}, __builtin_return_address(0), __builtin_frame_address(0));",

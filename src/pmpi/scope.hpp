@@ -37,6 +37,11 @@ inline Thread* admit(const void* frame, const void* caller, std::uint16_t op, bo
   return static_cast<Thread*>(fallow_tls.thread);
 }
 
+/// Whether the Fortran bindings make this call for themselves: those that the program makes come in by a Fortran name.
+inline bool is_librarys_own(const void* caller) noexcept {
+  return fallow_tls.caller == nullptr && runtime().mpi_modules.contains(caller);
+}
+
 // Slow paths, see scope.cpp, waking.cpp and wait.cpp.
 /// Adds the events that the ring holds to the totals of thread, functions and call sites.
 void add_to_totals(Thread& thread) noexcept;
