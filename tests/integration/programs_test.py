@@ -137,6 +137,16 @@ def test_children_with_a_preload_of_the_users(lab: Lab) -> None:
     assert f"LD_PRELOAD here: {library}" in trials[1].outcome.out
 
 
+def test_a_stopped_clock(lab: Lab) -> None:
+    """A tool that stops the program's clock does not stop the program."""
+    library = build(None, "stopped_clock.so", [PROGRAMS / "stopped_clock.c"], ["-shared", "-fPIC"], compiler="cc")
+    start = f'LD_PRELOAD="$LD_PRELOAD {library}" exec "$0"'  # of the ranks alone, not of the launcher
+    launch = lab.family.launch(2, "sh", "-c", start, lab.program("descriptors.c"))
+    running, _ = lab.start("auto", launch)
+    outcome = running.finish(60.0)
+    assert outcome.rc == 0 and outcome.out == "looked\n", outcome.describe()
+
+
 @pytest.mark.parametrize("size", [0, 10, 60_000])  # MPICH's own mpiexec fails on more than a pipe holds
 def test_standard_input(lab: Lab, size: int) -> None:
     """Standard input reaches the program as it is."""
