@@ -279,6 +279,7 @@ def test_an_interrupt_keeps_what_is_done(tmp_path):
         ("[[synth]]\nprogram = 'cg'\n[machine]\nnetwork = 'maybe'\n", "s.toml:4: machine.network must be"),
         ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\nrest_cards = 'yes'\n", "s.toml:5: policy.rest_cards must be true, false"),
         ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\nlead = true\n", "s.toml:5: policy.lead must be a value"),
+        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\ncores = 'dance'\n", "s.toml:5: policy.cores must be of spin"),
         ("[[synth\n", "s.toml: "),
         ("colour = 'red'\n", "s.toml:1: colour is not known"),
     ],
@@ -313,6 +314,35 @@ def test_options_that_are_on_or_off(sweep, tmp_path):
     assert len(found) == 5 and all(r["status"] == "done" for r in found.values())
     assert found["oracle", True]["energy_cards_j"] < found["oracle", False]["energy_cards_j"]
     assert found["pps", True]["run_time_s"] > found["oracle", True]["run_time_s"]  # its cost
+
+
+def test_options_of_cores_concern_the_ways_that_they_wait(tmp_path):
+    (tmp_path / "s.toml").write_text(
+        "[[synth]]\nprogram = 'cg'\n[policy]\npolicy = ['always-on', 'oracle']\ncores = ['spin', 'sleep', 'adaptive']\n"
+        "core_timer = ['1us', '2us']\nbudget = ['1%', '5%']\ndeep_timer = '1ms'\n"
+    )
+    points = study.read(tmp_path / "s.toml").points
+    found = [(p.policy, p.options.get("core"), p.options.get("core_timer_us"), p.options.get("budget")) for p in points]
+    one = [(None, None, None), ("sleep", 1, None), ("sleep", 2, None), ("adaptive", None, 0.01), ("adaptive", None, 0.05)]
+    assert found == [(policy, *row) for policy in ("always-on", "oracle") for row in one]
+    assert all(("deep_timer_us" in p.options) == (p.policy == "oracle") for p in points)
+
+
+def test_a_platform_that_was_edited_is_simulated_anew(tmp_path):
+    platform = tmp_path / "mine.toml"
+    (tmp_path / "s.toml").write_text("[[synth]]\nprogram = 'cg'\n[machine]\nplatform = './mine.toml'\n[policy]\npolicy = 'oracle'\n")
+    ids = []
+    store = Store(tmp_path / "r")
+    for nodes in (64, 128):
+        platform.write_text(f"[network]\nnodes = {nodes}\n")
+        points = study.read(tmp_path / "s.toml").points
+        ids.append([p.id for p in points])
+        store.add([execute.describe(p) | {"status": "done", "run_time_s": float(nodes)} for p in points])
+        store.finish(ids[-1])
+    assert not set(ids[0]) & set(ids[1])
+    assert {(r["id"], r["run_time_s"]) for r in rows(tmp_path / "r")} == {(i, 128.0) for i in ids[1]}
+    store.finish(ids[1][:1])  # a study that got smaller
+    assert len(rows(tmp_path / "r")) == 2
 
 
 def test_places_and_ids(tmp_path):

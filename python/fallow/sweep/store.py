@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import importlib
+import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -101,7 +102,12 @@ class Store:
     def finish(self, order: list[str]) -> Path:
         """Merges all parts, in the study's order, with what is saved against always-on; returns the file."""
         rows = [self.rows[i] for i in order if i in self.rows]
-        rows += [row for i, row in self.rows.items() if i not in set(order)]  # of an earlier form of the study
+        said = {_said(row) for row in rows}
+        now = set(order)
+        # Of an earlier form of the study, but not of an earlier trace or platform file of the same name: nothing in its
+        # row would tell it from the one that holds.
+        rows += [row for i, row in self.rows.items() if i not in now and _said(row) not in said]
+        self.rows = {row["id"]: row for row in rows}
         target = self.directory / RESULTS
         self._write(_compared(rows), target)
         for part in self.directory.glob(_PART):
@@ -123,6 +129,12 @@ def _compared(rows: list[Row]) -> list[Row]:
                 more["saved_" + key.removeprefix("energy_").removesuffix("_j")] = 1 - row[key] / base[key]
         out.append(row | more)
     return out
+
+
+def _said(row: Row) -> str:
+    """What was simulated, in the study's words."""
+    words = ("program", "trace", "platform", "policy")
+    return json.dumps({k: v for k, v in row.items() if k in words or k.startswith(("synth_", "machine_", "option_"))}, sort_keys=True)
 
 
 def _options(row: Row) -> bool:

@@ -40,8 +40,9 @@ _POLICY_NAMES = {
     "compress": "compress", "core_timer": "core_timer_us",
 }  # fmt: skip
 _CONCERNS = {"lead": {"pps", "spps"}, "threshold": {"pps"}, "budget": {"adaptive"}, "idle_timer": {"hardware"},
-             "deep_timer": {"hardware", "oracle"}, "call_cost": {"pps", "spps", "adaptive"},
-             "published_cost": {"pps", "spps"}}  # fmt: skip
+             "call_cost": {"pps", "spps", "adaptive"}, "published_cost": {"pps", "spps"}}  # fmt: skip
+_CONCERNS_CORES = {"core_timer": {"sleep", "countdown", "throttle"}, "budget": {"adaptive"}}
+_RESTS = {"deep_timer", "rest_switches", "rest_cards", "edge_only"}  # all policies but always-on
 _SYNTH_NAMES = {"bytes": "size_bytes", "compute": "compute_ns"}
 
 
@@ -171,7 +172,8 @@ def _programs(file: _File) -> Iterator[tuple[str, str, dict[str, Any], Any]]:
                 yield "", program, named, named
 
 
-def _machines(file: _File) -> Iterator[dict[str, Any]]:
+def _machines(file: _File) -> Iterator[tuple[dict[str, Any], str]]:
+    """Machines, and what tells each from one whose platform's file said something else."""
     for table in _tables(file, "machine") or [{}]:
         values = {"platform": ["minotauro"]} | file.values("machine", table, MACHINE_KEYS)
         for network in values.get("network", []):
@@ -181,10 +183,8 @@ def _machines(file: _File) -> Iterator[dict[str, Any]]:
             path = machines.path_of(machine["platform"])
             if "/" in machine["platform"] or machine["platform"].endswith(".toml"):
                 machine["platform"] = str((file.path.parent / path).resolve())
-            machines.load(
-                machines.MachineSpec(machine["platform"])
-            )  # refuses what cannot be read, before anything runs
-            yield machine
+            machines.load(machines.MachineSpec(machine["platform"]))  # refuses what cannot be read, before anything runs
+            yield machine, hashlib.sha256(machines.path_of(machine["platform"]).read_bytes()).hexdigest()
 
 
 def _options(chosen: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,18 +199,32 @@ def _options(chosen: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
+def _concerns(key: str, policy: str, cores: str) -> bool:
+    """Whether an option changes anything under this policy, with cores that wait in this way."""
+    if key in _RESTS:
+        return policy != "always-on"
+    if key not in _CONCERNS and key not in _CONCERNS_CORES:
+        return True
+    return policy in _CONCERNS.get(key, ()) or cores in _CONCERNS_CORES.get(key, ())
+
+
 def _policies(file: _File) -> Iterator[tuple[str, dict[str, Any]]]:
     known = [n for n, _ in machines.require("sim_policies")()]
+    waits = [n for n, _ in machines.require("sim_core_policies")()]
     seen = {_digest(["always-on", {}])}
     yield "always-on", {}
     for table in _tables(file, "policy"):
         values = file.values("policy", table, POLICY_KEYS)
+        for cores in values.get("cores", []):
+            if cores not in waits:
+                raise file.fail("policy", "cores", f"must be of {', '.join(waits)}")
         for policy in values.pop("policy", []):
             if policy not in known:
                 raise file.fail("policy", "policy", f"must be of {', '.join(known)}")
-            concerned = {k: v for k, v in values.items() if policy in _CONCERNS.get(k, {policy})}
+            ways = values.get("cores", ["spin"])
+            concerned = {k: v for k, v in values.items() if any(_concerns(k, policy, cores) for cores in ways)}
             for chosen in _product(concerned):
-                options = _options(chosen)
+                options = _options({k: v for k, v in chosen.items() if _concerns(k, policy, chosen.get("cores", "spin"))})
                 if (digest := _digest([policy, options])) not in seen:
                     seen.add(digest)
                     yield policy, options
@@ -225,8 +239,8 @@ def read(path: Path) -> SweepStudy:
     points = []
     machine_list, policy_list = list(_machines(file)), list(_policies(file))
     for trace, synth, options, mark in _programs(file):
-        for machine in machine_list:
-            group = _digest([trace, synth, mark, machine])
+        for machine, content in machine_list:
+            group = _digest([trace, synth, mark, machine, content])
             setting = {k: v for k, v in machine.items() if k != "platform"}
             for policy, chosen in policy_list:
                 number = _digest([group, policy, chosen])
