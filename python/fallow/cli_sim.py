@@ -141,10 +141,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--deep-timer",
         type=time_us,
         metavar="TIME",
-        help="hardware, oracle: idling before the deeper state (default: never)",
+        help="hardware: idling before the deeper state; all others but always-on take it, of any TIME, where it pays "
+        "(default: never)",
     )
     policy.add_argument(
-        "--call-cost", type=time_us, metavar="TIME", help="what the predictor costs a core per call (default: 0)"
+        "--call-cost",
+        type=time_us,
+        metavar="TIME",
+        help="pps, spps, adaptive: what the predictor costs a core per call (default: 0)",
     )
     policy.add_argument(
         "--cores",
@@ -228,6 +232,7 @@ def _expect_effect(a: argparse.Namespace) -> None:
         ("--no-cap-by-first", a.cap_by_first, "--policy", ("pps", "spps")),
         ("--published-cost", a.published_cost or None, "--policy", ("pps", "spps")),
         ("--idle-timer", a.idle_timer, "--policy", ("hardware",)),
+        ("--call-cost", a.call_cost, "--policy", ("pps", "spps", "adaptive")),
         ("--core-timer", a.core_timer, "--cores", ("sleep", "countdown", "throttle")),
         ("--core-state", a.core_state, "--cores", ("sleep", "adaptive", "oracle")),
         ("--frequency", a.frequency, "--cores", ("fixed", "countdown")),

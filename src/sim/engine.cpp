@@ -24,7 +24,7 @@ const trace::TraceInfo& checked(const trace::EventSource& source, const Machine&
 /// What a core that runs at another frequency does takes longer.
 void at_frequency(Machine& m, const CorePolicy& core) {
   const auto slower = [](auto& value, double by) { value = static_cast<std::remove_reference_t<decltype(value)>>(std::llround(static_cast<double>(value) * by)); };
-  slower(m.node.compute_ps_per_ns, core.slower);
+  m.node.compute_ps_per_ns *= core.slower;
   MessageSpec& s = m.message;
   for (Time* t : {&s.overhead, &s.receive_overhead, &s.unexpected, &s.call_overhead, &s.match, &s.reduce_ps_per_kib}) slower(*t, core.calls_slower);
 }
@@ -276,7 +276,8 @@ bool Engine::next_call(std::uint32_t r, CallEvent& call) {
     if (rest_.active()) rest_.leave(r, rank.now, kNever, network_);
     return false;
   }
-  Time compute = static_cast<Time>(call.compute_ns) * machine_.node.compute_ps_per_ns;
+  const double recorded = static_cast<double>(call.compute_ns) * machine_.node.compute_ps_per_ns;
+  Time compute = std::llround(std::min(recorded, static_cast<double>(kNever)));
   if (cores_.active()) compute = cores_.stretch(r, rank.now, compute);
   if (policy_.marks != Marks::none && compute > policy_.loop_gap) rest_.leave(r, rank.now, kNever, network_);
   rank.computing += compute;

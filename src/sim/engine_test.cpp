@@ -118,6 +118,8 @@ TEST(ClosedForm, FasterCpu) {
   Machine machine = crossbar(1);
   machine.node.compute_ps_per_ns = 500;
   EXPECT_EQ(p.run(machine).makespan, kMs / 2);
+  machine.node.compute_ps_per_ns = 1000 / 700.0;  // no whole number of picoseconds
+  EXPECT_EQ(p.run(machine).makespan, 1'428'571);
 }
 
 TEST(Calls, RequestsOfEveryKind) {

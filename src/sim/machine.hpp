@@ -89,7 +89,7 @@ struct NodeSpec {
   CardSpec card;
   CoreSpec core;
   Watts memory_idle{0}, memory_active{0}, base{0};  ///< of a node, beside cores and card
-  std::uint32_t compute_ps_per_ns = 1000;  ///< CPU speed: 1000 as recorded, 500 twice as fast
+  double compute_ps_per_ns = 1000;  ///< CPU speed: 1000 as recorded, 500 twice as fast; any speed, so no whole number
 };
 
 struct MessageSpec {

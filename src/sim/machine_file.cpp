@@ -107,9 +107,9 @@ class Section {
 };
 
 /// Gigabytes per second as picoseconds per KiB.
-void rate(Section& s, std::string_view key, double gigabytes_per_unit, Time& ps_per_kib) {
+void rate(Section& s, std::string_view key, double gigabytes_per_unit, Time& ps_per_kib, double least = 1e-3) {
   double v = 0;
-  if (s.number(key, 1e-3, 1e5, v)) ps_per_kib = std::llround(1024e3 / (v * gigabytes_per_unit));
+  if (s.number(key, least, 1e5, v)) ps_per_kib = std::llround(1024e3 / (v * gigabytes_per_unit));
 }
 
 Routing routing_of(Section& s, Routing fallback) {
@@ -122,6 +122,23 @@ Routing routing_of(Section& s, Routing fallback) {
     if (name == known) return routing;
   }
   s.refuse(*node, "routing", "automatic, d-mod-k, random, minimal or valiant");
+}
+
+/// A network whose ways are chosen otherwise than the file says would be another machine.
+void check_routing(Section& s, const TopologySpec& spec) {
+  struct Row {
+    const char* kind;
+    Routing one, other;
+    const char* names;
+  };
+  constexpr Row kRows[] = {{"xgft", Routing::d_mod_k, Routing::random, "d-mod-k or random in a fat tree"},
+                           {"dragonfly", Routing::minimal, Routing::valiant, "minimal or valiant in a dragonfly"},
+                           {"torus", Routing::minimal, Routing::valiant, "minimal or valiant in a torus"},
+                           {"graph", Routing::minimal, Routing::random, "minimal or random in a graph"}};
+  for (const Row& row : kRows) {
+    if (spec.kind != row.kind || spec.routing == Routing::automatic || spec.routing == row.one || spec.routing == row.other) continue;
+    s.refuse(*s.find("routing"), "routing", std::string("automatic, ") + row.names);
+  }
 }
 
 void read_lists(Section& s, TopologySpec& spec) {
@@ -186,11 +203,12 @@ void read_network(Section s, std::string_view file, Machine& m) {
     if (node == nullptr) throw MachineFileError(std::string(file) + ": " + e.what());
     fail(file, node->source(), e.what());
   }
+  check_routing(s, spec);
   m.topology = spec;
 }
 
 void read_link(Section s, LinkSpec& link) {
-  rate(s, "gbit_s", 0.125, link.ps_per_kib);
+  rate(s, "gbit_s", 0.125, link.ps_per_kib, 2e-3);  // slower ones do not fit into the network's 32 bits
   s.whole("lanes", 1, 64, link.lanes);
   s.time("switch_latency_ns", kNs, link.latency);
   s.time("react_us", kUs, link.rest.up);
@@ -300,7 +318,7 @@ void read_node(Section s, NodeSpec& node) {
   rate(s, "memory_gb_s", 1, node.memory_ps_per_kib);
   s.time("memory_latency_ns", kNs, node.memory_latency);
   double speed = 1;
-  if (s.number("cpu_speed", 1e-3, 1e3, speed)) node.compute_ps_per_ns = static_cast<std::uint32_t>(std::llround(1000 / speed));
+  if (s.number("cpu_speed", 1e-6, 1e6, speed)) node.compute_ps_per_ns = 1000 / speed;
   s.leave({"source"});
   s.finish();
 }

@@ -6,7 +6,8 @@
 //   collectives = "openmpi"              # or mpich
 //   [network]
 //   topology = "XGFT(2;18,14;1,18)"      # or crossbar, dragonfly, torus, graph
-//   routing = "random"                   # automatic, d-mod-k, random, minimal, valiant
+//   routing = "random"                   # automatic; fat trees: d-mod-k, random; dragonfly, torus: minimal, valiant;
+//                                        # graph: minimal, random
 //   seed = 1
 //   contention = true
 //   lookahead_ns = 1000

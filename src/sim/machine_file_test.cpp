@@ -5,8 +5,12 @@
 #include <filesystem>
 #include <toml++/toml.h>
 
+#include "sim/test_programs.hpp"
+
 namespace fallow::sim {
 namespace {
+
+using namespace testing;
 
 TEST(MachineFile, OfThePublicationGivesTheDefaults) {
   const Machine m = parse_machine(R"toml(
@@ -51,6 +55,30 @@ TEST(MachineFile, EveryTopology) {
                            "topology = 'graph'\nnodes = 2\nvertices = 4\nedges = [[0, 2], [1, 3], [2, 3, 0.5]]\ncontention = false"}) {
     EXPECT_NO_THROW(parse_machine(std::string("[network]\n") + text, "m.toml")) << text;
   }
+}
+
+TEST(MachineFile, ATopologyHasItsOwnWays) {
+  const auto accepts = [](const std::string& network) {
+    try {
+      parse_machine("[network]\n" + network, "m.toml");
+    } catch (const MachineFileError& e) {
+      return std::string(e.what());
+    }
+    return std::string("yes");
+  };
+  EXPECT_EQ(accepts("topology = 'torus'\nextent = [4]\nrouting = 'random'"), "m.toml:4: network.routing must be automatic, minimal or valiant in a torus");
+  EXPECT_EQ(accepts("routing = 'valiant'\ntopology = 'XGFT(1;4;1)'"), "m.toml:2: network.routing must be automatic, d-mod-k or random in a fat tree");
+  EXPECT_EQ(accepts("topology = 'crossbar'\nnodes = 4\nrouting = 'valiant'"), "yes") << "there is one way only";
+  EXPECT_EQ(accepts("topology = 'graph'\nnodes = 2\nvertices = 3\nedges = [[0, 2], [1, 2]]\nrouting = 'random'"), "yes");
+}
+
+TEST(MachineFile, TheSlowestLinkCanBeSimulated) {
+  Program p(2);
+  p.p2p(0, Op::send, 1, 1024).p2p(1, Op::recv, 0, 1024);
+  const Machine slow = parse_machine("[network]\nnodes = 2\n[link]\ngbit_s = 0.002\n", "m.toml");
+  EXPECT_EQ(p.run(slow).makespan, kLatency + 4096 * kUs);
+  const Machine slower = parse_machine("[network]\ntopology = 'graph'\nnodes = 2\nvertices = 3\nedges = [[0, 2], [1, 2, 0.01]]\n[link]\ngbit_s = 0.1\n", "m.toml");
+  EXPECT_THROW(p.run(slower), std::invalid_argument) << "1 Mbit/s is too slow for 32 bits of picoseconds";
 }
 
 TEST(MachineFile, PlatformsAreMachinesToo) {
@@ -114,7 +142,7 @@ TEST(MachineFile, ErrorsNameFileAndLine) {
     return std::string("accepted");
   };
   EXPECT_EQ(message("[link]\ngbit = 40\n"), "m.toml:5: link.gbit is not known");
-  EXPECT_EQ(message("[link]\n\ngbit_s = -1\n"), "m.toml:6: link.gbit_s must be a number from 0.001 to 100000");
+  EXPECT_EQ(message("[link]\n\ngbit_s = -1\n"), "m.toml:6: link.gbit_s must be a number from 0.002 to 100000");
   EXPECT_EQ(message("routing = 'up'\n"), "m.toml:4: network.routing must be automatic, d-mod-k, random, minimal or valiant");
   EXPECT_EQ(message("[message]\neager_bytes = 1.5\n"), "m.toml:5: message.eager_bytes must be a whole number from 0 to 1099511627776");
   EXPECT_EQ(message("[link]\nlane_fractions = [0.5, 1]\n"), "m.toml:5: link.lane_fractions must be a list with a share for each number of lanes");

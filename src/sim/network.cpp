@@ -22,7 +22,9 @@ Network::Network(const Machine& machine, const NetworkPolicy& policy, NodePool& 
     const std::uint32_t relative = topology_->relative_bandwidth(l);
     if (relative == 0) continue;
     if (rates_.empty()) rates_.assign(links, rate_);
-    rates_[l] = static_cast<std::uint32_t>(machine.link.ps_per_kib * 1000 / relative);
+    const Time slower = machine.link.ps_per_kib * 1000 / relative;
+    if (slower > 0xffffffff) throw std::invalid_argument("a link's bandwidth is out of range");
+    rates_[l] = static_cast<std::uint32_t>(slower);
   }
   prepare_rests(policy);
   find_border();

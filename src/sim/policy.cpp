@@ -41,7 +41,7 @@ Policy make_policy(std::string_view name, const PolicyOptions& options, const Ma
     Policy policy = info.make(options, machine.link);
     policy.name = info.name;
     policy.core = make_core_policy(options.core, machine.node.core);
-    policy.cost = options.cost;
+    if (policy.predictor) policy.cost = options.cost;
     policy.compress = options.compress;
     if (options.upper_links) policy.upper = policy.edge;
     // A switch or card has one state of rest, so its timer is its own.

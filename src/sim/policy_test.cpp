@@ -114,6 +114,16 @@ TEST(Policies, SaveInTheOrderThatTheyShould) {
   EXPECT_GE(saved("oracle"), saved("adaptive"));
 }
 
+TEST(Policies, ThatDoNotPredictPayForNoPredictor) {
+  const Machine machine = crossbar(2);
+  PolicyOptions options;
+  options.cost = PredictorCost::published();
+  for (const PolicyInfo& info : policies()) {
+    const Policy policy = make_policy(info.name, options, machine);
+    EXPECT_EQ(policy.cost.call, policy.predictor ? 1 * kUs : 0) << info.name;
+  }
+}
+
 TEST(Policies, AreRefusedByOtherNames) { EXPECT_THROW(make_policy("none", {}, Machine{}), std::invalid_argument); }
 
 }  // namespace

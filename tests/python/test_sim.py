@@ -289,6 +289,8 @@ def test_bad_requests_end_with_one_line(fallow, args):
         ([*SMALL, "--cores", ""], "'' names nothing"),
         ([*SMALL, "--topology", "XGFT(2;99999,99;1,18)"], "an XGFT of more than 4,194,304 nodes"),
         ([*SMALL, "--cpu-speed", "1e9"], "not a number above 0, up to 1000000"),
+        ([*SMALL, "--cpu-speed", "1e-9"], "cores compute from 0.000001 to 1000000 times as fast"),
+        ([*SMALL, "--call-cost", "1us", "--policy", "oracle"], "--call-cost would do nothing: it is for --policy pps or spps"),
         ([*SMALL, "--lead", "1%"], "--lead would do nothing: it is for --policy pps or spps"),
         ([*SMALL, "--policy", "spps", "--threshold", "20us"], "--threshold would do nothing: it is for --policy pps"),
         ([*SMALL, "--policy", "oracle", "--budget", "1%"], "--budget would do nothing"),
@@ -317,10 +319,19 @@ def test_every_platform_can_be_simulated(fallow):
         assert found["simulations"][0]["energy_model_j"]["total"] > 0
 
 
+def test_any_speed_of_cores_is_as_asked_for(fallow):
+    times = {}
+    for speed in ("300", "700"):
+        found = study(fallow, "--synth", "cg", "--ranks", "1", "--iterations", "10", "--compute", "7ms", "--policy", "oracle", "--cpu-speed", speed)
+        assert found["machine"]["cpu_speed"] == pytest.approx(float(speed))
+        times[speed] = found["simulations"][0]["critical_path"]["total"]["computing_s"]
+    assert times == {"300": pytest.approx(0.07 / 300, rel=1e-6), "700": pytest.approx(1e-4, rel=1e-6)}
+
+
 def test_a_platform_may_leave_everything_out(fallow, tmp_path):
     (tmp_path / "x.toml").write_text('name = "x"\n')
     found = study(fallow, *SMALL, "--platform", "x.toml", "--policy", "oracle")["machine"]
-    assert (found["name"], found["topology"], found["nodes"]) == ("x", "crossbar", 1024)
+    assert (found["name"], found["topology"], found["nodes"], found["routing"]) == ("x", "crossbar", 1024, "minimal")
     (tmp_path / "x.toml").write_text('name = "x"\n[network]\ntopology = "crossbar"\n')
     done = fallow("sim", *SMALL, "--platform", "x.toml")
     assert (done.returncode, done.stderr) == (2, "fallow: x.toml:3: a crossbar needs a number of nodes\n")

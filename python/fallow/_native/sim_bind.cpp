@@ -4,6 +4,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <stdexcept>
@@ -115,8 +116,11 @@ void set_machine(Machine& m, const std::string& key, nb::handle v) {
     if (!(share > 0 && share <= 1)) throw std::invalid_argument("message_share is above 0 and at most 1");
     m.link.ps_per_kib = static_cast<Time>(static_cast<double>(m.link.ps_per_kib) * share);
     m.message.eager_limit = static_cast<std::uint64_t>(static_cast<double>(m.message.eager_limit) / share);
-  } else if (key == "compute_ps_per_ns") m.node.compute_ps_per_ns = nb::cast<std::uint32_t>(v);
-  else if (key == "xgft") {
+  } else if (key == "cpu_speed") {
+    const double speed = nb::cast<double>(v);
+    if (!(speed >= 1e-6 && speed <= 1e6)) throw std::invalid_argument("cores compute from 0.000001 to 1000000 times as fast as where the trace was recorded");
+    m.node.compute_ps_per_ns = 1000 / speed;
+  } else if (key == "xgft") {
     const Routing routing = m.topology.routing;
     const std::uint64_t seed = m.topology.seed;
     m.topology = parse_xgft(nb::cast<std::string>(v));
@@ -145,9 +149,9 @@ std::string shape_of(const TopologySpec& t) {
   return text + ")";
 }
 
-const char* routing_name(Routing r) {
-  switch (r) {
-    case Routing::automatic: return "automatic";
+const char* routing_name(const TopologySpec& t) {
+  switch (t.routing) {
+    case Routing::automatic: return t.kind == "xgft" ? "d-mod-k" : "minimal";
     case Routing::d_mod_k: return "d-mod-k";
     case Routing::random: return "random";
     case Routing::minimal: return "minimal";
@@ -164,7 +168,7 @@ nb::dict machine_facts(const Machine& m) {
   const auto topology = make_topology(m.topology);
   d["name"] = m.name;
   d["topology"] = shape_of(m.topology);
-  d["routing"] = routing_name(m.topology.routing);
+  d["routing"] = routing_name(m.topology);
   d["nodes"] = topology->nodes();
   d["links"] = topology->links();
   d["switches"] = topology->switches();
@@ -198,7 +202,8 @@ nb::dict machine_facts(const Machine& m) {
   return d;
 }
 
-Time from_us(nb::handle v) { return static_cast<Time>(nb::cast<double>(v) * static_cast<double>(kUs)); }
+/// What is longer than the simulator's clock lasts is never.
+Time from_us(nb::handle v) { return static_cast<Time>(std::min(nb::cast<double>(v) * static_cast<double>(kUs), static_cast<double>(kNever))); }
 
 CompressPolicy::What compressed(const std::string& name) {
   if (name == "all") return CompressPolicy::What::all;

@@ -74,7 +74,7 @@ def machine_settings(said: Mapping[str, Any], ranks: int) -> dict[str, Any]:
     if said.get("network"):
         out["contention"] = said["network"] == "full"
     if said.get("cpu_speed"):
-        out["compute_ps_per_ns"] = max(1, round(1000 / said["cpu_speed"]))
+        out["cpu_speed"] = said["cpu_speed"]
     return out
 
 
