@@ -133,8 +133,8 @@ def _compared(rows: list[Row]) -> list[Row]:
 
 def _said(row: Row) -> str:
     """What was simulated, in the study's words."""
-    words = ("program", "trace", "platform", "policy")
-    return json.dumps({k: v for k, v in row.items() if k in words or k.startswith(("synth_", "machine_", "option_"))}, sort_keys=True)
+    words, parts = ("program", "trace", "platform", "policy"), ("synth_", "machine_", "option_")
+    return json.dumps({k: v for k, v in row.items() if k in words or k.startswith(parts)}, sort_keys=True)
 
 
 def _options(row: Row) -> bool:

@@ -183,7 +183,7 @@ def _machines(file: _File) -> Iterator[tuple[dict[str, Any], str]]:
             path = machines.path_of(machine["platform"])
             if "/" in machine["platform"] or machine["platform"].endswith(".toml"):
                 machine["platform"] = str((file.path.parent / path).resolve())
-            machines.load(machines.MachineSpec(machine["platform"]))  # refuses what cannot be read, before anything runs
+            machines.load(machines.MachineSpec(machine["platform"]))  # refuses what cannot be read, first of all
             yield machine, hashlib.sha256(machines.path_of(machine["platform"]).read_bytes()).hexdigest()
 
 
@@ -224,7 +224,8 @@ def _policies(file: _File) -> Iterator[tuple[str, dict[str, Any]]]:
             ways = values.get("cores", ["spin"])
             concerned = {k: v for k, v in values.items() if any(_concerns(k, policy, cores) for cores in ways)}
             for chosen in _product(concerned):
-                options = _options({k: v for k, v in chosen.items() if _concerns(k, policy, chosen.get("cores", "spin"))})
+                cores = chosen.get("cores", "spin")
+                options = _options({k: v for k, v in chosen.items() if _concerns(k, policy, cores)})
                 if (digest := _digest([policy, options])) not in seen:
                     seen.add(digest)
                     yield policy, options
