@@ -36,13 +36,15 @@ void CriticalPath::release(std::uint32_t link) {
   }
 }
 
-void CriticalPath::sent(std::uint32_t message, std::uint32_t rank, Time at) {
+void CriticalPath::sent(std::uint32_t message, std::uint32_t rank, Time at, Time reached) {
   if (message >= messages_.size()) messages_.resize(message + 1 + message / 2);
   PathMessage& m = messages_[message];
   if (m.rank != kNone) release(m.head.link);
   m.head = heads_[rank];
   m.rank = rank;
   m.at = std::max(at, m.head.since);
+  m.head.computing -= std::clamp<Time>(reached - m.at, 0, m.head.computing);
+  m.head.waking = std::min(m.head.waking, m.at - m.head.since - m.head.computing);
   m.held = 0;
   if (m.head.link != kNone) ++links_[m.head.link].references;
 }

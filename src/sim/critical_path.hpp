@@ -47,8 +47,9 @@ class CriticalPath {
 
   void computed(std::uint32_t rank, Time duration) { heads_[rank].computing += duration; }
   void woke(std::uint32_t rank, Time duration) { heads_[rank].waking += duration; }
-  /// `rank` sends message `message` (a number that is used again later) at `at`.
-  void sent(std::uint32_t message, std::uint32_t rank, Time at);
+  /// `rank` sends message `message` (a number that is used again later) at `at`. It may have been told to compute until
+  /// `reached` already: what goes on beside that, as the parts of a non-blocking collective, is sent meanwhile.
+  void sent(std::uint32_t message, std::uint32_t rank, Time at, Time reached);
   /// Another number for the same message.
   void copy(std::uint32_t message, std::uint32_t other);
   /// A link at rest held the message up.

@@ -107,7 +107,7 @@ std::uint32_t Engine::start_send(std::uint32_t r, std::uint32_t request, std::ui
   m.rank = to;
   m.peer = r;
   m.bytes = bytes;
-  if (path_ != nullptr) [[unlikely]] path_->sent(message, r, now);
+  if (path_ != nullptr) [[unlikely]] path_->sent(message, r, now, ranks_[r].now);
   if (eager) {
     transmit(message, now);
     if (request != kNone) complete(request, now);
@@ -226,7 +226,7 @@ void Engine::match(std::uint32_t receive, std::uint32_t message, Time at) {
     pool_.give(message);
     return complete(receive, at);
   }
-  if (path_ != nullptr && late) [[unlikely]] path_->sent(message, rank_of(receive), at);  // who cleared it held it up
+  if (path_ != nullptr && late) [[unlikely]] path_->sent(message, rank_of(receive), at, ranks_[rank_of(receive)].now);  // who cleared it held it up
   // The answer goes back; what it clears is kept where a waiting message has its tag and place.
   m.order = static_cast<std::uint32_t>(m.bytes >> 32);
   m.tag = static_cast<std::int32_t>(static_cast<std::uint32_t>(m.bytes));

@@ -190,7 +190,7 @@ void Engine::one_sided(std::uint32_t r, const CallEvent& call) {
   Rank& rank = ranks_[r];
   rank.now += machine_.message.overhead;
   ++rank.one_sided;
-  if (path_ != nullptr) [[unlikely]] path_->sent(message, r, rank.now);
+  if (path_ != nullptr) [[unlikely]] path_->sent(message, r, rank.now, rank.now);
   transmit(message, rank.now);
 }
 

@@ -76,6 +76,27 @@ TEST(CriticalPath, ShowsWhatRestingLinksCost) {
   EXPECT_EQ(sum(r.path), r.result.makespan);
 }
 
+TEST(CriticalPath, OfAMessageThatItsSenderPassesOnWhileItComputes) {
+  Program program(4);
+  for (std::uint32_t r = 0; r < 4; ++r) {
+    CallEvent call;
+    call.op = Op::ibcast;
+    call.bytes = 1024;
+    call.root = 0;
+    const std::uint32_t request = 0;
+    call.requests = {&request, 1};
+    program.add(r, call);
+    if (r == 1 || r == 2) program.compute(1'000'000);  // whichever passes it on
+    program.wait(r, Op::wait, {0});
+  }
+  program.compute(2'000'000).collective(3, Op::barrier, 0, 0, trace::kCommSelf);  // ends last
+  Recorder recorder(4, 1, nullptr, true);
+  const Recorded r = replay(crossbar(4), {}, program.source(), recorder);
+  EXPECT_EQ(sum(r.path), r.result.makespan);
+  for (const PathShare& share : r.path.ranks) EXPECT_GE(share.in_calls, 0);
+  EXPECT_EQ(r.path.ranks[1].computing + r.path.ranks[2].computing, kLatency + kPerKib) << "until it had the message";
+}
+
 TEST(CriticalPath, AddsUpToTheRunTimeAndRecordingChangesNothing) {
   for (const SynthInfo& info : synth_programs()) {
     for (const char* name : {"always-on", "hardware", "adaptive", "oracle"}) {
