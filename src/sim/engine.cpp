@@ -284,7 +284,11 @@ bool Engine::next_call(std::uint32_t r, CallEvent& call) {
   rank.now += compute;
   if (path_ != nullptr) [[unlikely]] path_->computed(r, compute);
   if (rank.now - clock_ <= machine_.lookahead) return true;
-  if (rank.now >= kNever) [[unlikely]] refuse(r, "more than 26 days of simulated time have passed; cut the trace");
+  if (rank.now >= kNever) [[unlikely]] {
+    ++rank.calls;  // the call that it computes before
+    rank.op = call.op;
+    refuse(r, "more than 26 days of simulated time have passed; cut the trace");
+  }
   rank.loaded = true;
   rank.state = State::computing;
   queue_.push({rank.now, tie_of(r, r, rank.messages), r, EventKind::resume});

@@ -136,6 +136,7 @@ TEST(Unknown, MoreTimeThanTheClockHasIsRefused) {
   Program p(1);
   for (int i = 0; i < 8; ++i) p.compute(std::int64_t{300'000} * 1'000'000'000).collective(0, Op::barrier, 0);
   EXPECT_TRUE(says(why(p, 1), "more than 26 days of simulated time"));
+  EXPECT_TRUE(says(why(p, 1), "rank 0, call 8, MPI_Barrier: "));
 }
 
 }  // namespace

@@ -13,6 +13,8 @@ namespace {
 using trace::CallEvent;
 using trace::Op;
 
+constexpr std::int64_t kLongestRun = std::int64_t{1} << 62;  // ns, as traces count
+
 /// What a generator says of one call; the rest of the event follows from it.
 struct Call {
   Op op = Op::other;
@@ -241,6 +243,8 @@ std::span<const SynthInfo> synth_programs() noexcept { return kInfos; }
 
 std::unique_ptr<trace::EventSource> synthesize(std::string_view program, const SynthOptions& options) {
   if (options.ranks == 0 || options.ranks > kMaxRanks) throw std::invalid_argument("a program has 1 to 1048576 ranks");
+  const double longest = static_cast<double>(options.compute.value) * (1 + options.jitter) * options.iterations;
+  if (longest > static_cast<double>(kLongestRun)) throw std::invalid_argument("the program computes for more than 146 years, which no trace holds");
   if (options.jitter < 0 || options.jitter >= 1) throw std::invalid_argument("jitter is a share from 0 to below 1");
   for (std::size_t i = 0; i < std::size(kInfos); ++i) {
     if (program == kInfos[i].name) return kMakers[i](options);

@@ -27,6 +27,15 @@ std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, int> balance(trac
   return open;
 }
 
+TEST(Synth, WhatNoTraceCouldHoldIsRefused) {
+  SynthOptions options;
+  options.compute = Nanoseconds(1'000'000'000'000'000'000);  // 32 years
+  options.iterations = 4;
+  EXPECT_NO_THROW(synthesize("cg", options));
+  options.iterations = 5;
+  EXPECT_THROW(synthesize("cg", options), std::invalid_argument);
+}
+
 TEST(Synth, EveryMessageHasItsReceiveForAnyNumberOfRanks) {
   for (const SynthInfo& info : synth_programs()) {
     for (const std::uint32_t ranks : {1u, 2u, 3u, 7u, 24u, 64u, 100u}) {

@@ -328,6 +328,13 @@ def test_any_speed_of_cores_is_as_asked_for(fallow):
     assert times == {"300": pytest.approx(0.07 / 300, rel=1e-6), "700": pytest.approx(1e-4, rel=1e-6)}
 
 
+def test_more_ranks_than_cores_on_a_node_are_told(fallow):
+    for per_node, told in (("12", False), ("16", True)):
+        found = study(fallow, *SMALL, "--policy", "oracle", "--ranks-per-node", per_node)
+        said = " ".join(found["assumptions"])
+        assert ("The platform's nodes have 12 cores, but one is taken for each rank." in said) is told
+
+
 def test_a_platform_may_leave_everything_out(fallow, tmp_path):
     (tmp_path / "x.toml").write_text('name = "x"\n')
     found = study(fallow, *SMALL, "--platform", "x.toml", "--policy", "oracle")["machine"]

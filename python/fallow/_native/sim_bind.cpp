@@ -174,6 +174,7 @@ nb::dict machine_facts(const Machine& m) {
   d["switches"] = topology->switches();
   d["contention"] = m.contention == Contention::full;
   d["ranks_per_node"] = m.node.ranks;
+  d["cores_per_node"] = m.node.cores;
   d["collectives"] = m.collectives == coll::Library::mpich ? "MPICH" : "Open MPI";
   d["link_gbit_s"] = 8192e3 / static_cast<double>(m.link.ps_per_kib);
   d["link_lanes"] = m.link.lanes;

@@ -78,6 +78,13 @@ def machine_settings(said: Mapping[str, Any], ranks: int) -> dict[str, Any]:
     return out
 
 
+def _crowded(cores: int, ranks: int) -> str:
+    """Ranks never share a core in the model: where there are too few, a node is taken to have more."""
+    if not 0 < cores < ranks:
+        return ""
+    return f" The platform's nodes have {plural(cores, 'core')}, but one is taken for each rank."
+
+
 def assumptions(facts: Mapping[str, Any]) -> list[str]:
     """What to know before believing the figures, one sentence each."""
     f = facts
@@ -100,7 +107,8 @@ def assumptions(facts: Mapping[str, Any]) -> list[str]:
         f"{f['core_wake_us']:g} us to wake; network cards: {f['card_idle_w']:g} to {f['card_active_w']:g} W. "
         f"Another frequency takes {f['core_frequency_us']:g} us, throttling {f['core_throttle_us']:g} us. The rest of "
         f"a node draws {f['node_w']:g} W and what its memory takes when active; cores without a rank sleep."
-        + ("" if f["node_w"] else " The platform says nothing of the rest of its nodes: it is left out."),
+        + ("" if f["node_w"] else " The platform says nothing of the rest of its nodes: it is left out.")
+        + _crowded(f["cores_per_node"], f["ranks_per_node"]),
         f"Computation takes as long as recorded, divided by {f['cpu_speed']:g}; copies inside a node run at "
         f"{f['memory_gb_s']:.3g} GB/s.",
         "All energy here is modelled; nothing was measured.",
