@@ -224,6 +224,14 @@ def test_calls_of_threads_that_wait_for_each_other_are_told(fallow, tmp_path):
     assert done.returncode == 2 and "Ranks called MPI from up to 2 threads." in done.stderr
 
 
+def test_a_page_shows_ranks_that_compute_through_its_window(fallow, tmp_path):
+    done = fallow("sim", *SMALL, "--policy", "oracle", "--html", "x.html", "--window", "5.2ms..5.7ms")
+    assert done.returncode == 0, done.stderr
+    drawn = json.loads(parse((tmp_path / "x.html").read_text()).data)["simulations"][1]["timeline"]
+    assert drawn["ranks"] == [{"rank": r, "spans": [], "until_ns": 5_700_000} for r in range(8)]
+    assert (drawn["from_ns"], drawn["to_ns"]) == (5_200_000, 5_700_000)
+
+
 def test_calls_that_make_no_sense_are_refused(fallow, tmp_path):
     t = trace(tmp_path / "w.ftr", [[call("MPI_Barrier", 1), call("MPI_Send", 5, peer=7, tag=1, size_bytes=8)], [call("MPI_Barrier", 1)]])
     done = fallow("sim", t)

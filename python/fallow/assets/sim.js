@@ -164,7 +164,13 @@ function rankRow(row, from) {
     const [begin, duration, name, awake, asleep] = row.spans.slice(i, i + 5);
     events.push([begin, duration, name, awake / 1000, asleep / 1000, -1, 0]);
   }
-  return { rank: row.rank, thread: 0, events, from };
+  // What it computes after its last call here, or without any, is no call's.
+  const segments = segmentsOf({ events, from }, []), at = events.length ? events.at(-1)[0] + events.at(-1)[1] : from;
+  if (row.until_ns > at) {
+    segments.start.push(at); segments.end.push(row.until_ns); segments.state.push(0); segments.event.push(-1);
+  }
+  if (!events.length) events.push([from, Math.max(0, row.until_ns - from), 0, 0, 0, -1, 0]);
+  return { rank: row.rank, thread: 0, events, segments };
 }
 
 function timelineOf(s) {
@@ -180,7 +186,9 @@ function timelineOf(s) {
 function drawTimeline(s) {
   const view = new TimelineView(timelineOf(s));
   const start = Math.min(...view.segments.filter((x) => x.start.length).map((x) => x.start[0]));
-  view.full = [Math.min(start, view.full[0]), view.full[1]];
+  const end = Math.max(...view.segments.filter((x) => x.end.length).map((x) => x.end.at(-1)));
+  const window = s.timeline;  // calls and rests that cross its ends are drawn within
+  view.full = [Math.max(window.from_ns, Math.min(start, view.full[0])), Math.min(window.to_ns ?? Infinity, Math.max(end, view.full[1]))];
   const span = Math.min(view.full[1] - view.full[0], 12e6);
   view.home = [view.full[0], view.full[0] + span];
   view.view = view.home.slice();

@@ -33,7 +33,8 @@ def page(study: Study) -> str:
     """The whole page."""
     data = text.as_dict(study)
     for row, outcome in zip(data["simulations"], study.outcomes, strict=True):
-        row["timeline"] = timeline.as_dict(outcome.timeline) if outcome.timeline else None
+        ends_ns = [r.end_s * 1e9 for r in outcome.ranks]
+        row["timeline"] = timeline.as_dict(outcome.timeline, ends_ns) if outcome.timeline else None
     return assemble(f"Fallow: {study.program.name} on {study.machine['name']}", data, _SCRIPTS)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -61,6 +62,8 @@ class Timeline:
     links: tuple[LinkSpan, ...]
     complete_until_ns: float | None  # None: nothing was left out
     from_ns: float = 0.0
+    to_ns: float = math.inf
+    ranks: int = 0  # that are drawn, if the program has so many
 
 
 def _rows(packed: bytes, width: int) -> Iterator[Sequence[int]]:
@@ -81,13 +84,16 @@ def unpack(found: dict[str, Any] | None, window: Window | None) -> Timeline | No
     calls = tuple(CallSpan(r[0], r[1], *(_ns(t) for t in r[2:])) for r in _rows(found["calls"], 6))
     links = tuple(LinkSpan(r[0], r[1], r[2], _ns(r[3]), _ns(r[4])) for r in _rows(found["links"], 5))
     until = found["complete_until"]
-    return Timeline(calls, links, None if until is None else _ns(until), window.from_us * 1000)
+    to_ns = math.inf if window.to_us is None else window.to_us * 1000
+    return Timeline(calls, links, None if until is None else _ns(until), window.from_us * 1000, to_ns, window.ranks)
 
 
-def as_dict(t: Timeline) -> dict[str, Any]:
-    """For the page: rows of flat numbers, times in whole ns."""
+def as_dict(t: Timeline, ends_ns: Sequence[float] = ()) -> dict[str, Any]:
+    """For the page: rows of flat numbers, times in whole ns. `ends_ns`: of the ranks, as far as they are known: a rank
+    that calls nothing in the window computes all through it."""
     names: dict[int, int] = {}
-    ranks: dict[int, list[int]] = {}
+    ranks: dict[int, list[int]] = {rank: [] for rank in range(min(t.ranks, len(ends_ns)))}
+    drawn_ns = min(t.to_ns, math.inf if t.complete_until_ns is None else t.complete_until_ns)
     for c in t.calls:
         index = names.setdefault(c.op, len(names))
         ranks.setdefault(c.rank, []).extend(
@@ -98,9 +104,13 @@ def as_dict(t: Timeline) -> dict[str, Any]:
         links.setdefault((x.node, x.direction), []).extend((round(x.begin_ns), round(x.end_ns - x.begin_ns), x.state))
     return {
         "functions": [model.ops()[op].name for op in names],
-        "ranks": [{"rank": rank, "spans": ranks[rank]} for rank in sorted(ranks)],
+        "ranks": [
+            {"rank": r, "spans": ranks[r], "until_ns": round(min(ends_ns[r], drawn_ns)) if r < len(ends_ns) else 0}
+            for r in sorted(ranks)
+        ],
         "links": [{"node": n, "direction": d, "spans": links[n, d]} for n, d in sorted(links)],
         "from_ns": t.from_ns,
+        "to_ns": t.to_ns if math.isfinite(t.to_ns) else None,
         "complete_until_ns": t.complete_until_ns,
     }
 
