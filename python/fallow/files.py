@@ -66,8 +66,10 @@ def expect_room(*paths: Path | None) -> None:
             raise UserError(f"{path}: {os.strerror(errno.EISDIR)}")
         if not path.parent.is_dir():
             raise UserError(f"{path}: {os.strerror(errno.ENOENT)}")
-        if not os.access(path if path.exists() else path.parent, os.W_OK):
-            raise UserError(f"{path}: {os.strerror(errno.EACCES)}")
+        place = path if path.exists() else path.parent
+        if not os.access(place, os.W_OK):
+            why = errno.EROFS if os.statvfs(place).f_flag & os.ST_RDONLY else errno.EACCES
+            raise UserError(f"{path}: {os.strerror(why)}")
 
 
 def save(path: Path, content: str) -> None:

@@ -15,8 +15,8 @@ namespace {
 std::string target_of(const std::string& path) {
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0) return path;
-  if (S_ISDIR(found.st_mode)) throw TraceFileError(path, 0, "is a directory");
-  if (!S_ISREG(found.st_mode)) throw TraceFileError(path, 0, "is not a regular file; a trace cannot be written there");
+  if (S_ISDIR(found.st_mode)) throw TraceFileError(path, "is a directory");
+  if (!S_ISREG(found.st_mode)) throw TraceFileError(path, "is not a regular file; a trace cannot be written there");
   std::error_code none;
   const std::filesystem::path real = std::filesystem::canonical(path, none);
   return none ? path : real.string();
@@ -28,7 +28,10 @@ StreamWriter::StreamWriter(const std::string& path, const TraceInfo& info, const
     : path_(target_of(path)), temporary_(path_ + ".tmp") {
   std::string problem;
   const FileOptions options{static_cast<std::uint32_t>(info.ranks.size()), 0, info.clock, info.start_wall_ns};
-  if (writer_.open(temporary_.c_str(), options, problem) != Status::ok) throw TraceFileError(path, 0, problem);
+  if (writer_.open(temporary_.c_str(), options, problem) != Status::ok) {
+    const std::string of_it = temporary_ + ": ";  // a name that nobody asked for
+    throw TraceFileError(path, problem.starts_with(of_it) ? problem.substr(of_it.size()) : problem);
+  }
   try {
     define_ranks(info, shift);
   } catch (...) {  // nothing is destroyed that was not yet constructed
@@ -90,7 +93,7 @@ void StreamWriter::end_rank(std::uint32_t rank, std::uint64_t dropped) {
 void StreamWriter::finish() {
   while (!encoders_.empty()) close_rank(encoders_.begin()->first.first);
   require(writer_.write_index() == Status::ok);
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw TraceFileError(path_, 0, "cannot be put in place");
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw TraceFileError(path_, "cannot be put in place");
   finished_ = true;
 }
 

@@ -232,6 +232,14 @@ def test_a_page_shows_ranks_that_compute_through_its_window(fallow, tmp_path):
     assert (drawn["from_ns"], drawn["to_ns"]) == (5_200_000, 5_700_000)
 
 
+def test_where_no_trace_can_be_written_is_told_as_it_is(fallow, tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "file").write_text("")
+    for target, why in (("there", "is a directory"), ("none/x.ftr", "No such file or directory"), ("file/x.ftr", "Not a directory")):
+        done = fallow("synth", "cg", "--ranks", "2", "-o", target)
+        assert (done.returncode, done.stderr) == (2, f"fallow: {target}: {why}\n")
+
+
 def test_calls_that_make_no_sense_are_refused(fallow, tmp_path):
     t = trace(tmp_path / "w.ftr", [[call("MPI_Barrier", 1), call("MPI_Send", 5, peer=7, tag=1, size_bytes=8)], [call("MPI_Barrier", 1)]])
     done = fallow("sim", t)
