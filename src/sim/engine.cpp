@@ -277,7 +277,7 @@ bool Engine::next_call(std::uint32_t r, CallEvent& call) {
     return false;
   }
   const double recorded = static_cast<double>(call.compute_ns) * machine_.node.compute_ps_per_ns;
-  Time compute = std::llround(std::min(recorded, static_cast<double>(kNever)));
+  Time compute = static_cast<Time>(std::min(recorded, static_cast<double>(kNever)) + 0.5);
   if (cores_.active()) compute = cores_.stretch(r, rank.now, compute);
   if (policy_.marks != Marks::none && compute > policy_.loop_gap) rest_.leave(r, rank.now, kNever, network_);
   rank.computing += compute;
