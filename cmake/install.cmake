@@ -24,6 +24,7 @@ install(TARGETS ${runtime_targets} LIBRARY DESTINATION ${runtime_dir} COMPONENT 
 install(FILES ${coverage} DESTINATION ${runtime_dir} COMPONENT fallow)
 install(FILES ${platforms} DESTINATION ${CMAKE_INSTALL_DATADIR}/fallow/platforms COMPONENT fallow)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/fallow DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT fallow)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT fallow)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fallow)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/fallow-config.cmake.in ${PROJECT_BINARY_DIR}/fallow-config.cmake
