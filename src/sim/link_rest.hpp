@@ -76,11 +76,11 @@ inline RestResult as_planned(const RestPlan& plan, const RestStates& spec, Time 
   return r;
 }
 
-inline RestResult with_foresight(const LinkPolicy& policy, const RestStates& spec, Time idle_from, Time arrival) noexcept {
+inline RestResult with_foresight(const LinkPolicy& policy, const RestStates& spec, Time idle_from, Time arrival, bool last) noexcept {
   RestResult r{arrival};
   const Time gap = arrival - idle_from;
-  const Time low = gap - spec.rest.down - spec.rest.up;
-  const Time deep = policy.deep_timer == kNever ? 0 : gap - spec.deep.down - spec.deep.up;
+  const Time low = gap - spec.rest.down - (last ? 0 : spec.rest.up);
+  const Time deep = policy.deep_timer == kNever ? 0 : gap - spec.deep.down - (last ? 0 : spec.deep.up);
   if (deep > 0 && (1 - spec.deep.fraction) * static_cast<double>(deep) > (1 - spec.rest.fraction) * static_cast<double>(low)) {
     r.deep = deep;
     r.rests = 1;
@@ -93,14 +93,15 @@ inline RestResult with_foresight(const LinkPolicy& policy, const RestStates& spe
 
 }  // namespace detail
 
-/// The gap of what idles from `idle_from` until a message arrives at `arrival` (> idle_from).
+/// The gap of what idles from `idle_from` until a message arrives at `arrival` (> idle_from); `last`: until all ends there, for
+/// which nobody wakes.
 inline RestResult end_of_gap(const LinkPolicy& policy, const RestPlan& plan, const RestStates& spec, Time idle_from,
-                             Time arrival) noexcept {
+                             Time arrival, bool last = false) noexcept {
   switch (policy.rule) {
     case LinkRule::always_on: return {arrival};
     case LinkRule::timer: return detail::after_timer(policy, spec, idle_from, arrival);
     case LinkRule::planned: return detail::as_planned(plan, spec, idle_from, arrival);
-    case LinkRule::oracle: return detail::with_foresight(policy, spec, idle_from, arrival);
+    case LinkRule::oracle: return detail::with_foresight(policy, spec, idle_from, arrival, last);
   }
   return {arrival};
 }

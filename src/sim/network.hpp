@@ -250,7 +250,7 @@ class Network {
     Time from;
     Silence::Kind kind;
   };
-  Gap gap(std::uint32_t link, Time idle_from, Time arrival) const noexcept;
+  Gap gap(std::uint32_t link, Time idle_from, Time arrival, bool last = false) const noexcept;
   Quiet quiet(std::uint32_t node) const noexcept;
   Time silence_begin(std::uint32_t node) const noexcept;
   void recorded_rests(std::uint32_t link, Time from, const Gap& gap) const;

@@ -259,7 +259,7 @@ void Network::finish_record(Time end) const {
     const Time free = state(l).free;
     if (end <= free) continue;
     const bool rests = l < 2 * nodes() ? edge_rests_ : upper_rests_;
-    recorded_gap(l, free, end, rests ? gap(l, free, end) : Gap{{end}, {}});
+    recorded_gap(l, free, end, rests ? gap(l, free, end, true) : Gap{{end}, {}});
   }
 }
 
@@ -272,10 +272,10 @@ RestResult Network::Gap::both() const noexcept {
   return r;
 }
 
-Network::Gap Network::gap(std::uint32_t link, Time idle_from, Time arrival) const noexcept {
+Network::Gap Network::gap(std::uint32_t link, Time idle_from, Time arrival, bool last) const noexcept {
   const RestPlan plan = link < plans_.size() ? plans_[link] : RestPlan{};
   Gap g;
-  g.planned = end_of_gap(link < 2 * nodes() ? edge_ : upper_, plan, machine_.link, idle_from, arrival);
+  g.planned = end_of_gap(link < 2 * nodes() ? edge_ : upper_, plan, machine_.link, idle_from, arrival, last);
   if (!rests_in_silence(link)) return g;
   g.late_from = silence_begin(link < nodes() ? link : link - nodes());
   if (arrival > g.late_from) g.late = detail::after_timer({LinkRule::timer}, machine_.link, g.late_from, arrival);
@@ -321,7 +321,7 @@ LinkTotals Network::total(std::uint32_t l, Time end) const {
   t.links = 1;
   t.busy = link.busy;
   if (edge_rests_ || upper_rests_) {
-    const RestResult open = end > link.free ? gap(l, link.free, end).both() : RestResult{};
+    const RestResult open = end > link.free ? gap(l, link.free, end, true).both() : RestResult{};
     t.rests = link.rests + open.rests;
     t.late = more_.empty() ? link.rests : more_[l].late;
     t.low = link.low + open.low;

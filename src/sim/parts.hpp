@@ -57,13 +57,12 @@ class Parts {
   /// What is served by part `i` is about to send: it wakes at `at`, if a plan has it rest.
   void activate(std::uint32_t i, Time at) noexcept { parts_[i].plan.wake = std::min(parts_[i].plan.wake, at); }
 
-  /// Of the first parts, as many as `ports` has: the ports of each, by which its times count. Gaps that are open at
-  /// `end` are closed as if a message came then.
+  /// Of the first parts, as many as `ports` has: the ports of each, by which its times count. At `end` all is over.
   PartTotals totals(std::span<const std::uint32_t> ports, Time end) const noexcept {
     PartTotals t;
     for (std::size_t i = 0; i < ports.size() && i < parts_.size(); ++i) {
       const Part& p = parts_[i];
-      const RestResult open = end > p.free ? end_of_gap(policy_, p.plan, states_, p.free, end) : RestResult{};
+      const RestResult open = end > p.free ? end_of_gap(policy_, p.plan, states_, p.free, end, true) : RestResult{};
       t.parts += ports[i];
       t.low += (p.low + open.low) * ports[i];
       t.deep += (p.deep + open.deep) * ports[i];

@@ -62,6 +62,26 @@ TEST(Oracle, NeverDelaysAndTakesTheBestState) {
   EXPECT_EQ(end_of_gap(policy, {}, kSpec, 0, 20 * kMs).deep, 20 * kMs - 1100 * kUs);
 }
 
+TEST(Oracle, WakesNothingForTheEnd) {
+  LinkPolicy policy{LinkRule::oracle};
+  EXPECT_EQ(end_of_gap(policy, {}, kSpec, 0, 15 * kUs, true).low, 5 * kUs);
+  EXPECT_EQ(end_of_gap(policy, {}, kSpec, 0, 10 * kUs, true).rests, 0u);
+  policy.deep_timer = 0;
+  EXPECT_EQ(end_of_gap(policy, {}, kSpec, 0, 20 * kMs, true).deep, 20 * kMs - kSpec.deep.down);
+}
+
+TEST(Oracle, SavesAtLeastWhatAnyOtherSavesInAShortRun) {
+  const auto low = [](const char* name) {
+    Machine machine = crossbar(2);
+    Program p(2);
+    for (int i = 0; i < 3; ++i) p.compute(40'000).p2p(0, Op::send, 1, 8, 1).p2p(1, Op::recv, 0, 8, 1);
+    p.compute(15'000).collective(0, Op::init, 0);
+    const Result r = p.run(machine, make_policy(name, {}, machine));
+    return static_cast<double>(r.edge.low);
+  };
+  for (const char* other : {"hardware", "pps", "adaptive"}) EXPECT_GE(low("oracle"), low(other)) << other;
+}
+
 TEST(Delay, ReachesTheProgram) {
   Program p(2);
   p.compute(1'000'000).p2p(0, Op::send, 1, 1024).p2p(1, Op::recv, 0, 1024);
