@@ -71,6 +71,7 @@ def test_what_is_installed(prefix: Path) -> None:
     wanted = {"lib/fallow/libfallow.so", "include/fallow/fallow.h", "lib/pkgconfig/fallow.pc"}
     wanted |= {f"lib/fallow/libfallow-rt-{f}.so" for f in families} | {f"lib/fallow/coverage-{f}.json" for f in families}
     wanted |= {f"lib/cmake/fallow/fallow-config{x}.cmake" for x in ("", "-version")}
+    wanted.add("share/doc/fallow/LICENSE")
     wanted |= {f"share/fallow/platforms/{p.name}" for p in (REPOSITORY / "platforms").glob("*.toml")}
     assert files == wanted
 
