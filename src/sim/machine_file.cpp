@@ -1,5 +1,6 @@
 #include "sim/machine_file.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -141,6 +142,28 @@ void check_routing(Section& s, const TopologySpec& spec) {
   }
 }
 
+/// What is of another kind of network would be passed over: whoever wrote it meant another machine.
+void check_shape(Section& s, const TopologySpec& spec) {
+  struct Row {
+    const char* kind;
+    const char* name;
+    std::initializer_list<std::string_view> keys;
+  };
+  static const Row kRows[] = {{"crossbar", "a crossbar", {"nodes"}},
+                              {"xgft", "a fat tree, whose text says its shape", {}},
+                              {"dragonfly", "a dragonfly", {"nodes_per_switch", "switches_per_group", "global_links", "groups"}},
+                              {"torus", "a torus", {"extent", "nodes_per_switch"}},
+                              {"graph", "a graph", {"nodes", "vertices", "edges"}}};
+  for (const Row& row : kRows) {
+    if (spec.kind != row.kind) continue;
+    for (const char* key : {"nodes", "nodes_per_switch", "switches_per_group", "global_links", "groups", "vertices", "extent", "edges"}) {
+      const toml::node* const node = s.find(key);
+      if (node == nullptr || std::find(row.keys.begin(), row.keys.end(), key) != row.keys.end()) continue;
+      s.refuse(*node, key, std::string("left out: the network is ") + row.name);
+    }
+  }
+}
+
 void read_lists(Section& s, TopologySpec& spec) {
   if (const toml::node* node = s.find("extent")) {
     const toml::array* list = node->as_array();
@@ -204,6 +227,7 @@ void read_network(Section s, std::string_view file, Machine& m) {
     fail(file, node->source(), e.what());
   }
   check_routing(s, spec);
+  check_shape(s, spec);
   m.topology = spec;
 }
 

@@ -72,6 +72,20 @@ TEST(MachineFile, ATopologyHasItsOwnWays) {
   EXPECT_EQ(accepts("topology = 'graph'\nnodes = 2\nvertices = 3\nedges = [[0, 2], [1, 2]]\nrouting = 'random'"), "yes");
 }
 
+TEST(MachineFile, ATopologyHasItsOwnKeys) {
+  const auto refused = [](const std::string& network) {
+    try {
+      parse_machine("[network]\n" + network, "m.toml");
+    } catch (const MachineFileError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refused("topology = 'XGFT(1;4;1)'\nnodes = 500"), "m.toml:3: network.nodes must be left out: the network is a fat tree, whose text says its shape");
+  EXPECT_EQ(refused("topology = 'torus'\nextent = [4, 4]\ngroups = 2"), "m.toml:4: network.groups must be left out: the network is a torus");
+  EXPECT_EQ(refused("nodes = 5\nvertices = 9"), "m.toml:3: network.vertices must be left out: the network is a crossbar");
+}
+
 TEST(MachineFile, TheSlowestLinkCanBeSimulated) {
   Program p(2);
   p.p2p(0, Op::send, 1, 1024).p2p(1, Op::recv, 0, 1024);
