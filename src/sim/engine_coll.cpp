@@ -85,6 +85,7 @@ bool Engine::collective(std::uint32_t r, const CallEvent& call) {
   const std::uint32_t index = usable && operation_of(traits.blocking, operation) ? prepare(r, operation, call) : planned(r, call);
   if (index == kNone) return pass(r, call), true;
   const bool persistent = (traits.bits & trace::kOpPersistent) != 0;
+  const bool counted = by_counts(traits.blocking) && !call.counts.empty() && collectives_[index].planned == 0 && !persistent;
   if ((traits.bits & trace::kOpCreates) != 0) {
     const std::uint32_t handle = take_request(r);
     Request& n = requests_[handle];
@@ -93,10 +94,10 @@ bool Engine::collective(std::uint32_t r, const CallEvent& call) {
     collectives_[index].request = handle;
     keep(r, call, handle);
     if (persistent) return true;
-    begin(r, index);
+    counted ? exchange_counts(index, call) : begin(r, index);
     return true;
   }
-  if (by_counts(call.op) && !call.counts.empty() && collectives_[index].planned == 0) return exchange_counts(index, call);
+  if (counted) return exchange_counts(index, call);
   return begin(r, index);
 }
 
@@ -150,7 +151,8 @@ std::uint32_t Engine::prepare(std::uint32_t r, Operation operation, const CallEv
   if (base == Op::allgatherv) algorithm = coll::Algorithm::allgather_ring;
   c.algorithm = static_cast<std::uint32_t>(algorithm) & 0x3f;
   c.steps = coll::step_count(algorithm, shape_of(machine_.collectives, c.member, c.size, root, c.bytes));
-  const bool nothing_for_us = base == Op::scatterv && c.member != root && c.bytes == 0;
+  // Of a persistent one the counts are gone when it starts: there it sends all the same.
+  const bool nothing_for_us = base == Op::scatterv && c.member != root && c.bytes == 0 && !trace::has(call.op, trace::kOpPersistent);
   if (nothing_for_us) c.steps = 0;  // the root sends no empty blocks
   return index;
 }

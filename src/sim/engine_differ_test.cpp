@@ -132,6 +132,33 @@ TEST(Unknown, MessagesThatAreNeverReceivedAreCounted) {
   }
 }
 
+TEST(Calls, EmptyBlocksAreNotSent) {
+  std::uint64_t messages[3] = {};
+  std::size_t kind = 0;
+  for (const Op op : {Op::scatterv, Op::iscatterv, Op::scatterv_init}) {
+    Program p(4);
+    const std::vector<std::uint64_t> blocks = {0, 500, 0, 700};
+    const std::vector<std::uint32_t> request = {0};
+    for (std::uint32_t r = 0; r < 4; ++r) {
+      CallEvent call;
+      call.op = op;
+      call.root = 2;
+      if (r == 2) call.bytes = 1'200, call.counts = blocks;
+      call.recv_bytes = blocks[r];
+      if (op != Op::scatterv) call.requests = request;
+      p.add(r, call);
+      if (op == Op::scatterv_init) p.on_requests(r, Op::start, {0});
+      if (op != Op::scatterv) p.wait(r, Op::wait, {0});
+      if (op == Op::scatterv_init) p.on_requests(r, Op::request_free, {0});
+      p.collective(r, Op::barrier, 0);
+    }
+    const Result result = p.run(crossbar(4));
+    messages[kind++] = result.messages;
+  }
+  EXPECT_EQ(messages[0], messages[1]);
+  EXPECT_EQ(messages[2], messages[0] + 1) << "whose counts are not known when it starts";
+}
+
 TEST(Unknown, MoreTimeThanTheClockHasIsRefused) {
   Program p(1);
   for (int i = 0; i < 8; ++i) p.compute(std::int64_t{300'000} * 1'000'000'000).collective(0, Op::barrier, 0);
