@@ -15,7 +15,7 @@ namespace fallow::trace {
 /// - a send or receive that was cancelled in time goes to or comes from MPI_PROC_NULL;
 /// - start and startall say in `counts` and `recv_counts` the outcome and the tag of each of `requests`;
 /// - a cancel that came too late names no request;
-/// as far as the source tells. Ranks of which it tells nothing cost nothing; of the others, all events are read once
+/// as far as the source tells. Ranks of which it tells nothing are passed on; of the others, all events are read once
 /// before the first is given out, and 24 bytes are kept for each that is changed.
 class Outcomes final : public EventSource {
  public:
