@@ -1,5 +1,5 @@
 // Switches and network cards beyond their ports: what they did between messages, by the rules of the links. Each
-// passes messages through as it comes to them; one that is at rest holds the first until it is back.
+// passes messages through as it comes to them; one that is at rest or waking holds them until it is back.
 #pragma once
 
 #include <span>
@@ -26,14 +26,15 @@ class Parts {
   /// A message comes to part `i` at `at`; returns when it goes through. `until`: when its tail will have passed.
   Time pass(std::uint32_t i, Time at) noexcept {
     Part& p = parts_[i];
-    if (at <= p.free) return at;
+    if (at <= p.free) return at < p.awake ? late(p, at, p.awake) : at;
     const RestResult r = end_of_gap(policy_, p.plan, states_, p.free, at);
     p.free = r.ready;
     if (r.rests == 0) return r.ready;
-    count(p, r, at);
-    p.late += r.ready > at ? 1 : 0;
+    count(p, r);
     p.plan = RestPlan{};
-    return r.ready;
+    if (r.ready <= at) return at;
+    p.awake = r.ready;
+    return late(p, at, r.ready);
   }
   void busy(std::uint32_t i, Time until) noexcept { parts_[i].free = std::max(parts_[i].free, until); }
 
@@ -48,7 +49,9 @@ class Parts {
         return;
       }
       const RestResult r = end_of_gap(policy_, p.plan, states_, p.free, silence.begin);
-      count(p, r, r.ready);
+      count(p, r);
+      const RestState& state = p.plan.deep ? states_.deep : states_.rest;
+      if (r.rests != 0) p.awake = std::max(p.plan.wake, std::max(p.plan.begin, p.free) + state.down) + state.up;
       p.free = std::max(p.free, r.ready);
     }
     p.plan = plan_for(policy_, states_, silence, react_);
@@ -77,15 +80,21 @@ class Parts {
  private:
   struct Part {
     Time free = 0;  // when the last tail has passed
+    Time awake = 0; // when it is back from its last rest
     Time low = 0, deep = 0, delay = 0;
     RestPlan plan;
     std::uint32_t rests = 0, late = 0;
   };
-  static void count(Part& p, const RestResult& r, Time arrival) noexcept {
+  static void count(Part& p, const RestResult& r) noexcept {
     p.low += r.low;
     p.deep += r.deep;
     p.rests += r.rests;
-    p.delay += r.ready - arrival;
+  }
+  /// A message that came at `at` goes through at `ready`.
+  static Time late(Part& p, Time at, Time ready) noexcept {
+    ++p.late;
+    p.delay += ready - at;
+    return ready;
   }
 
   LinkPolicy policy_;

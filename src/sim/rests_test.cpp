@@ -215,6 +215,22 @@ TEST(Parts, ASwitchAndCardsThatRestHoldTheFirstMessage) {
   EXPECT_LT(all.energy.switches.value, p.run(machine).energy.switches.value);
 }
 
+TEST(Parts, ASwitchThatIsWakingHoldsTheNextMessagesToo) {
+  Machine machine = crossbar(4);
+  Program p(4);
+  p.compute(20'000'000).p2p(0, Op::send, 1, 1024).p2p(1, Op::recv, 0, 1024);
+  p.compute(20'300'000).p2p(2, Op::send, 3, 1024).p2p(3, Op::recv, 2, 1024);
+  const Time bare = p.run(machine).makespan;
+  PolicyOptions options;
+  options.idle_timer = kNever;  // links stay awake
+  options.switches = true;
+  const Result r = p.run(machine, make_policy("hardware", options, machine));
+  const Time up = machine.switches.states.rest.up, before = 300 * kUs;
+  EXPECT_EQ(r.makespan, bare - before + up);  // both go through as the switch is back
+  EXPECT_EQ(r.switch_parts.late, 2u);
+  EXPECT_EQ(r.switch_parts.delay, up + (up - before));
+}
+
 TEST(Parts, PlansWakeThemBeforeTheLinks) {
   SynthOptions options;
   options.ranks = 8;
