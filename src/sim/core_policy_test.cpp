@@ -191,6 +191,29 @@ TEST(CorePolicies, TimesAddUpToRanksTimesMakespan) {
   }
 }
 
+TEST(CorePolicies, WhoIsThroughWaitsForTheLastRank) {
+  Program p(2);
+  p.compute(10'000'000).p2p(0, Op::send, trace::kNullPeer, 0);
+  p.compute(1'000'000).p2p(1, Op::send, trace::kNullPeer, 0);
+  const Machine machine = crossbar(2);
+  const Time left = 9 * kMs, down = machine.node.core.sleep_down, up = machine.node.core.wake;
+  const auto run = [&](const char* name) {
+    PolicyOptions options;
+    options.core.name = name;
+    return p.run(machine, make_policy("always-on", options, machine));
+  };
+  const Result spin = run("spin"), sleep = run("sleep"), adaptive = run("adaptive"), oracle = run("oracle");
+  EXPECT_EQ(spin.cores.computing, 11 * kMs);
+  EXPECT_EQ(spin.cores.in_calls, 0);
+  EXPECT_EQ(spin.cores.waiting, left);
+  EXPECT_EQ(sleep.makespan, spin.makespan);  // nobody wakes
+  EXPECT_EQ(sleep.cores.waiting, down + up);
+  EXPECT_EQ(sleep.cores.changing, down);
+  EXPECT_EQ(sleep.cores.resting, left - 2 * down - up);
+  EXPECT_EQ(adaptive.cores.resting, sleep.cores.resting);
+  EXPECT_EQ(oracle.cores.resting, left - down);
+}
+
 TEST(CorePolicies, AreRefusedByOtherNames) { EXPECT_THROW(make("nap"), std::invalid_argument); }
 
 TEST(CorePolicies, WithNoOtherFrequencyToGoToAreRefused) {

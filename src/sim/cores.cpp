@@ -42,6 +42,19 @@ WaitOutcome outcome_of_wait(const CorePolicy& p, Time waited) noexcept {
   return o;
 }
 
+WaitOutcome outcome_of_end(const CorePolicy& p, Time waited) noexcept {
+  WaitOutcome o;
+  o.polling = waited;
+  if (p.rule == CoreRule::poll) return o;
+  // What plans by the waits before has seen none like this one: it polls for as long as a sleep costs.
+  const Time timer = p.rule == CoreRule::oracle ? 0 : p.rule == CoreRule::timer ? p.timer : p.rest.down + p.rest.up;
+  if (waited <= timer + p.rest.down) return o;
+  o.polling = timer;
+  o.changing = p.rest.down;
+  o.resting = waited - timer - p.rest.down;
+  return o;
+}
+
 Cores::Cores(const CorePolicy& policy, std::uint32_t ranks)
     : policy_(policy), active_(policy.rule != CoreRule::poll || policy.notice > 0) {
   if (!active_) return;
@@ -111,6 +124,14 @@ void Cores::add_to(CoreTotals& totals, std::uint32_t r) const noexcept {
   totals.changing += s.changing;
   totals.late += s.late;
   totals.rests += s.rests;
+}
+
+void Cores::add_end_to(CoreTotals& totals, Time left) const noexcept {
+  const WaitOutcome o = outcome_of_end(policy_, left);
+  totals.waiting += o.polling;
+  totals.resting += o.resting;
+  totals.changing += o.changing;
+  totals.rests += o.changing > 0 ? 1 : 0;
 }
 
 Time Cores::stretch(std::uint32_t r, Time now, Time compute) const noexcept {

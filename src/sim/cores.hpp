@@ -21,6 +21,9 @@ struct WaitOutcome {
 /// A wait of `waited` under a rule that needs to know nothing else. A descent is completed before a core wakes.
 WaitOutcome outcome_of_wait(const CorePolicy& policy, Time waited) noexcept;
 
+/// The same of a rank that is through, until the last one is: a wait for whose end nobody wakes.
+WaitOutcome outcome_of_end(const CorePolicy& policy, Time waited) noexcept;
+
 class Cores {
  public:
   Cores(const CorePolicy& policy, std::uint32_t ranks);
@@ -37,6 +40,8 @@ class Cores {
 
   /// Adds what the core of rank `r` did in waits.
   void add_to(CoreTotals& totals, std::uint32_t r) const noexcept;
+  /// Adds what a core does whose rank was through so long before the last one.
+  void add_end_to(CoreTotals& totals, Time left) const noexcept;
   std::size_t memory_bytes() const noexcept { return sums_.capacity() * sizeof(Sums) + models_.capacity() * sizeof(Planner) + arena_.capacity(); }
 
  private:

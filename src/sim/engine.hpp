@@ -50,7 +50,7 @@ class Engine {
   /// It runs on one thread then; throws std::invalid_argument if it was made for more.
   void record(Recorder& recorder);
 
-  /// By rank and by link, after run(). Of links between switches those that carried or rested anything.
+  /// By rank and by link, after run(). Of links between switches those that carried anything.
   Details details() const;
 
  private:

@@ -36,6 +36,7 @@ void Engine::add_to(Result& result) const {
   }
   for (std::uint32_t r = ranks_.first(); r < ranks_.last(); ++r) {
     cores_.add_to(result.cores, r);
+    cores_.add_end_to(result.cores, result.makespan - ranks_[r].now);
     if (ranks_[r].unexpected.count != 0) [[unlikely]] add_unreceived(result.unreceived, r);
   }
   result.messages += messages_;

@@ -10,7 +10,7 @@
 
 namespace fallow::sim {
 
-/// Sums over all ranks: what their cores did. They add up to ranks x makespan.
+/// Sums over all ranks: what their cores did. They add up to ranks x makespan: who is through waits for the last one.
 struct CoreTotals {
   Time computing = 0, in_calls = 0;
   Time waiting = 0;    ///< polling
