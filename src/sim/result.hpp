@@ -10,6 +10,10 @@
 
 namespace fallow::sim {
 
+/// Which model results are of: one more with each change of what comes of the same program, machine and policy. What was
+/// kept of another model is simulated again.
+inline constexpr std::uint32_t kModel = 2;
+
 /// Sums over all ranks: what their cores did. They add up to ranks x makespan: who is through waits for the last one.
 struct CoreTotals {
   Time computing = 0, in_calls = 0;

@@ -17,6 +17,7 @@ import pyarrow.parquet
 import pytest
 
 from fallow.errors import UserError
+from fallow.sim import machine
 from fallow.sweep import execute, study
 from fallow.sweep.store import Store
 from fallow.traces.model import COMM_WORLD, Event, Info, MemorySource, op_number, write_source
@@ -343,6 +344,33 @@ def test_a_platform_that_was_edited_is_simulated_anew(tmp_path):
     assert {(r["id"], r["run_time_s"]) for r in rows(tmp_path / "r")} == {(i, 128.0) for i in ids[1]}
     store.finish(ids[1][:1])  # a study that got smaller
     assert len(rows(tmp_path / "r")) == 2
+
+
+def test_what_another_model_came_to_is_simulated_anew(tmp_path, monkeypatch):
+    (tmp_path / "s.toml").write_text("[[synth]]\nprogram = 'cg'\nranks = 2\niterations = 2\n")
+    (tmp_path / "less.toml").write_text("[[synth]]\nprogram = 'fft'\nranks = 2\niterations = 2\n")
+    old = study.read(tmp_path / "s.toml").points
+    store = Store(tmp_path / "r")
+    store.add([execute.describe(p) | {"status": "done", "run_time_s": 1.0} for p in old])
+    store.finish([p.id for p in study.read(tmp_path / "less.toml").points])
+    assert [r["id"] for r in rows(tmp_path / "r")] == [p.id for p in old]  # of a study that was another
+    monkeypatch.setattr(machine.native.require(), "sim_model", lambda: old[0].model + 1)
+    new = study.read(tmp_path / "s.toml").points
+    assert not {p.id for p in new} & {p.id for p in old} and new[0].model == old[0].model + 1
+    assert "another version" in execute.evaluate(old[0])["error"]  # a worker that was not upgraded with the rest
+    store.finish([p.id for p in study.read(tmp_path / "less.toml").points])
+    assert rows(tmp_path / "r") == []
+
+
+def test_platform_files_of_one_name_are_told_apart(sweep, tmp_path):
+    for folder, rate in (("a", 10), ("b", 40)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mine.toml").write_text(f"[link]\ngbit_s = {rate}\n")
+    names = "'a/mine.toml', 'b/mine.toml', 'minotauro'"
+    (tmp_path / "s.toml").write_text(f"[[synth]]\nprogram = 'fft'\nranks = 4\niterations = 2\n[machine]\nplatform = [{names}]\n")
+    sweep("s.toml", "--on", "local:1")
+    found = [(r["platform"], r["platform_file"]) for r in rows(tmp_path / "s.results")]
+    assert found == [("mine", str(tmp_path / "a/mine.toml")), ("mine", str(tmp_path / "b/mine.toml")), ("minotauro", "")]
 
 
 def test_places_and_ids(tmp_path):

@@ -371,12 +371,12 @@ void bind_sim(nb::module_& m) {
     const PredictorCost c = PredictorCost::published();
     return nb::make_tuple(us(c.call), us(c.search), us(c.tuning));
   }, "What pps and spps were measured to take, microseconds: each call, each search, each tuning.");
+  m.def("sim_model", [] { return kModel; }, "Which model simulations are of: their results may differ from those of another.");
   m.def("sim_programs", [] { return named(synth_programs()); }, "(name, what it does) of each made-up program.");
   nb::class_<Machine>(m, "SimMachine", "A machine to simulate.")
       .def("set", &set_machine, "key"_a, "value"_a)
       .def("facts", &machine_facts, "What is assumed of it.");
   m.def("read_sim_machine", &read_machine, "path"_a, "ValueError names file and line.");
-  m.def("parse_sim_machine", &parse_machine, "text"_a, "name"_a);
   nb::class_<SimProgram>(m, "SimProgram", "The calls of a program's ranks.")
       .def_prop_ro("ranks", [](const SimProgram& p) { return p.source.info().ranks.size(); })
       .def_prop_ro("events", &SimProgram::events)

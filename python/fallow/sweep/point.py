@@ -6,8 +6,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from fallow.errors import UserError
 from fallow.sim import run
-from fallow.sim.machine import MachineSpec, load, machine_settings
+from fallow.sim.machine import MachineSpec, load, machine_settings, require
 from fallow.sim.model import COMPONENTS, Case, Outcome
 from fallow.sweep.study import Point
 
@@ -31,6 +32,8 @@ def evaluate(point: Point) -> Row:
     began = time.perf_counter()
     row = describe(point)
     try:
+        if require("sim_model")() != point.model:
+            raise UserError("the worker's Fallow is another version than that which started the sweep")
         paths = (Path(point.trace),) if point.trace else ()
         spec = run.ProgramSpec(paths, point.synth, point.synth_options)
         program = spec.open()
@@ -47,10 +50,11 @@ def evaluate(point: Point) -> Row:
 
 def describe(point: Point) -> Row:
     """What the point is, in the words of the study."""
-    option = dict(point.options)
+    option, platform = dict(point.options), Path(point.platform)
     return {
         "id": point.id, "group": point.group, "program": point.synth or Path(point.trace).name, "trace": point.trace,
         **{f"synth_{k}": v for k, v in point.synth_options.items()},
-        "platform": Path(point.platform).stem, **{f"machine_{k}": v for k, v in point.machine.items()},
-        "policy": point.policy, **{f"option_{k}": v for k, v in option.items()},
+        "platform": platform.stem, "platform_file": str(platform) if platform.is_absolute() else "",
+        **{f"machine_{k}": v for k, v in point.machine.items()},
+        "policy": point.policy, **{f"option_{k}": v for k, v in option.items()}, "model": point.model,
     }  # fmt: skip

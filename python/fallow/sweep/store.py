@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from fallow.errors import UserError
+from fallow.sim.machine import require
 
 Row = dict[str, Any]
 RESULTS = "results.parquet"
 _PART = "part-*.parquet"
-_TEXTS = {"id", "group", "program", "trace", "platform", "policy", "status", "error"}
+_TEXTS = {"id", "group", "program", "trace", "platform", "platform_file", "policy", "status", "error"}
 _REAL = ("_s", "_j", "_us", "share", "lead", "budget", "jitter", "speed")
 
 
@@ -105,8 +106,10 @@ class Store:
         said = {_said(row) for row in rows}
         now = set(order)
         # Of an earlier form of the study, but not of an earlier trace or platform file of the same name: nothing in its
-        # row would tell it from the one that holds.
-        rows += [row for i, row in self.rows.items() if i not in now and _said(row) not in said]
+        # row would tell it from the one that holds. Nor of another model, with which nothing here is to be compared.
+        model = require("sim_model")()
+        held = (row for i, row in self.rows.items() if i not in now and row.get("model") == model)
+        rows += [row for row in held if _said(row) not in said]
         self.rows = {row["id"]: row for row in rows}
         target = self.directory / RESULTS
         self._write(_compared(rows), target)
@@ -133,7 +136,7 @@ def _compared(rows: list[Row]) -> list[Row]:
 
 def _said(row: Row) -> str:
     """What was simulated, in the study's words."""
-    words, parts = ("program", "trace", "platform", "policy"), ("synth_", "machine_", "option_")
+    words, parts = ("program", "trace", "platform", "platform_file", "policy"), ("synth_", "machine_", "option_")
     return json.dumps({k: v for k, v in row.items() if k in words or k.startswith(parts)}, sort_keys=True)
 
 

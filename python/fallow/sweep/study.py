@@ -59,6 +59,7 @@ class Point:
     machine: Mapping[str, Any]  # as the study says it: topology, ranks_per_node, network, cpu_speed
     policy: str
     options: Mapping[str, Any]  # as the native part takes them
+    model: int  # of the simulator that the study was read with
 
 
 @dataclass(frozen=True)
@@ -238,14 +239,17 @@ def read(path: Path) -> SweepStudy:
         if key not in ("name", "traces", "synth", "machine", "policy", "slurm"):
             raise file.fail("", key, "is not known; there are: name, traces, synth, machine, policy, slurm")
     points = []
+    model: int = machines.require("sim_model")()
     machine_list, policy_list = list(_machines(file)), list(_policies(file))
     for trace, synth, options, mark in _programs(file):
         for machine, content in machine_list:
-            group = _digest([trace, synth, mark, machine, content])
+            group = _digest([trace, synth, mark, machine, content, model])
             setting = {k: v for k, v in machine.items() if k != "platform"}
             for policy, chosen in policy_list:
                 number = _digest([group, policy, chosen])
-                points.append(Point(number, group, trace, synth, options, machine["platform"], setting, policy, chosen))
+                points.append(
+                    Point(number, group, trace, synth, options, machine["platform"], setting, policy, chosen, model)
+                )
     if not points:
         raise UserError(f"{path}: names no program: give traces = [..] or a [[synth]] table")
     unique = {p.id: p for p in points}
