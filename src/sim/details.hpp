@@ -18,10 +18,21 @@ struct RankDetail {
   Time predicted_delay = 0;          ///< likewise: delay that its rests caused
 };
 
+/// Receives that are shorter than the message that they took, of which MPI makes an error. The first one that was met.
+/// Not of wildcards, nor of receives that are persistent or whose length the trace does not tell.
+struct TooShort {
+  std::uint64_t count = 0;
+  std::uint32_t source = 0, target = 0;  ///< world ranks
+  std::uint32_t comm = 0;
+  std::int32_t tag = 0;
+  std::uint64_t bytes = 0, room = 0;
+};
+
 struct Details {
   std::vector<RankDetail> ranks;
   std::vector<LinkTotals> links;  ///< by number, of edge links those of nodes in use; each counts as one link
   std::vector<std::uint32_t> numbers;  ///< of these links: node (card to switch), nodes + node (switch to card), or upper
+  TooShort too_short;  ///< if the critical path was followed
 };
 
 }  // namespace fallow::sim

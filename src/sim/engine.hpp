@@ -294,6 +294,8 @@ class Engine {
   Time clock_ = 0;
   std::uint64_t tie_ = 0;  // of the present event
   std::uint64_t events_ = 0, messages_ = 0;
+  std::uint64_t unplaced_ = 0;          // calls on communicators that are not known
+  TooShort too_short_;                  // where messages are followed one by one
   bool any_source_ = false, cancelled_ = false;  // the trace leaves open which messages some receives have taken
   std::vector<std::unique_ptr<Engine>> others_;  // which replay the other shares
 };

@@ -83,7 +83,11 @@ bool Engine::collective(std::uint32_t r, const CallEvent& call) {
   Operation operation{};
   if (known && synchronizes(call.op)) return learn_neighbors(r, call), synchronize(r, call.comm);
   const std::uint32_t index = usable && operation_of(traits.blocking, operation) ? prepare(r, operation, call) : planned(r, call);
-  if (index == kNone) return pass(r, call), true;
+  if (index == kNone) {
+    const bool moves = traits.kind == trace::OpKind::collective || traits.kind == trace::OpKind::start;
+    if (!known && moves && trace::has(call.op, trace::kOpCollective)) ++unplaced_;
+    return pass(r, call), true;
+  }
   const bool persistent = (traits.bits & trace::kOpPersistent) != 0;
   const bool counted = by_counts(traits.blocking) && !call.counts.empty() && collectives_[index].planned == 0 && !persistent;
   if ((traits.bits & trace::kOpCreates) != 0) {

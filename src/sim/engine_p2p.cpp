@@ -33,6 +33,7 @@ bool Engine::send(std::uint32_t r, const CallEvent& call, std::uint16_t flags) {
   const bool blocks = trace::has(call.op, trace::kOpBlocks);
   Rank& rank = ranks_[r];
   std::uint32_t request = kCompleted;
+  if (call.peer == trace::kNoPeer) [[unlikely]] ++unplaced_;
   if (call.peer >= 0) {
     const std::uint32_t comm = context(call);
     request = start_send(r, kNone, key_of(comm, r), tag_of(call.tag), world(r, comm, call.peer), call.bytes, flags, rank.now);
@@ -45,6 +46,7 @@ bool Engine::send(std::uint32_t r, const CallEvent& call, std::uint16_t flags) {
 bool Engine::receive(std::uint32_t r, const CallEvent& call) {
   const bool blocks = trace::has(call.op, trace::kOpBlocks);
   std::uint32_t request = kCompleted;
+  if (call.peer == trace::kNoPeer) [[unlikely]] ++unplaced_;
   if (call.peer >= 0 || call.peer == trace::kAnyPeer) {
     if (call.peer == trace::kAnyPeer) [[unlikely]] any_source_ = true;
     const std::uint32_t comm = context(call);
@@ -52,6 +54,8 @@ bool Engine::receive(std::uint32_t r, const CallEvent& call) {
     Request& n = requests_[request];
     n.key = key_of(comm, source_of(r, comm, call.peer));
     n.tag = tag_of(call.tag);
+    const bool told = call.peer >= 0 && call.tag >= 0 && call.bytes != 0 && call.bytes < kNone;
+    n.owner = told ? static_cast<std::uint32_t>(call.bytes) : kNone;
     post(request, ranks_[r].now);
   }
   if (blocks) return block_on(r, request);
@@ -65,10 +69,13 @@ bool Engine::send_receive(std::uint32_t r, const CallEvent& call) {
   half.op = blocks ? trace::Op::recv : trace::Op::irecv;
   half.peer = call.recv_peer;
   half.tag = call.recv_tag;
+  half.bytes = call.recv_bytes;
+  if (call.peer == trace::kNoPeer && call.recv_peer == trace::kNoPeer) [[unlikely]] --unplaced_;  // it is one call
   const bool received = receive(r, half);
   half.op = trace::Op::send;
   half.peer = call.peer;
   half.tag = call.tag;
+  half.bytes = call.bytes;
   if (!blocks) half.op = trace::Op::isend, half.requests = {};  // its receive stands for both
   const bool sent = send(r, half, 0);
   return received && sent;
@@ -220,6 +227,9 @@ void Engine::match(std::uint32_t receive, std::uint32_t message, Time at) {
   Request& n = requests_[receive];
   n.flags = static_cast<std::uint16_t>(n.flags & ~kQueued);
   const bool late = n.time >= at;  // the receive came after the message
+  if (path_ != nullptr && (n.flags & (kOfCollective | kPersistent)) == 0 && n.owner != kNone && n.owner < m.bytes) [[unlikely]] {
+    if (too_short_.count++ == 0) too_short_ = {1, m.peer, m.rank, static_cast<std::uint32_t>(m.key >> 32), m.tag, m.bytes, n.owner};
+  }
   at += machine_.message.match;
   if ((m.flags & kRendezvous) == 0) {
     const Told told(*this, message);

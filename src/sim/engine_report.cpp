@@ -41,6 +41,7 @@ void Engine::add_to(Result& result) const {
   }
   result.messages += messages_;
   result.events += events_;
+  result.unplaced += unplaced_;
   result.edge += network_.totals(LinkClass::edge, result.nodes, result.makespan);
   result.upper += network_.totals(LinkClass::upper, result.nodes, result.makespan);
   for (const auto& predictor : predictors_) result.mispredictions += predictor->state().mispredictions;
@@ -75,6 +76,7 @@ Details Engine::details() const {
 }
 
 void Engine::add_to(Details& d) const {
+  d.too_short = too_short_;
   for (std::uint32_t r = ranks_.first(); r < ranks_.last(); ++r) {
     const Rank& rank = ranks_[r];
     RankDetail& x = d.ranks.emplace_back();

@@ -91,6 +91,7 @@ void Engine::make_persistent(std::uint32_t r, const CallEvent& call, std::uint16
   const std::uint32_t comm = context(call);
   n.flags = static_cast<std::uint16_t>(flags | kPersistent);
   n.tag = tag_of(call.tag);
+  if (call.peer == trace::kNoPeer) [[unlikely]] ++unplaced_;
   Persistent made{kNone, call.bytes, comm, call.peer, call.tag};
   if ((flags & kSends) != 0) {
     n.key = key_of(comm, r);

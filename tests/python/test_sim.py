@@ -190,7 +190,7 @@ def trace(path, calls):
 
 
 def call(name, at, **more):
-    return Event(op=op_number(name), comm=COMM_WORLD, enter_ns=at, exit_ns=at + 1, **more)
+    return Event(op=op_number(name), enter_ns=at, exit_ns=at + 1, **({"comm": COMM_WORLD} | more))
 
 
 def test_a_timeline_that_cannot_be_written_leaves_the_old_one(fallow, tmp_path):
@@ -254,6 +254,27 @@ def test_messages_that_nobody_receives_are_told(fallow, tmp_path):
     assert done.returncode == 0
     assert "never received: 1 message, the first one from rank 0 to rank 1, tag 7, communicator 1" in done.stdout
     assert json.loads(fallow("sim", t, "--json").stdout)["program"]["notes"]
+
+
+def test_receives_that_are_too_short_are_told(fallow, tmp_path):
+    t = trace(tmp_path / "s.ftr", [
+        [call("MPI_Send", 5, peer=1, tag=7, size_bytes=200_000), call("MPI_Sendrecv", 6, peer=1, tag=8, size_bytes=8, recv_peer=1, recv_tag=8, recv_bytes=64)],
+        [call("MPI_Recv", 1, peer=0, tag=7, size_bytes=100), call("MPI_Sendrecv", 6, peer=0, tag=8, size_bytes=64, recv_peer=0, recv_tag=8, recv_bytes=7)],
+    ])  # fmt: skip
+    said = "too short for their message: 2 receives, the first one on rank 1 for 100 of 200000 bytes from rank 0, tag 7, communicator 1"
+    assert said in fallow("sim", t).stdout
+    assert said in json.loads(fallow("sim", t, "--json").stdout)["program"]["notes"]
+
+
+def test_calls_on_communicators_that_are_not_known_are_told(fallow, tmp_path):
+    spawned = [
+        call("MPI_Send", 5, comm=0, tag=7, size_bytes=8), call("MPI_Sendrecv", 6, comm=0, tag=7, recv_tag=7), call("MPI_Bcast", 7, comm=0, root=0, size_bytes=8),
+        call("MPI_Irecv", 8, comm=0, tag=7, requests=(0,)), call("MPI_Wait", 9, comm=0, completed=(0,)),
+    ]  # fmt: skip
+    t = trace(tmp_path / "c.ftr", [spawned, [call("MPI_Finalize", 1, comm=0)]])
+    assert "replayed without messages: 4 calls on communicators of which the trace does not say" in " ".join(fallow("sim", t).stdout.split())
+    t = trace(tmp_path / "d.ftr", [[call("MPI_Barrier", 1), call("MPI_Send", 5, peer=-3, size_bytes=8), call("MPI_Finalize", 9, comm=0)]])
+    assert "NOTE" not in fallow("sim", t).stdout
 
 
 def test_traces_cut_short_say_so(fallow, tmp_path):

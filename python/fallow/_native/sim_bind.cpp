@@ -287,6 +287,8 @@ nb::dict details_dict(const Engine& engine, const Machine& m, Recorder& recorder
   out["edge_idle"] = idle_dict(recorder.edge_idle());
   out["upper_idle"] = idle_dict(recorder.upper_idle());
   out["path"] = path;
+  const TooShort& brief = d.too_short;
+  out["too_short"] = brief.count == 0 ? nb::object(nb::none()) : nb::make_tuple(brief.count, brief.source, brief.target, brief.comm, brief.tag, brief.bytes, brief.room);
   out["path_messages"] = 0;
   if (recorder.path() == nullptr) return out;
   const CriticalPathResult found = recorder.path()->result(last, d.ranks[last].end);

@@ -121,6 +121,19 @@ class Idle:
 
 
 @dataclass(frozen=True)
+class TooShort:
+    """Receives that are shorter than the message that they took; the first one between these world ranks."""
+
+    count: int
+    source: int
+    target: int
+    communicator: int
+    tag: int
+    bytes: int
+    room: int
+
+
+@dataclass(frozen=True)
 class Outcome:
     """One simulation's result. `raw` is the native one."""
 
@@ -131,6 +144,7 @@ class Outcome:
     path: Path | None = None
     edge_idle: Idle | None = None
     timeline: Timeline | None = None
+    too_short: TooShort | None = None
 
     @property
     def run_time_s(self) -> float:

@@ -15,7 +15,7 @@ from fallow.errors import UserError
 from fallow.progress import Bar
 from fallow.sim import machine as machines
 from fallow.sim import timeline
-from fallow.sim.model import Case, Outcome, ProgramFacts, Study, idle_of, link_rows, path_of, rank_rows
+from fallow.sim.model import Case, Outcome, ProgramFacts, Study, TooShort, idle_of, link_rows, path_of, rank_rows
 from fallow.sim.timeline import Window
 from fallow.text import plural
 from fallow.traces.model import find_files
@@ -144,7 +144,8 @@ def _outcome(case: Case, found: dict[str, Any], window: Window | None) -> Outcom
         return Outcome(case, raw, timeline=drawn)
     path = path_of(more["path"], more["path_messages"])
     idle = idle_of(more["edge_idle"])
-    return Outcome(case, raw, rank_rows(more["ranks"]), link_rows(more["links"]), path, idle, drawn)
+    short = TooShort(*more["too_short"]) if more["too_short"] else None
+    return Outcome(case, raw, rank_rows(more["ranks"]), link_rows(more["links"]), path, idle, drawn, short)
 
 
 def _first_failure_first(futures: list[Future[Outcome]]) -> list[Future[Outcome]]:
@@ -174,19 +175,28 @@ def study(
     _check_room(facts.ranks, described)
     base = Case("always-on")
     outcomes = simulate(spec, machine, [base, *(c for c in cases if c != base)], wanted, threads)
-    facts = replace(facts, notes=(*facts.notes, *_left(outcomes[0].raw)))
+    facts = replace(facts, notes=(*facts.notes, *_doubts(outcomes[0])))
     full = _with_contention(spec, where, base) if _estimates(described, facts) else None
     return Study(facts, described, tuple(outcomes), full)
 
 
-def _left(raw: Mapping[str, Any]) -> list[str]:
-    """What to say of messages that no receive took."""
-    left = raw.get("unreceived")
-    if not left:
-        return []
-    which = f"from rank {left['source']} to rank {left['target']}, tag {left['tag']}"
-    on = f"communicator {left['communicator']}"
-    return [f"never received: {plural(left['count'], 'message')}, the first one {which}, {on}"]
+def _doubts(base: Outcome) -> list[str]:
+    """What to say of calls that were not replayed as they are made: the program, or its trace, is not in order."""
+    out = []
+    if left := base.raw.get("unreceived"):
+        which = f"from rank {left['source']} to rank {left['target']}, tag {left['tag']}"
+        on = f"communicator {left['communicator']}"
+        out.append(f"never received: {plural(left['count'], 'message')}, the first one {which}, {on}")
+    if found := base.too_short:
+        which = f"on rank {found.target} for {found.room} of {found.bytes} bytes from rank {found.source}"
+        on = f"tag {found.tag}, communicator {found.communicator}"
+        out.append(f"too short for their message: {plural(found.count, 'receive')}, the first one {which}, {on}")
+    if calls := base.raw.get("unplaced"):
+        out.append(
+            f"replayed without messages: {plural(calls, 'call')} on communicators of which the trace does not say who "
+            "is in them, such as those with spawned ranks"
+        )
+    return out
 
 
 def _estimates(machine: Mapping[str, Any], facts: ProgramFacts) -> bool:
