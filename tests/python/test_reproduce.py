@@ -58,6 +58,8 @@ def test_the_report_has_all_tables_and_figures(fallow, traces, tmp_path):
     (drawn,) = next(s for s in found["sections"] if "4.37" in s["title"])["strips"]
     assert [row[0] for row in drawn["rows"]] == [f"{kind} {i}" for i in range(8) for kind in ("process", "link")]
     assert all(spans for _, _, spans in drawn["rows"]) and "process 0 " in text and "link 7 " in text
+    assert "of 200" not in text  # the traces are not those of the list
+    assert text.count("how it was recorded is not known") == 6  # three of table 5.1, figure 5.14, two kernels
     page = parse((tmp_path / "report.html").read_text())
     assert page.references == ["data:,"] and json.loads(page.data) == found
 
@@ -130,6 +132,19 @@ def test_recording_runs_the_program_under_fallow(tmp_path, started):
     started.clear()
     assert list(record.record(chosen, tmp_path / "traces", tmp_path / "bin", "mpirun -n {ranks}")) == []
     assert not started  # what is there is not recorded again
+
+
+def test_what_a_trace_was_recorded_with_is_known_of_ours_only(tmp_path, started):
+    traces = tmp_path / "traces"
+    bt = next(p for p in record.programs() if p.name == "bt").at_most(16)
+    list(record.record([bt], traces, tmp_path / "bin", "mpirun -n {ranks}"))
+    assert record.recorded(bt, traces, 9) and record.recorded(bt, traces, 16)
+    (traces / "bt-16.ftr").write_bytes(b"another, of the user's own")
+    assert record.recorded(bt, traces, 9) and not record.recorded(bt, traces, 16)
+    results = dickov2015.Results({}, {"bt": bt}, recorded=frozenset({("bt", 9)}))
+    assert "40 of 200" in results.why("bt", 9) and "is not known" in results.why("bt", 16)
+    (traces / "recorded.json").unlink()
+    assert not record.recorded(bt, traces, 9)
 
 
 def test_runs_of_the_same_values_share_their_input(tmp_path, started):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -21,6 +21,9 @@ _FIGURE_5_14 = ("mg", 32)
 _NOT_RECORDED = {"alya": "Alya is not open", "wrf": "WRF is not recorded: its inputs are large and not packaged"}
 
 
+_UNKNOWN = "how it was recorded is not known, as `--record` did not do it, or that of an earlier version"
+
+
 @dataclass
 class Results:
     """Everything that was measured."""
@@ -30,6 +33,11 @@ class Results:
     traces: list[TraceResults] = field(default_factory=list)
     kernels: list[chapter4.KernelResults] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    recorded: frozenset[tuple[str, int]] = frozenset()  # program and ranks of traces that are as our list says
+
+    def why(self, program: str, ranks: int) -> str:
+        """What our trace is of, and where that differs from the published run."""
+        return self.programs[program].why if (program, ranks) in self.recorded else _UNKNOWN
 
     def find(self, published: str, ranks: int) -> TraceResults | None:
         """Our trace that stands for a published run."""
@@ -57,6 +65,7 @@ def collect(directory: Path, threads: int) -> Results:
     there = [(p, n, path) for p, n, path in found if path.is_file()]
     if not there:
         raise UserError(f"{directory}: no traces here; record them with --record --programs DIR")
+    results.recorded = frozenset((p.name, n) for p, n, _ in there if record.recorded(p, directory, n))
     missing: dict[str, list[str]] = {}
     for p, n, path in found:
         if not path.is_file():
@@ -119,13 +128,14 @@ def _idle_difference(r: Results, t: TraceResults, row: Sequence[float]) -> str:
     numbers = sum(n for n, _ in t.gaps)
     published = row[1] + row[4] + row[7]
     whole = sum(time for _, time in t.gaps) or 1.0
-    share = program.steps_share(t.ranks)
+    ours = (t.program, t.ranks) in r.recorded
+    share = program.steps_share(t.ranks) if ours else 1.0
     steps = f", with {share * 100:.0f} % of the published steps" if share != 1 else ""
     mean_us = t.gaps[2][1] / t.gaps[2][0] * 1e6 if t.gaps[2][0] else 0.0
     return (
         f"{label(r, t)}: {numbers / published * 100:.0f} % of the published number of intervals{steps}; "
         f"{pct(t.gaps[2][1] / whole)} % of the idle time is in intervals above 200 us (published {row[9]} %), which last "
-        f"{mean_us:.0f} us on average: {program.why}."
+        f"{mean_us:.0f} us on average: {r.why(t.program, t.ranks)}."
     )
 
 
@@ -310,7 +320,7 @@ def threshold_curve(r: Results) -> Section:
     last = f"above {max(resting):g} us" if resting else "everywhere"
     s.differences.append(
         f"Published: erratic below about 300 us, steady around 400 us, 2 ms and 15 ms, zero after 32 ms; ours is zero "
-        f"{last}, where no pattern is found that holds a rest: {r.programs['mg'].why}."
+        f"{last}, where no pattern is found that holds a rest: {r.why('mg', found.ranks)}."
     )
     return s
 
@@ -386,7 +396,9 @@ def document(r: Results) -> Document:
         ]  # fmt: skip
     found = [make() for make in sections]
     if r.kernels:
-        found += chapter4.sections(r.kernels, r.programs, r.published["compression"])
+        unknown = {k.program: _UNKNOWN for k in r.kernels if (k.program, k.ranks) not in r.recorded}
+        described = {name: replace(p, why=unknown.get(name, p.why)) for name, p in r.programs.items()}
+        found += chapter4.sections(r.kernels, described, r.published["compression"])
     traces = ", ".join(label(r, t) for t in r.traces)
     intro = [
         f"Traces of open programs ({traces}), recorded with the CPU-time clock on a shared machine, replayed on the machine of "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -15,13 +17,16 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from fallow import json_files
 from fallow.errors import UserError
+from fallow.files import save
 from fallow.progress import Bar
 from fallow.text import seconds
 
 _LIMIT_S = 3600
 _LOOK_EVERY_S = 0.5
 _END_S = 10  # between being asked to end and being killed
+_NOTES = "recorded.json"  # beside the traces: how each was recorded
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,28 @@ def record(
             yield from session.record(program, missing)
 
 
+def _said(trace: Path, values: Mapping[str, Any]) -> dict[str, Any]:
+    with trace.open("rb") as file:
+        return {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "with": dict(values)}
+
+
+def _notes(directory: Path) -> dict[str, Any]:
+    path = directory / _NOTES
+    return json_files.read(path) if path.is_file() else {}
+
+
+def _note(directory: Path, name: str, trace: Path, values: Mapping[str, Any]) -> None:
+    """Keeps how a trace was recorded."""
+    found = _notes(directory) | {name: _said(trace, values)}
+    save(directory / _NOTES, json.dumps(found, indent=1) + "\n")
+
+
+def recorded(program: Program, directory: Path, ranks: int) -> bool:
+    """Whether the trace is the one that is meant: recorded here, and with what the list of programs says."""
+    trace = program.trace(directory, ranks)
+    return bool(_notes(directory).get(trace.stem) == _said(trace, program.values[ranks]))
+
+
 def _last_line(said: str) -> str:
     """What a program said of its end: an error and the line after it, or its last words."""
     lines = [line.strip() for line in said.splitlines() if any(c.isalpha() for c in line)]
@@ -187,6 +214,7 @@ class _Session:
         if status != 0 or not part.is_file():
             return f"{name} is left out: it ended with {status}: {_last_line(said)}"
         shutil.move(part, target.with_suffix(".part"))
+        _note(self.directory, target.stem, target.with_suffix(".part"), program.values[ranks])
         target.with_suffix(".part").replace(target)
         return f"{name}: {target} ({seconds(time.monotonic() - began)})"
 
