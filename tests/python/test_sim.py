@@ -397,6 +397,23 @@ def test_an_interrupt_ends_a_long_simulation(tmp_path):
     assert running.returncode == 130 and "Traceback" not in errors
 
 
+def test_an_interrupt_ends_the_writing_of_a_program(tmp_path):
+    (tmp_path / "x.ftr").write_text("old")
+    args = ["synth", "alltoall", "--ranks", "512", "--iterations", "2000000", "--jitter", "50%", "-o", "x.ftr"]
+    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}  # tests may run in the background
+    running = subprocess.Popen([sys.executable, "-m", "fallow", *args], cwd=tmp_path, stderr=subprocess.PIPE, text=True, **heard)
+    end = time.monotonic() + 240
+    while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < end:  # until it writes
+        time.sleep(0.05)
+    running.send_signal(2)
+    try:
+        _, errors = running.communicate(timeout=10)
+    finally:
+        running.kill()
+    assert (running.returncode, errors) == (130, "") and [p.name for p in tmp_path.iterdir()] == ["x.ftr"]
+    assert (tmp_path / "x.ftr").read_text() == "old"
+
+
 def test_an_interrupt_while_simulations_are_being_started_ends_them(tmp_path):
     """The first of them runs already, and would for hours."""
     script = (

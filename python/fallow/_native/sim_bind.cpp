@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -33,17 +34,22 @@ class Cancelled : public std::runtime_error {
   Cancelled() : std::runtime_error("the simulation was stopped") {}
 };
 
-/// A source that says how far rank 0 has come and that can be stopped from another thread.
+/// A source that says how far it has been read, by the rank with the most calls if all are read side by side, and that can
+/// be stopped from another thread.
 class Watched final : public trace::EventSource {
  public:
-  explicit Watched(std::unique_ptr<trace::EventSource> source) : source_(std::move(source)) {}
+  explicit Watched(std::unique_ptr<trace::EventSource> source) : source_(std::move(source)) {
+    const auto& ranks = info().ranks;
+    const auto most = std::max_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.events < b.events; });
+    if (most == ranks.end()) return;
+    watched_ = static_cast<std::uint32_t>(most - ranks.begin());
+    all_ = most->events;
+  }
 
   const trace::TraceInfo& info() const noexcept override { return source_->info(); }
   bool next(std::uint32_t rank, trace::CallEvent& event) override {
-    if (rank == 0) {
-      done_.fetch_add(1, std::memory_order_relaxed);
-      if (stopped_.load(std::memory_order_relaxed)) throw Cancelled();
-    }
+    if (rank == watched_ || in_turn_) done_.fetch_add(1, std::memory_order_relaxed);
+    if (stopped_.load(std::memory_order_relaxed)) [[unlikely]] throw Cancelled();
     return source_->next(rank, event);
   }
   void again(std::uint32_t rank, trace::CallEvent& event) override { source_->again(rank, event); }
@@ -51,19 +57,24 @@ class Watched final : public trace::EventSource {
   void leave_out_times(bool out) override { source_->leave_out_times(out); }
   void prefetch(std::uint32_t rank, unsigned step) const noexcept override { source_->prefetch(rank, step); }
 
-  void begin() {
+  /// From the beginning; `in_turn`: one rank after the other.
+  void begin(bool in_turn = false) {
+    in_turn_ = in_turn;
+    if (in_turn) all_ = std::accumulate(info().ranks.begin(), info().ranks.end(), std::uint64_t{0}, [](auto sum, const auto& r) { return sum + r.events; });
     done_ = 0;  // but who was stopped before stays so
     for (std::uint32_t r = 0; r < info().ranks.size(); ++r) rewind(r);
   }
   void stop() noexcept { stopped_ = true; }
   double progress() const noexcept {
-    const std::uint64_t all = info().ranks.empty() ? 0 : info().ranks[0].events;
+    const std::uint64_t all = all_.load(std::memory_order_relaxed);
     return all == 0 ? 1 : std::min(1.0, static_cast<double>(done_.load(std::memory_order_relaxed)) / static_cast<double>(all));
   }
 
  private:
   std::unique_ptr<trace::EventSource> source_;
-  std::atomic<std::uint64_t> done_{0};
+  std::uint32_t watched_ = 0;
+  bool in_turn_ = false;
+  std::atomic<std::uint64_t> all_{0}, done_{0};
   std::atomic<bool> stopped_{false};
 };
 
@@ -103,7 +114,7 @@ std::unique_ptr<SimProgram> make_synth(const std::string& name, const nb::kwargs
 /// Writes the calls as a trace.
 void write_program(SimProgram& p, const std::string& path) {
   const nb::gil_scoped_release unlocked;
-  p.source.begin();
+  p.source.begin(true);
   trace::write_program(p.source, path);
 }
 
@@ -390,7 +401,7 @@ void bind_sim(nb::module_& m) {
         return n;
       })
       .def_ro("problems", &SimProgram::problems)
-      .def("progress", [](const SimProgram& p) { return p.source.progress(); }, "Share of rank 0's calls that have been replayed.")
+      .def("progress", [](const SimProgram& p) { return p.source.progress(); }, "Share that has been replayed, or written.")
       .def("stop", [](SimProgram& p) { p.source.stop(); }, "Ends the simulation that runs in another thread.")
       .def("write", &write_program, "path"_a, "Writes the calls as a trace.");
   m.def("open_sim_trace", &open_trace, "paths"_a);

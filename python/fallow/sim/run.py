@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fallow import native
-from fallow.errors import UserError
+from fallow.errors import UserError, about
 from fallow.progress import Bar
 from fallow.sim import machine as machines
 from fallow.sim import timeline
@@ -84,8 +84,8 @@ class _Running:
                 program.stop()
 
 
-def _watch(futures: Sequence[Future[Any]], running: _Running) -> None:
-    bar = Bar("simulating")
+def _watch(futures: Sequence[Future[Any]], running: _Running, what: str = "simulating") -> None:
+    bar = Bar(what)
     try:
         while wait(futures, timeout=_POLL_S, return_when=FIRST_EXCEPTION).not_done:
             if any(f.done() and f.exception() for f in futures):
@@ -94,6 +94,24 @@ def _watch(futures: Sequence[Future[Any]], running: _Running) -> None:
             bar.show(running.share())
     finally:
         bar.close()
+
+
+def write(spec: ProgramSpec, target: Path) -> Any:  # noqa: ANN401  # _native.SimProgram
+    """Writes the program's calls as a trace, with a progress bar; returns the program."""
+    program, running = spec.open(), _Running(1)
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        running.enter(program)
+        try:
+            writing = pool.submit(program.write, native.file_name(target))
+            _watch([writing], running, "writing")
+        except BaseException:
+            running.stop()
+            raise
+        try:
+            writing.result()
+        except (ValueError, RuntimeError, MemoryError) as error:
+            raise about(target, error) from None
+    return program
 
 
 @dataclass(frozen=True)
