@@ -414,6 +414,12 @@ def test_an_interrupt_ends_the_writing_of_a_program(tmp_path):
     assert (tmp_path / "x.ftr").read_text() == "old"
 
 
+def test_an_interrupt_while_the_command_is_being_loaded(tmp_path):
+    (tmp_path / "argparse.py").write_text("raise KeyboardInterrupt\n")
+    done = subprocess.run([sys.executable, "-m", "fallow", "doctor"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 def test_an_interrupt_while_simulations_are_being_started_ends_them(tmp_path):
     """The first of them runs already, and would for hours."""
     script = (
