@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +207,13 @@ def test_the_page_stands_alone(trace: Path, tmp_path: Path, capsys: pytest.Captu
     jsonschema.validate(data, predict_schema.shipped())
     assert data["timeline"]["rank"] == 0
     assert len(list(tmp_path.iterdir())) == 1
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="axes are worked out by the page's own script")
+def test_axes_have_round_steps():
+    script = files("fallow").joinpath("assets/predict_plots.js").read_text()
+    asked = "for (const m of [0, 0.004, 0.03, 0.3, 0.92, 1]) { const a = shareAxis(m); console.log(a.step, Math.round(a.end * 1e6) / 1e6); }"
+    done = subprocess.run(["node", "-e", script + asked], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split("\n")[:-1] == ["0.001 0.001", "0.001 0.004", "0.01 0.03", "0.1 0.3", "0.2 1", "0.2 1"]
 
 
 def test_traces_of_other_tools_are_read(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

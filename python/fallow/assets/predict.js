@@ -3,7 +3,7 @@ const report = JSON.parse(document.getElementById("data").textContent);
 
 function header() {
   const t = report.trace;
-  const meta = [`${t.ranks_studied.length} of ${plural(t.ranks, "rank")}`, `${count(t.calls)} MPI calls`, seconds(t.run_time_s), `gaps by ${t.clock} clock`,
+  const meta = [`${t.ranks_studied.length} of ${plural(t.ranks, "rank")}`, plural(t.calls, "MPI call"), seconds(t.run_time_s), `gaps by ${t.clock} clock`,
     `link: ${seconds(report.react_down_s)} to rest, ${seconds(report.react_up_s)} back`];
   return el("header", {}, el("h1", {}, "Fallow: predictors on a trace"), el("div", { class: "command" }, t.program || t.paths.join(" ")),
     el("div", { class: "meta" }, meta.map((m) => el("span", {}, m))));

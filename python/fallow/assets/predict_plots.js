@@ -18,11 +18,17 @@ function ticks(x, low, high, top, bottom, right = PLOT.right) {
   return parts;
 }
 
-function shareScale(top, bottom, most = 1, right = PLOT.right) {
-  return [0, 0.25, 0.5, 0.75, 1].flatMap((f) => {
-    const y = bottom - f * (bottom - top);
+/** An axis for shares up to `most`: round steps, and where it ends. */
+function shareAxis(most) {
+  const step = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1].find((s) => most <= 5 * s) || 0.2;
+  return { step, end: step * Math.max(1, Math.ceil(most / step - 1e-9)) };
+}
+
+function shareScale(top, bottom, axis, right = PLOT.right) {
+  return Array.from({ length: Math.round(axis.end / axis.step) + 1 }, (_, i) => i * axis.step).flatMap((share) => {
+    const y = bottom - (share / axis.end) * (bottom - top);
     return [svg("line", { class: "grid", x1: PLOT.left, x2: right, y1: y, y2: y }),
-      svg("text", { x: PLOT.left - 8, y: y + 4, "text-anchor": "end" }, percent(f * most, most < 0.1 ? 1 : 0))];
+      svg("text", { class: "tick", x: PLOT.left - 8, y: y + 4, "text-anchor": "end" }, percent(share, axis.step < 0.01 ? 1 : 0))];
   });
 }
 
@@ -57,9 +63,9 @@ function gapPlots(gaps, ways) {
   const low = Math.min(1e-6, binLow(gaps.bins[0])), high = Math.max(1e-3, binHigh(gaps.bins.at(-1)));
   const x = logAxis(low, high), marks = thresholdMarks(ways);
   const top = 24, bottom = 200;
-  const most = Math.max(...gaps.bins.map((b) => b.count_share), 1e-9);
+  const axis = shareAxis(Math.max(...gaps.bins.map((b) => b.count_share)));
   const bars = gaps.bins.flatMap((b) => {
-    const left = x(binLow(b)), right = x(binHigh(b)), height = (b.count_share / most) * (bottom - top);
+    const left = x(binLow(b)), right = x(binHigh(b)), height = (b.count_share / axis.end) * (bottom - top);
     const said = `${seconds(b.low_s)} – ${b.high_s === null ? "" : seconds(b.high_s)}\n${count(b.count)} gaps (${percent(b.count_share, 2)})\n` +
       `${seconds(b.time_s)} (${percent(b.time_share, 2)} of the time)`;
     return [svg("rect", { x: left + 0.5, y: bottom - height, width: Math.max(1, right - left - 1), height, rx: 1.5, fill: "var(--soft)" }),
@@ -75,9 +81,9 @@ function gapPlots(gaps, ways) {
   const frame = (label, ...parts) => el("div", { class: "plot" }, svg("svg", { viewBox: `0 0 ${PLOT.width} 226`, role: "img", "aria-label": label }, ...parts));
   return el("div", { class: "pair" },
     card(el("h3", {}, "Number of gaps by length"), frame("Histogram of gaps",
-      ...shareScale(top, bottom, most), ...ticks(x, low, high, top, bottom), ...bars, ...drawMarks(marks, x, top, bottom))),
+      ...shareScale(top, bottom, axis), ...ticks(x, low, high, top, bottom), ...bars, ...drawMarks(marks, x, top, bottom))),
     card(el("h3", {}, "Idle time in gaps up to this length"), frame("Cumulative idle time",
-      ...shareScale(top, bottom), ...ticks(x, low, high, top, bottom),
+      ...shareScale(top, bottom, shareAxis(1)), ...ticks(x, low, high, top, bottom),
       svg("path", { d: `${start}${path.join("")}L${PLOT.right} ${bottom - sum * (bottom - top)}`, class: "curve", style: "stroke:var(--computing)" }),
       ...drawMarks(marks, x, top, bottom))));
 }
@@ -88,8 +94,8 @@ function sweepPlot(sweep, ways) {
   const leads = [...new Set(sweep.map((p) => p.lead))];
   const low = Math.min(...sweep.map((p) => p.threshold_s)), high = Math.max(...sweep.map((p) => p.threshold_s));
   const level = ["oracle", "adaptive", "spps"].map((name) => ways.find((w) => w.predictor === name)).filter(Boolean);
-  const most = Math.max(...sweep.map((p) => p.rest_share), ...level.map((w) => w.rest_share), 1e-9);
-  const right = 1080, x = logAxis(low, high, right), top = 12, bottom = 230, y = (share) => bottom - (share / most) * (bottom - top);
+  const axis = shareAxis(Math.max(...sweep.map((p) => p.rest_share), ...level.map((w) => w.rest_share)) || 1);
+  const right = 1080, x = logAxis(low, high, right), top = 12, bottom = 230, y = (share) => bottom - (share / axis.end) * (bottom - top);
   const curves = leads.flatMap((lead, i) => {
     const points = sweep.filter((p) => p.lead === lead), colour = `stroke:var(${LINES[i % LINES.length]})`;
     const said = (p) => `pps, threshold ${seconds(p.threshold_s)}, lead ${percent(p.lead, 0)}\nat rest ${percent(p.rest_share)} of the run, ` +
@@ -110,5 +116,5 @@ function sweepPlot(sweep, ways) {
       el("span", {}, el("i", { style: `background:var(${LINES[i % LINES.length]})` }), `pps, lead ${percent(lead, 0)}`)),
     el("span", {}, "dashed: predictors that need none to be given")),
     el("div", { class: "plot" }, svg("svg", { class: "wide", viewBox: "0 0 1200 256", role: "img", "aria-label": "Rest by threshold" },
-      ...shareScale(top, bottom, most, right), ...ticks(x, low, high, top, bottom, right), ...levels, ...curves)));
+      ...shareScale(top, bottom, axis, right), ...ticks(x, low, high, top, bottom, right), ...levels, ...curves)));
 }

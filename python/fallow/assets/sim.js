@@ -21,7 +21,7 @@ const signed = (share) => `${share > -5e-6 ? "+" : "−"}${percent(Math.abs(shar
 function header() {
   const p = data.program, m = data.machine;
   return el("header", {}, el("h1", {}, "Fallow simulation"), el("div", { class: "command" }, p.name || "(program unknown)"),
-    el("div", { class: "meta" }, el("span", {}, plural(p.ranks, "rank")), el("span", {}, `${count(p.events)} calls`),
+    el("div", { class: "meta" }, el("span", {}, plural(p.ranks, "rank")), el("span", {}, plural(p.events, "call")),
       el("span", {}, `machine ${m.name}`), el("span", {}, m.topology), el("span", {}, "all energy is modelled")),
     p.notes.length ? el("div", { class: "warnings" }, el("ul", {}, p.notes.map((n) => el("li", {}, n)))) : null);
 }
