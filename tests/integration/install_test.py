@@ -150,6 +150,8 @@ def test_pip_install(tmp_path: Path) -> None:
     abi = f"-Ccmake.define.FALLOW_MPIABI_PREFIX={REPOSITORY / '.venv'}"
     _run(bin_dir / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", abi, source)
     shutil.rmtree(source)
+    package = next((tmp_path / "venv").rglob("fallow/__init__.py")).parent
+    assert not [f for f in _files(package) if f.endswith((".cpp", ".hpp", "CMakeLists.txt"))]  # of the binding's sources
     env = {k: v for k, v in base_environment().items() if k not in {"PYTHONPATH", "VIRTUAL_ENV"}}
     assert run([bin_dir / "fallow", "--version"], env=env, cwd=tmp_path).out.startswith("fallow 0.1")
     doctor = run([bin_dir / "fallow", "doctor", "--json"], env=env, cwd=tmp_path)
