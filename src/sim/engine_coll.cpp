@@ -143,7 +143,7 @@ std::uint32_t Engine::prepare(std::uint32_t r, Operation operation, const CallEv
   if (root >= c.size) refuse(r, "names root " + std::to_string(call.root) + " in a communicator of " + std::to_string(c.size));
   c.root_or_plan = root;
   c.tag = CollectiveTag::kind(static_cast<std::uint32_t>(operation), root);
-  c.bytes = call.bytes;
+  c.bytes = operation == Operation::barrier ? 0 : call.bytes;  // whatever another tool says
   if (operation == Operation::alltoall) c.bytes = call.bytes / c.size;
   if (operation == Operation::scatter) c.bytes = c.member == root ? call.bytes / c.size : call.recv_bytes;
   const Op base = trace::traits(call.op).blocking;
@@ -156,7 +156,8 @@ std::uint32_t Engine::prepare(std::uint32_t r, Operation operation, const CallEv
   c.algorithm = static_cast<std::uint32_t>(algorithm) & 0x3f;
   c.steps = coll::step_count(algorithm, shape_of(machine_.collectives, c.member, c.size, root, c.bytes));
   // Of a persistent one the counts are gone when it starts: there it sends all the same.
-  const bool nothing_for_us = base == Op::scatterv && c.member != root && c.bytes == 0 && !trace::has(call.op, trace::kOpPersistent);
+  const std::uint64_t ours = c.member == root ? call.bytes : c.bytes;
+  const bool nothing_for_us = base == Op::scatterv && ours == 0 && !trace::has(call.op, trace::kOpPersistent);
   if (nothing_for_us) c.steps = 0;  // the root sends no empty blocks
   return index;
 }

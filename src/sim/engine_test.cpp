@@ -192,6 +192,16 @@ TEST(Calls, NonBlockingCollectivesOverlap) {
   EXPECT_GT(p.run(crossbar(4)).makespan, kLatency);
 }
 
+TEST(Calls, BarriersHaveNoDataAndScattervMayHaveNone) {
+  const auto takes = [](Op op, std::uint64_t bytes) {
+    Program p(4);
+    for (std::uint32_t r = 0; r < 4; ++r) p.collective(r, op, bytes);
+    return p.run(crossbar(4)).makespan;
+  };
+  EXPECT_EQ(takes(Op::barrier, 1 << 20), takes(Op::barrier, 0));
+  EXPECT_EQ(takes(Op::scatterv, 0), 0);  // of other tools, without counts
+}
+
 TEST(Calls, OneSided) {
   Program p(2);
   p.p2p(0, Op::put, 1, 1 << 16).p2p(0, Op::get, 1, 1 << 16).collective(0, Op::win_fence, 0);
