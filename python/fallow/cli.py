@@ -88,12 +88,20 @@ def _place(error: OSError) -> str:
     return error.filename or ("standard output" if writing else "cannot go on")
 
 
+def _parse(ours: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    try:
+        return parser().parse_known_args(ours)
+    except SystemExit:  # after help or the version, of which argparse does not mind whether anybody can read it
+        sys.stdout.flush()
+        raise
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit status."""
     _open_streams()
     ours, command = _split(sys.argv[1:] if argv is None else argv)
     try:
-        arguments, unknown = parser().parse_known_args(ours)
+        arguments, unknown = _parse(ours)
         if unknown:
             name = arguments.subcommand
             raise UserError(f"{name} does not know {' '.join(unknown)}; 'fallow {name} --help' lists what it takes")

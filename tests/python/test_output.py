@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-COMMANDS = [["config"], ["config", "--json"], ["report", "RUN"], ["report", "RUN", "--json"], ["report", "RUN", "RUN"]]
+COMMANDS = [["config"], ["config", "--json"], ["report", "RUN"], ["report", "RUN", "--json"], ["report", "RUN", "RUN"],
+            ["--help"], ["--version"], ["sim", "--help"]]  # fmt: skip
 
 
 def _shell(run_dir: Path, command: list[str], redirection: str) -> subprocess.CompletedProcess[str]:
@@ -17,7 +18,7 @@ def _shell(run_dir: Path, command: list[str], redirection: str) -> subprocess.Co
     line = f'"$@" {redirection}'
     return subprocess.run(
         ["bash", "-c", line, "bash", sys.executable, "-m", "fallow", *words],
-        cwd=run_dir.parent, env=os.environ | {"PYTHONIOENCODING": "utf-8"}, capture_output=True, text=True, timeout=240,
+        cwd=run_dir.parent, env=os.environ | {"PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": ""}, capture_output=True, text=True, timeout=240,
         check=False,
     )  # fmt: skip
 
