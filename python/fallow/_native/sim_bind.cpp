@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -60,7 +59,11 @@ class Watched final : public trace::EventSource {
   /// From the beginning; `in_turn`: one rank after the other.
   void begin(bool in_turn = false) {
     in_turn_ = in_turn;
-    if (in_turn) all_ = std::accumulate(info().ranks.begin(), info().ranks.end(), std::uint64_t{0}, [](auto sum, const auto& r) { return sum + r.events; });
+    if (in_turn) {
+      std::uint64_t all = 0;
+      for (const auto& rank : info().ranks) all += rank.events;
+      all_ = all;
+    }
     done_ = 0;  // but who was stopped before stays so
     for (std::uint32_t r = 0; r < info().ranks.size(); ++r) rewind(r);
   }
@@ -299,7 +302,8 @@ nb::dict details_dict(const Engine& engine, const Machine& m, Recorder& recorder
   out["upper_idle"] = idle_dict(recorder.upper_idle());
   out["path"] = path;
   const TooShort& brief = d.too_short;
-  out["too_short"] = brief.count == 0 ? nb::object(nb::none()) : nb::make_tuple(brief.count, brief.source, brief.target, brief.comm, brief.tag, brief.bytes, brief.room);
+  out["too_short"] = nb::none();
+  if (brief.count != 0) out["too_short"] = nb::make_tuple(brief.count, brief.source, brief.target, brief.comm, brief.tag, brief.bytes, brief.room);
   out["path_messages"] = 0;
   if (recorder.path() == nullptr) return out;
   const CriticalPathResult found = recorder.path()->result(last, d.ranks[last].end);
