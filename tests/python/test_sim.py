@@ -6,11 +6,6 @@ import argparse
 import json
 import re
 import resource
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
 
@@ -379,67 +374,6 @@ def test_a_platform_may_leave_everything_out(fallow, tmp_path):
     (tmp_path / "x.toml").write_text('name = "x"\n[network]\ntopology = "crossbar"\n')
     done = fallow("sim", *SMALL, "--platform", "x.toml")
     assert (done.returncode, done.stderr) == (2, "fallow: x.toml:3: a crossbar needs a number of nodes\n")
-
-
-def test_an_interrupt_ends_a_long_simulation(tmp_path):
-    args = ["sim", "--synth", "stencil3d", "--ranks", "64", "--iterations", "100000000", "--policy", "oracle"]
-    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}  # tests may run in the background
-    running = subprocess.Popen([sys.executable, "-m", "fallow", *args], cwd=tmp_path, stderr=subprocess.PIPE, text=True, **heard)
-    threads = Path(f"/proc/{running.pid}/task")
-    end = time.monotonic() + 240
-    while len(list(threads.iterdir())) < 2 and time.monotonic() < end:  # until it simulates
-        time.sleep(0.05)
-    running.send_signal(2)
-    try:
-        _, errors = running.communicate(timeout=240)
-    finally:
-        running.kill()
-    assert running.returncode == 130 and "Traceback" not in errors
-
-
-def test_an_interrupt_ends_the_writing_of_a_program(tmp_path):
-    (tmp_path / "x.ftr").write_text("old")
-    args = ["synth", "alltoall", "--ranks", "512", "--iterations", "2000000", "--jitter", "50%", "-o", "x.ftr"]
-    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}  # tests may run in the background
-    running = subprocess.Popen([sys.executable, "-m", "fallow", *args], cwd=tmp_path, stderr=subprocess.PIPE, text=True, **heard)
-    end = time.monotonic() + 240
-    while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < end:  # until it writes
-        time.sleep(0.05)
-    running.send_signal(2)
-    try:
-        _, errors = running.communicate(timeout=10)
-    finally:
-        running.kill()
-    assert (running.returncode, errors) == (130, "") and [p.name for p in tmp_path.iterdir()] == ["x.ftr"]
-    assert (tmp_path / "x.ftr").read_text() == "old"
-
-
-def test_an_interrupt_while_the_command_is_being_loaded(tmp_path):
-    (tmp_path / "argparse.py").write_text("raise KeyboardInterrupt\n")
-    done = subprocess.run([sys.executable, "-m", "fallow", "doctor"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (130, "")
-
-
-def test_an_interrupt_while_simulations_are_being_started_ends_them(tmp_path):
-    """The first of them runs already, and would for hours."""
-    script = (
-        "import sys\n"
-        "from concurrent.futures import ThreadPoolExecutor\n"
-        "from fallow import cli\n"
-        "from fallow.sim import run\n"
-        "class Pool(ThreadPoolExecutor):\n"
-        "    started = 0\n"
-        "    def submit(self, *args):\n"
-        "        if self.started:\n"
-        "            raise KeyboardInterrupt\n"
-        "        self.started += 1\n"
-        "        return super().submit(*args)\n"
-        "run.ThreadPoolExecutor = Pool\n"
-        "sys.exit(cli.main(sys.argv[1:]))\n"
-    )
-    args = ["sim", "--synth", "stencil3d", "--ranks", "64", "--iterations", "100000000", "--policy", "oracle"]
-    done = subprocess.run([sys.executable, "-c", script, *args], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 130 and "Traceback" not in done.stderr, done.stderr
 
 
 def test_quantities():
