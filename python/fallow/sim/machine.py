@@ -91,7 +91,8 @@ def assumptions(facts: Mapping[str, Any]) -> list[str]:
     contention = (
         f"packets of {f['segment_bytes']} bytes share links with other messages"
         if f["contention"]
-        else "LogGP: messages wait for their own network card only, links never hold them up"
+        else "LogGP: messages wait for their own network card only, links never hold them up, and any two nodes are "
+        "one switch apart"
     )
     return [
         f"Network: {f['topology']}, {f['nodes']} nodes, {f['routing']} routing, "
