@@ -159,6 +159,20 @@ TEST(NodeLink, OraclesOfTwoRanksDelayNobody) {
   EXPECT_LE(sum.rest_of_oracle(), 1.0);
 }
 
+TEST(NodeLink, TheBeginningOfTheClockIsNoGap) {
+  const auto stream = streams::alya(100, 0.05, 1);
+  auto later = stream;
+  for (Event& e : later) e.enter += Nanoseconds(5'000'000'000), e.exit += Nanoseconds(5'000'000'000);
+  const auto oracle = [](const std::vector<Event>& events) {
+    OraclePredictor one(events, {}), other(events, {});
+    const std::span<const Event> both[] = {events, events};
+    Predictor* const predictors[] = {&one, &other};
+    return evaluate_node(both, predictors, {});
+  };
+  EXPECT_EQ(oracle(later).oracle_low, oracle(stream).oracle_low);
+  EXPECT_EQ(oracle(later).low, oracle(stream).low);
+}
+
 TEST(NodeLink, OneRankIsTheSameAsAlone) {
   const auto stream = streams::dynamics(200, 10, 0.05);
   PpsPredictor alone({}), in_node({});

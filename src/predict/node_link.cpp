@@ -75,14 +75,13 @@ class NodeRun {
   NodeRun(RankEvents& events, std::span<Predictor* const> predictors, const EvaluateParams& params)
       : events_(events), predictors_(predictors), params_(params), link_(predictors.size(), params.react),
         ranks_(predictors.size()) {
-    for (std::size_t r = 0; r < ranks_.size(); ++r) {
-      link_.on_exit(r, Nanoseconds(0), Nanoseconds(0));  // before its first call a rank is not predicted
-      advance(r);
-    }
+    for (std::size_t r = 0; r < ranks_.size(); ++r) advance(r);
+    if (!queue_.empty()) first_ = queue_.top().when;
+    // Before its first call a rank is not predicted; what was before the first of all is no gap.
+    for (std::size_t r = 0; r < ranks_.size(); ++r) link_.on_exit(r, first_, Nanoseconds(0));
   }
 
   NodeEvaluation operator()() {
-    if (!queue_.empty()) first_ = queue_.top().when;
     while (!queue_.empty()) {
       const Next now = queue_.top();
       queue_.pop();
