@@ -197,8 +197,9 @@ def _sizes(call: Call, proto: Prototype) -> list[str]:
     if proto.has("sendcount", "recvcount", "dest"):
         return ["t.bytes(t.size(sendcount, sendtype));", "t.recv_bytes(t.size(recvcount, recvtype));"]
     if proto.has("origin_count"):
-        sizes = ["t.bytes(t.size(origin_count, origin_datatype));"]
-        return sizes + (["t.recv_bytes(t.size(result_count, result_datatype));"] if proto.has("result_count") else [])
+        if not proto.has("result_count"):
+            return ["t.bytes(t.size(origin_count, origin_datatype));"]
+        return ["if (op != MPI_NO_OP) t.bytes(t.size(origin_count, origin_datatype));", "t.recv_bytes(t.size(result_count, result_datatype));"]
     if proto.has("origin_addr", "datatype"):
         return ["t.bytes(t.size(1, datatype));", "t.recv_bytes(t.size(1, datatype));"]
     datatype = next((d for d in ("datatype", "type") if proto.has(d)), "")

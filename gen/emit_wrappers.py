@@ -67,7 +67,8 @@ def _size(call: Call, proto: Prototype) -> str:
     if call.size == "recvcounts":
         return f"scope.sum({_peers(proto)}, recvcounts, datatype)"
     if call.size == "origin":
-        return "scope.bytes(origin_count, origin_datatype)"
+        fetched = "op == MPI_NO_OP ? 0 : " if proto.has("result_count") else ""  # nothing is sent, and its type ignored
+        return f"{fetched}scope.bytes(origin_count, origin_datatype)"
     if call.size == "parts":
         return "fallow::pmpi::size_as_u64(partitions) * scope.bytes(count, datatype)"
     return "0"

@@ -36,6 +36,13 @@ inline std::uint64_t type_size(Thread& thread, MPI_Datatype type) noexcept {
   return type_size_slow(thread, type, slot);
 }
 
+/// Bytes of so many elements. The type of no data is not asked for: libraries take any then, and their error handlers would
+/// end the program.
+template <class Count>
+inline std::uint64_t data_size(Thread& thread, Count count, MPI_Datatype type) noexcept {
+  return count > 0 && type != MPI_DATATYPE_NULL ? size_as_u64(count) * type_size(thread, type) : 0;
+}
+
 // A handle is being freed, or was just given to something new: its value may have meant something else before.
 inline void forget_comm(MPI_Comm comm) noexcept { runtime().comms.forget(comm); }
 inline void forget_type(MPI_Datatype) noexcept { runtime().type_generation.fetch_add(1, std::memory_order_relaxed); }

@@ -150,22 +150,20 @@ class Scope {
 
   template <class Count>
   FALLOW_HOT std::uint64_t bytes(Count count, MPI_Datatype type) noexcept {
-    return size_as_u64(count) * type_size(thread_, type);
+    return data_size(thread_, count, type);
   }
 
   template <class Count>
   FALLOW_HOT std::uint64_t sum(std::int32_t peers, const Count* counts, MPI_Datatype type) noexcept {
     std::uint64_t total = 0;
     for (std::int32_t i = 0; i < peers; ++i) total += size_as_u64(counts[i]);
-    return total != 0 ? total * type_size(thread_, type) : 0;
+    return data_size(thread_, total, type);
   }
 
   template <class Count>
   FALLOW_HOT std::uint64_t sum_typed(std::int32_t peers, const Count* counts, const MPI_Datatype* types) noexcept {
     std::uint64_t total = 0;
-    for (std::int32_t i = 0; i < peers; ++i) {
-      if (counts[i] != 0) total += bytes(counts[i], types[i]);
-    }
+    for (std::int32_t i = 0; i < peers; ++i) total += bytes(counts[i], types[i]);
     return total;
   }
 

@@ -47,7 +47,7 @@ class TraceCall {
   void recv_bytes(std::uint64_t n) noexcept { r_.extra().recv_bytes = n; }
   template <class Count>
   std::uint64_t size(Count count, MPI_Datatype type) noexcept {
-    return size_as_u64(count) * type_size(thread_, type);
+    return data_size(thread_, count, type);
   }
   /// Ranks that a collective sends to and receives from.
   std::int32_t peers() const noexcept { return info_ != nullptr ? info_->peers : 0; }
@@ -65,14 +65,14 @@ class TraceCall {
   }
   template <class Count>
   std::uint64_t counts(std::int32_t n, const Count* counts, const MPI_Datatype* types) noexcept {
-    return each_count(n, [&](std::int32_t i) { return counts[i] != 0 ? size(counts[i], types[i]) : 0; }, false);
+    return each_count(n, [&](std::int32_t i) { return size(counts[i], types[i]); }, false);
   }
   template <class Count, class Type>
   std::uint64_t recv_counts(std::int32_t n, const Count* counts, Type type) noexcept {
     if constexpr (std::is_same_v<Type, MPI_Datatype>) {
       return each_count(n, [&](std::int32_t i) { return size(counts[i], type); }, true);
     } else {
-      return each_count(n, [&](std::int32_t i) { return counts[i] != 0 ? size(counts[i], type[i]) : 0; }, true);
+      return each_count(n, [&](std::int32_t i) { return size(counts[i], type[i]); }, true);
     }
   }
 

@@ -64,6 +64,15 @@ def test_calls_after_an_exception_count(lab: Lab, modes: tuple[str, ...]) -> Non
             assert {name: rank.calls[name] for name in expected} == expected, trial.outcome.describe()
 
 
+def test_ignored_arguments_are_left_alone(lab: Lab, tmp_path: Path) -> None:
+    """What MPI ignores, and the type of no data, is not handed to the MPI library, which would end the program."""
+    bare = lab.compare(2, lab.program("ignored.c"), modes=SHORT_MODES)[0]
+    for options in (["--trace", str(tmp_path / "trace.ftr")], ["--hook", "twin"]):
+        trial = lab.run("sleep", 2, lab.program("ignored.c"), options=options)
+        assert trial.outcome.rc == 0, trial.outcome.describe()
+        assert_same_output(bare.outcome, trial.outcome)
+
+
 def test_threads_of_a_process_wake_each_other(lab: Lab) -> None:
     """What another thread of the same process sends or completes ends a sleep as what another rank sends does."""
     trial = lab.run("sleep", 1, lab.program("own_threads.c"))
