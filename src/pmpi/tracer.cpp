@@ -190,6 +190,7 @@ void Tracer::finish(bool whole) noexcept {
     if (thread != nullptr) dropped += thread->recorder.finish();
   }
   if (whole) shared_->writer.end_rank(rank_, static_cast<std::uint32_t>(std::min<std::uint64_t>(dropped, ~0u)));
+  shared_->writer.flush();
   check();
   finished_ = true;
   shared_->writer.close();

@@ -47,6 +47,8 @@ std::span<const std::byte> bytes_of(const T& value) noexcept {
   return std::as_bytes(std::span(&value, 1));
 }
 
+constexpr std::size_t kMostWaiting = std::size_t{16} << 20;  // bytes kept for a program without descriptors
+
 /// Beyond the limit on file sizes the kernel would send the program a signal.
 std::uint64_t size_limit() noexcept {
   rlimit limit{};
@@ -76,6 +78,7 @@ Status FileWriter::open(const char* path, const FileOptions& options, std::strin
   comms_ = kFirstComm;
   sites_ = 1;
   index_.clear();
+  chunk_.clear();
   constexpr std::size_t kUsualChunk = 512 * 1024;
   chunk_.reserve(kUsualChunk);
   FileHead h{};
@@ -105,14 +108,15 @@ void FileWriter::close() noexcept {
   opened_ = false;
 }
 
-/// The file that open() made, unless another has taken its place.
-bool FileWriter::reopen() noexcept {
+/// The file that open() made, unless another has taken its place. `may_wait`: a program that has every descriptor may let
+/// go of some.
+bool FileWriter::reopen(bool may_wait) noexcept {
   struct stat identity {};
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
   const bool same = fd_ >= 0 && ::fstat(fd_, &identity) == 0 && identity.st_dev == device_ && identity.st_ino == node_;
   if (same) return true;
   problem_ = fd_ >= 0 ? ESTALE : errno;
-  failed_ = true;
+  failed_ = !may_wait || (problem_ != EMFILE && problem_ != ENFILE);
   if (fd_ >= 0) ::close(fd_), fd_ = -1;
   return false;
 }
@@ -149,21 +153,33 @@ Status FileWriter::append(ChunkType type, std::initializer_list<std::span<const 
   std::size_t bytes = 0;
   for (const auto part : parts) bytes += part.size();
   if (bytes > kMaxChunkBytes) return Status::failed;
-  chunk_.resize(sizeof(ChunkHead));
+  const std::size_t waiting = chunk_.size(), all = waiting + sizeof(ChunkHead) + bytes;
+  if (chunk_.capacity() < all) chunk_.reserve(std::max(all, 2 * chunk_.capacity()));
+  chunk_.resize(waiting + sizeof(ChunkHead));
   for (const auto part : parts) chunk_.insert(chunk_.end(), part.begin(), part.end());
   ChunkHead h{kChunkMagic, static_cast<std::uint32_t>(type), static_cast<std::uint32_t>(bytes), 0};
-  h.crc = crc32c(std::span<const std::byte>(chunk_).subspan(sizeof h),
+  h.crc = crc32c(std::span<const std::byte>(chunk_).subspan(waiting + sizeof h),
                  crc32c(bytes_of(h).subspan(offsetof(ChunkHead, type), 2 * sizeof(std::uint32_t))));
-  std::memcpy(chunk_.data(), &h, sizeof h);
-  const std::uint64_t at = offset_;
-  if (!keep_open_ && !reopen()) return Status::failed;
-  const bool written = write_all(chunk_);
-  if (!keep_open_) ::close(fd_), fd_ = -1;
-  if (!written) return Status::failed;
-  if (type == ChunkType::events && keep_index_) note_block(std::span<const std::byte>(chunk_).subspan(sizeof h), at);
-  return Status::ok;
+  std::memcpy(chunk_.data() + waiting, &h, sizeof h);
+  if (type == ChunkType::events && keep_index_) note_block(std::span<const std::byte>(chunk_).subspan(waiting + sizeof h), offset_ + waiting);
+  return write_waiting(chunk_.size() < kMostWaiting);
 } catch (...) {
   return Status::failed;
+}
+
+Status FileWriter::write_waiting(bool may_wait) noexcept {
+  if (!keep_open_ && !reopen(may_wait)) return failed_ ? Status::failed : Status::ok;
+  const bool written = write_all(chunk_);
+  chunk_.clear();
+  if (!keep_open_) ::close(fd_), fd_ = -1;
+  return written ? Status::ok : Status::failed;
+}
+
+Status FileWriter::flush() noexcept {
+  const CancelGuard whole;
+  const std::lock_guard lock(mutex_);
+  if (!ok()) return Status::failed;
+  return chunk_.empty() ? Status::ok : write_waiting(false);
 }
 
 void FileWriter::note_block(std::span<const std::byte> block, std::uint64_t offset) noexcept {

@@ -66,6 +66,9 @@ class FileWriter {
   /// Writes index and tail: the file is then whole. Part files go without.
   Status write_index() noexcept;
 
+  /// Where the program has no descriptor left, chunks wait for one, which is tried again with each. This is the last try.
+  Status flush() noexcept;
+
   void close() noexcept;
   bool ok() const noexcept { return opened_ && !failed_; }
   /// errno of the write that failed; 0: none has.
@@ -73,7 +76,8 @@ class FileWriter {
   std::uint64_t bytes() const noexcept { return offset_; }
 
  private:
-  bool reopen() noexcept;
+  bool reopen(bool may_wait) noexcept;
+  Status write_waiting(bool may_wait) noexcept;
   Status append(ChunkType type, std::initializer_list<std::span<const std::byte>> parts) noexcept;
   bool write_all(std::span<const std::byte> bytes) noexcept;
   void note_block(std::span<const std::byte> block, std::uint64_t offset) noexcept;
@@ -89,7 +93,7 @@ class FileWriter {
   std::uint64_t offset_ = 0;
   std::mutex numbers_mutex_;          ///< a number is given and written before the next one: readers take them in order
   std::uint32_t comms_ = kFirstComm, sites_ = 1;
-  std::vector<std::byte> chunk_;      ///< the chunk under way, grown at set-up
+  std::vector<std::byte> chunk_;      ///< the chunk under way, after those that wait; grown at set-up
   std::vector<IndexEntry> index_;
 };
 

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <string>
@@ -53,6 +55,60 @@ TEST(FileWriter, ThreadsDefineCallSitesAndCommunicatorsAtOnce) {
       EXPECT_GE(comms[t][i], kFirstComm);
     }
   }
+}
+
+/// Takes every descriptor that the process may still have.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    getrlimit(RLIMIT_NOFILE, &old_);
+    const rlimit few{64, old_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+    for (int fd = ::dup(0); fd >= 0; fd = ::dup(0)) taken_.push_back(fd);
+  }
+  ~NoDescriptors() {
+    for (const int fd : taken_) ::close(fd);
+    setrlimit(RLIMIT_NOFILE, &old_);
+  }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit old_{};
+  std::vector<int> taken_;
+};
+
+TEST(FileWriter, WaitsForADescriptor) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder / "a.ftr";
+  FileWriter writer;
+  std::string problem;
+  ASSERT_EQ(writer.open(path.c_str(), {.world_size = 1, .keep_open = false}, problem), Status::ok) << problem;
+  ASSERT_EQ(writer.define_rank(0, {"host", "program", "mpi"}), Status::ok);
+  {
+    const NoDescriptors none;
+    EXPECT_EQ(writer.define_site(0, "/bin/app", 1, {}), 1U);
+    EXPECT_EQ(writer.define_site(0, "/bin/app", 2, {}), 2U);
+  }
+  EXPECT_EQ(writer.define_site(0, "/bin/app", 3, {}), 3U);
+  EXPECT_EQ(writer.end_rank(0, 0), Status::ok);
+  EXPECT_EQ(writer.flush(), Status::ok);
+  writer.close();
+  const TraceReader trace({path});
+  ASSERT_EQ(trace.info().sites.size(), 4U);
+  for (std::uint32_t i = 1; i < 4; ++i) EXPECT_EQ(trace.info().sites[i].address, i);
+}
+
+TEST(FileWriter, SaysThatNoDescriptorWasLeftToTheEnd) {
+  const testing::TemporaryFolder folder;
+  FileWriter writer;
+  std::string problem;
+  ASSERT_EQ(writer.open((folder / "a.ftr").c_str(), {.world_size = 1, .keep_open = false}, problem), Status::ok) << problem;
+  const NoDescriptors none;
+  EXPECT_EQ(writer.end_rank(0, 0), Status::ok);
+  EXPECT_TRUE(writer.ok());
+  EXPECT_EQ(writer.flush(), Status::failed);
+  EXPECT_EQ(writer.problem(), EMFILE);
 }
 
 TEST(StreamWriter, LeavesNothingWhereNotEvenTheRanksFit) {
