@@ -52,6 +52,10 @@ Engine::Engine(const Machine& machine, const Policy& policy, trace::EventSource&
     const std::uint32_t node = domains.first_node(Share{index, share.count}.first_domain(domains.count()));
     return static_cast<std::uint32_t>(std::min(std::uint64_t{node} * machine.node.ranks, std::uint64_t{size_}));
   };
+  if (policy.silence.rests) {
+    lags_ = std::make_unique<Lags>();
+    network_.keep_lags(*lags_);
+  }
   const std::uint32_t first = share.count == 1 ? 0 : first_rank(share.index);
   const std::uint32_t last = share.count == 1 ? size_ : first_rank(share.index + 1);
   ranks_ = Slice<Rank>(first, last - first);
@@ -148,7 +152,7 @@ inline void Engine::happen(const Event& event) {
     case EventKind::deliver: return deliver(event);
     case EventKind::arrive: return arrive(event);
     case EventKind::sent: return sent(event);
-    case EventKind::access: return complete(event.index, event.time);
+    case EventKind::access: return complete(event.index, event.time, lag_of_request(event.index));
   }
 }
 
@@ -255,6 +259,7 @@ void Engine::run_rank(std::uint32_t r) {
     rank.op = call.op;
     rank.now += machine_.message.call_overhead + policy_.cost.call;
     if (rest_.active()) enter_rest(r, call);
+    acting_ = lag_of_rank(r);
     if (!issue(r, call)) {
       rank.blocked = rank.now;
       return;
@@ -363,7 +368,6 @@ void Engine::leave_call(std::uint32_t r, const CallEvent& call) {
   predict::Predictor& predictor = *predictors_[r];
   const predict::Answer answer = predictor.on_exit(event);
   if (recorder_ != nullptr && answer.call_expected) [[unlikely]] recorder_->expected(r);
-  network_.call_ends(r);
   rest_.leave(r, rank.now, answer.rest_for.value * kNs, network_);
   if (policy_.cost.search == 0 && policy_.cost.tuning == 0) return;
   const predict::PredictorState state = predictor.state();
@@ -375,7 +379,6 @@ void Engine::leave_call(std::uint32_t r, const CallEvent& call) {
 /// The present call begins: what serves the rank may have to wake.
 void Engine::enter_rest(std::uint32_t r, const CallEvent& call) {
   const bool wide = policy_.marks != Marks::none && network_.narrows() && wants_all_lanes(call);
-  network_.call_begins(r, ranks_[r].now);
   rest_.enter(r, ranks_[r].now, wide, network_);
 }
 
@@ -388,6 +391,13 @@ bool Engine::wants_all_lanes(const CallEvent& call) const noexcept {
 /// Waits in calls of one kind are likely to last about as long.
 std::uint64_t Engine::kind_of_wait(const CallEvent& call) const noexcept {
   return mix(std::uint64_t{call.site} << 32 | static_cast<std::uint32_t>(call.peer)) ^ mix(std::uint64_t{call.comm} << 16 | static_cast<std::uint64_t>(call.op));
+}
+
+void Engine::delay(std::uint32_t r, Time at, Time lag) {
+  Time& mine = lags_->rank(r);
+  mine = Lags::joined(ranks_[r].now, mine, at, lag);
+  const std::uint32_t node = r / machine_.node.ranks, first = node * machine_.node.ranks;
+  network_.lags(node, machine_.node.ranks == 1 ? mine : lags_->most(first, std::min(first + machine_.node.ranks, size_)));
 }
 
 /// Something that a blocked rank waits for is there.

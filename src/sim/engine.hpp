@@ -14,6 +14,7 @@
 #include "sim/details.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/machine.hpp"
+#include "sim/lags.hpp"
 #include "sim/match.hpp"
 #include "sim/network.hpp"
 #include "sim/node_pool.hpp"
@@ -118,6 +119,8 @@ class Engine {
   void leave_call(std::uint32_t r, const trace::CallEvent& call);
   void unblock(std::uint32_t r, Time at);
   void came(std::uint32_t r, Time at);
+  /// What `rank` is to wait for is there at `at` and lags by `lag`.
+  void delay(std::uint32_t r, Time at, Time lag);
   /// The rank would have gone on at `since`; what has come holds it until `at`.
   void adopt(std::uint32_t r, Time at, Time since) {
     if (cause_ != nullptr && at > since) [[unlikely]] path_->adopt(*cause_, r, at);
@@ -170,7 +173,7 @@ class Engine {
   void unexpected(std::uint32_t message, Time at);
   void sent(const Event& event);
   void match(std::uint32_t receive, std::uint32_t message, Time at);
-  void complete(std::uint32_t request, Time at);
+  void complete(std::uint32_t request, Time at, Time lag);
   void transmit(std::uint32_t message, Time at);
   void one_sided(std::uint32_t r, const trace::CallEvent& call);
   void one_sided_arrived(std::uint32_t message, Time at);
@@ -199,7 +202,7 @@ class Engine {
   bool advance(std::uint32_t index);
   void exchange(Collective& c, std::uint32_t index, const coll::Step& step);
   bool exchange_counts(std::uint32_t index, const trace::CallEvent& call);
-  void collective_part_done(std::uint32_t index, Time at);
+  void collective_part_done(std::uint32_t index, Time at, Time lag);
   bool begun(std::uint32_t r, std::uint32_t index, bool done);
   void finish(std::uint32_t index);
   std::uint32_t next_tag(std::uint32_t r, std::uint32_t comm, std::uint32_t kind);
@@ -238,11 +241,16 @@ class Engine {
   std::string describe(std::uint32_t r) const;
 
   /// Waits for what will be there at `at`, within the lookahead.
-  static void catch_up(Rank& rank, Time at) noexcept {
+  void catch_up(std::uint32_t r, Time at, Time lag) {
+    Rank& rank = ranks_[r];
+    if (lags_ != nullptr) [[unlikely]] delay(r, at, lag);
     if (at <= rank.now) return;
     rank.waiting += at - rank.now;
     rank.now = at;
   }
+  Time lag_of_rank(std::uint32_t r) { return lags_ != nullptr ? lags_->rank(r) : 0; }
+  Time lag_of_message(std::uint32_t m) { return lags_ != nullptr ? lags_->message(m) : 0; }
+  Time lag_of_request(std::uint32_t n) { return lags_ != nullptr ? lags_->request(n) : 0; }
   std::uint32_t context(const trace::CallEvent& call) const noexcept {
     return call.comm == trace::kCommNone ? trace::kCommWorld : call.comm;
   }
@@ -289,6 +297,8 @@ class Engine {
   Recorder* recorder_ = nullptr;
   CriticalPath* path_ = nullptr;
   const PathMessage* cause_ = nullptr;  // the message whose coming is being told
+  std::unique_ptr<Lags> lags_;  // where a budget of delay is kept
+  Time acting_ = 0;              // lag of who sends or posts
   Time slept_ = 0, waited_ = 0;  // in the call that is being left, for the recorder
   std::uint32_t starting_ = 0;          // the next rank that has not begun
   Time clock_ = 0;

@@ -167,6 +167,7 @@ bool Engine::begin(std::uint32_t r, std::uint32_t index) {
   Collective& c = collectives_[index];
   c.now = ranks_[r].now;
   c.tag = next_tag(r, c.comm, c.tag);
+  if (lags_ != nullptr) [[unlikely]] lags_->collective(index) = lags_->rank(r);
   const bool done = advance(index);
   return begun(r, index, done);
 }
@@ -184,6 +185,7 @@ bool Engine::begun(std::uint32_t r, std::uint32_t index, bool done) {
     rank.state = State::waiting;
     return false;
   }
+  if (lags_ != nullptr) [[unlikely]] delay(r, c.now, lags_->collective(index));
   rank.now = std::max(rank.now, c.now);
   drop_plan(c);
   collectives_.give(index);
@@ -218,6 +220,7 @@ bool Engine::advance(std::uint32_t index) {
 
 void Engine::exchange(Collective& c, std::uint32_t index, const coll::Step& step) {
   const std::uint32_t comm = c.comm | kCollectiveContext;
+  if (lags_ != nullptr) [[unlikely]] acting_ = lags_->collective(index);
   const auto partner = [&](std::uint32_t rank) {  // plans name world ranks
     return c.planned == 0 ? world(c.rank, c.comm, static_cast<std::int32_t>(rank)) : rank;
   };
@@ -252,6 +255,7 @@ bool Engine::exchange_counts(std::uint32_t index, const CallEvent& call) {
   }
   c.now = ranks_[c.rank].now;
   c.tag = next_tag(c.rank, c.comm, c.tag);
+  if (lags_ != nullptr) [[unlikely]] lags_->collective(index) = lags_->rank(c.rank);
   c.step = c.steps;
   c.issuing = true;
   for (std::uint32_t k = 1; k < size; ++k) {
@@ -266,8 +270,9 @@ bool Engine::exchange_counts(std::uint32_t index, const CallEvent& call) {
   return begun(c.rank, index, c.pending == 0);
 }
 
-void Engine::collective_part_done(std::uint32_t index, Time at) {
+void Engine::collective_part_done(std::uint32_t index, Time at, Time lag) {
   Collective& c = collectives_[index];
+  if (lags_ != nullptr) [[unlikely]] lags_->collective(index) = Lags::joined(c.now, lags_->collective(index), at, lag);
   if (c.request == kNone) adopt(c.rank, at, c.now);
   c.now = std::max(c.now, at);
   if (--c.pending != 0 || c.issuing) return;
@@ -279,12 +284,14 @@ void Engine::collective_part_done(std::uint32_t index, Time at) {
 /// The last step of a collective is done that its rank has left or is blocked in.
 void Engine::finish(std::uint32_t index) {
   const Collective c = collectives_[index];
+  const Time lag = lags_ != nullptr ? lags_->collective(index) : 0;
   collectives_.give(index);
   const bool once = c.request == kNone || (requests_[c.request].flags & kTemplate) == 0;
   if (once) drop_plan(c);
   if (c.request != kNone) {
-    complete(c.request, c.now);
+    complete(c.request, c.now, lag);
   } else {
+    if (lags_ != nullptr) [[unlikely]] delay(c.rank, c.now, lag);
     came(c.rank, c.now);
   }
 }

@@ -55,6 +55,7 @@ bool Engine::epoch(std::uint32_t r, const CallEvent& call) {
 /// What the rank waits for is done at its targets: after a complete they hear of it. Returns until when that takes.
 Time Engine::flushed(std::uint32_t r, const CallEvent& call, Time at) {
   ranks_[r].flushing = false;
+  acting_ = lag_of_rank(r);
   if (call.op != Op::win_complete) return at;
   const auto found = side_.epochs.find(SideTables::key(r, call.comm));
   if (found == side_.epochs.end()) return at;

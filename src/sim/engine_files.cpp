@@ -56,6 +56,7 @@ std::uint32_t Engine::access(std::uint32_t r, std::uint64_t bytes) {
   Time& free = side_.files_free[r / machine_.node.ranks];
   free = std::max(free, rank.now) + static_cast<Time>(bytes * static_cast<std::uint64_t>(per_kib) >> 10);
   const std::uint32_t request = take_request(r);
+  if (lags_ != nullptr) [[unlikely]] lags_->request(request) = acting_;
   queue_.push({free + s.latency, tie_of(r, r, ++rank.messages), request, EventKind::access});
   return request;
 }

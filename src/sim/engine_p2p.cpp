@@ -19,7 +19,7 @@ bool Engine::block_on(std::uint32_t r, std::uint32_t node) {
   Rank& rank = ranks_[r];
   Request& n = requests_[node];
   if ((n.flags & kDone) != 0) {
-    catch_up(rank, n.time);
+    catch_up(r, n.time, lag_of_request(node));
     give_request(node);
     return true;
   }
@@ -87,7 +87,7 @@ bool Engine::probe(std::uint32_t r, const CallEvent& call) {
   const std::uint32_t comm = context(call);
   const std::uint32_t found = arrived_.find_message(rank.unexpected, key_of(comm, source_of(r, comm, call.peer)), tag_of(call.tag));
   if (found != kNone) {
-    catch_up(rank, pool_[found].time);
+    catch_up(r, pool_[found].time, lag_of_message(found));
     return true;
   }
   ++rank.pending;
@@ -104,7 +104,7 @@ std::uint32_t Engine::start_send(std::uint32_t r, std::uint32_t request, std::ui
   if (eager && network_.sends_plain() && Envelope::fits(key, tag) && !same_node(r, to)) [[likely]] {
     ++messages_;
     network_.send_plain(tie_of(to, r, ++ranks_[r].messages), Envelope::pack(key, tag), bytes, now, clock_);
-    if (request != kNone) complete(request, now);
+    if (request != kNone) complete(request, now, acting_);
     return kCompleted;
   }
   const std::uint32_t message = pool_.take();
@@ -115,9 +115,10 @@ std::uint32_t Engine::start_send(std::uint32_t r, std::uint32_t request, std::ui
   m.peer = r;
   m.bytes = bytes;
   if (path_ != nullptr) [[unlikely]] path_->sent(message, r, now, ranks_[r].now);
+  if (lags_ != nullptr) [[unlikely]] lags_->message(message) = acting_;
   if (eager) {
     transmit(message, now);
-    if (request != kNone) complete(request, now);
+    if (request != kNone) complete(request, now, acting_);
     return kCompleted;
   }
   m.flags = kRendezvous;
@@ -142,6 +143,7 @@ bool Engine::post(std::uint32_t request, Time& now) {
   Rank& rank = ranks_[rank_of(request)];
   now += machine_.message.receive_overhead;
   n.time = now;
+  if (lags_ != nullptr) [[unlikely]] lags_->request(request) = acting_;
   if (rank.unexpected.count != 0) {
     const std::uint32_t message = arrived_.take_message(rank.unexpected, n.key, n.tag);
     if (message != kNone) {
@@ -161,6 +163,7 @@ void Engine::arrive(const Event& event) {
   if ((m.flags & (kClear | kData | kOneSided)) == 0) [[likely]] {
     Rank& rank = ranks_[m.rank];
     const std::uint32_t receive = posted_.take_receive(rank.posted, m.key, m.tag);
+    m.time = event.time;
     if (receive != kNone) return match(receive, message, std::max(event.time, requests_[receive].time));
     return unexpected(message, event.time);
   }
@@ -174,7 +177,7 @@ void Engine::arrive(const Event& event) {
   const std::uint32_t receive = m.other;
   const Told told(*this, message);
   pool_.give(message);
-  complete(receive, event.time);  // its sender hears of it by an event of its own
+  complete(receive, event.time, lag_of_message(message));  // its sender hears of it by an event of its own
 }
 
 /// A message that is no record arrives. It becomes one if it has to wait.
@@ -186,7 +189,7 @@ void Engine::deliver(const Event& event) {
   if (receive != kNone) [[likely]] {
     Request& n = requests_[receive];
     n.flags = static_cast<std::uint16_t>(n.flags & ~kQueued);
-    return complete(receive, std::max(event.time, n.time) + machine_.message.match);
+    return complete(receive, std::max(event.time, n.time) + machine_.message.match, 0);
   }
   const std::uint32_t message = pool_.take();
   Node& m = pool_[message];
@@ -210,6 +213,7 @@ void Engine::unexpected(std::uint32_t message, Time at) {
   const std::uint64_t key = key_of(comm, source_of(m.rank, comm, call.peer));
   if (arrived_.find_message(rank.unexpected, key, tag_of(call.tag)) == kNone) return;
   if (path_ != nullptr) [[unlikely]] path_->probed(message, m.rank, at, rank.now);
+  if (lags_ != nullptr) [[unlikely]] delay(m.rank, at, lags_->message(message));
   came(m.rank, at);
 }
 
@@ -218,7 +222,7 @@ void Engine::sent(const Event& event) {
   const std::uint32_t request = pool_[event.index].owner;
   const Told told(*this, event.index);
   pool_.give(event.index);
-  complete(request, event.time);
+  complete(request, event.time, lag_of_message(event.index));
 }
 
 /// A message and a receive have found each other at `at`.
@@ -230,12 +234,14 @@ void Engine::match(std::uint32_t receive, std::uint32_t message, Time at) {
   if (path_ != nullptr && (n.flags & (kOfCollective | kPersistent)) == 0 && n.owner != kNone && n.owner < m.bytes) [[unlikely]] {
     if (too_short_.count++ == 0) too_short_ = {1, m.peer, m.rank, static_cast<std::uint32_t>(m.key >> 32), m.tag, m.bytes, n.owner};
   }
+  const Time lag = lags_ != nullptr ? Lags::joined(n.time, lags_->request(receive), m.time, lags_->message(message)) : 0;
   at += machine_.message.match;
   if ((m.flags & kRendezvous) == 0) {
     const Told told(*this, message);
     pool_.give(message);
-    return complete(receive, at);
+    return complete(receive, at, lag);
   }
+  if (lags_ != nullptr) [[unlikely]] lags_->message(message) = lag;
   if (path_ != nullptr && late) [[unlikely]] path_->sent(message, rank_of(receive), at, ranks_[rank_of(receive)].now);  // who cleared it held it up
   // The answer goes back; what it clears is kept where a waiting message has its tag and place.
   m.order = static_cast<std::uint32_t>(m.bytes >> 32);
@@ -247,19 +253,21 @@ void Engine::match(std::uint32_t receive, std::uint32_t message, Time at) {
   transmit(message, at);
 }
 
-void Engine::complete(std::uint32_t request, Time at) {
+void Engine::complete(std::uint32_t request, Time at, Time lag) {
   Request& n = requests_[request];
   if ((n.flags & kOfCollective) != 0) {
     const std::uint32_t owner = n.owner;
     give_request(request);
-    return collective_part_done(owner, at);
+    return collective_part_done(owner, at, lag);
   }
   if ((n.flags & kFreed) != 0) return give_request(request);
   n.time = at;
+  if (lags_ != nullptr) [[unlikely]] lags_->request(request) = lag;
   n.flags |= kDone;
   if ((n.flags & kWaited) == 0) return;
   const std::uint32_t r = rank_of(request);
   adopt(r, at, ranks_[r].now);
+  if (lags_ != nullptr) [[unlikely]] delay(r, at, lag);
   if ((n.flags & kPersistent) != 0) {
     n.flags = static_cast<std::uint16_t>(n.flags & ~(kWaited | kDone | kActive));
   } else {

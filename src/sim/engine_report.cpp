@@ -47,7 +47,8 @@ void Engine::add_to(Result& result) const {
   for (const auto& predictor : predictors_) result.mispredictions += predictor->state().mispredictions;
   result.memory_bytes += ranks_.memory_bytes() + entered_.memory_bytes() + memory_free_.memory_bytes() + pool_.memory_bytes() + requests_.memory_bytes() + rows_.capacity() * sizeof(rows_[0]) + queue_.memory_bytes() +
                          posted_.memory_bytes() + arrived_.memory_bytes() +
-                         network_.memory_bytes() + tables_.memory_bytes() + collectives_.memory_bytes() + rest_.memory_bytes() + cores_.memory_bytes();
+                         network_.memory_bytes() + tables_.memory_bytes() + collectives_.memory_bytes() + rest_.memory_bytes() + cores_.memory_bytes() +
+                         (lags_ != nullptr ? lags_->memory_bytes() : 0);
 }
 
 void Engine::add_unreceived(Unreceived& left, std::uint32_t r) const {

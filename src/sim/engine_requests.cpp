@@ -69,7 +69,7 @@ bool Engine::wait(std::uint32_t r, const CallEvent& call) {
     const bool persistent = (n.flags & kPersistent) != 0;
     if (!persistent) entry = kNone;
     if ((n.flags & kDone) != 0) {
-      catch_up(rank, n.time);
+      catch_up(r, n.time, lag_of_request(node));
       if (persistent) {
         n.flags = static_cast<std::uint16_t>(n.flags & ~(kDone | kActive));
       } else {
@@ -127,12 +127,13 @@ void Engine::start(std::uint32_t r, const CallEvent& call) {
     Rank& rank = ranks_[r];
     if ((n.flags & kActive) != 0) refuse(r, "starts request " + std::to_string(number) + ", which is active");
     n.flags |= kActive;
+    acting_ = lag_of_rank(r);  // a collective's parts may have been started meanwhile
     if ((n.flags & kTemplate) != 0) {
       const std::uint32_t index = collectives_.take();
       collectives_[index] = collectives_[n.owner];
       begin(r, index);
     } else if (const Persistent made = side_.persistent[n.owner]; made.peer == kNone || outcome == trace::kOutcomeCancelled) {
-      complete(node, rank.now);
+      complete(node, rank.now, lag_of_rank(r));
     } else if ((n.flags & kSends) != 0) {
       start_send(r, node, n.key, n.tag, made.peer, made.bytes, n.flags & kSynchronous, rank.now);
     } else {
@@ -150,7 +151,7 @@ void Engine::cancel(std::uint32_t r, const CallEvent& call) {
     Rank& rank = ranks_[r];
     posted_.remove(rank.posted, node);
     requests_[node].flags = static_cast<std::uint16_t>(requests_[node].flags & ~kQueued);
-    complete(node, rank.now);
+    complete(node, rank.now, lag_of_rank(r));
   }
 }
 
@@ -192,6 +193,7 @@ void Engine::one_sided(std::uint32_t r, const CallEvent& call) {
   rank.now += machine_.message.overhead;
   ++rank.one_sided;
   if (path_ != nullptr) [[unlikely]] path_->sent(message, r, rank.now, rank.now);
+  if (lags_ != nullptr) [[unlikely]] lags_->message(message) = acting_;
   transmit(message, rank.now);
 }
 
@@ -209,9 +211,10 @@ void Engine::one_sided_arrived(std::uint32_t message, Time at) {
   pool_.give(message);
   Rank& rank = ranks_[origin];
   --rank.one_sided;
-  if (handle != kNone) complete(handle, at);
+  if (handle != kNone) complete(handle, at, lag_of_message(message));
   if (!rank.flushing) return;
   adopt(origin, at, rank.now);
+  if (lags_ != nullptr) [[unlikely]] delay(origin, at, lags_->message(message));
   came(origin, at);
 }
 

@@ -26,7 +26,7 @@ Network::Network(const Machine& machine, const NetworkPolicy& policy, NodePool& 
     if (slower > 0xffffffff) throw std::invalid_argument("a link's bandwidth is out of range");
     rates_[l] = static_cast<std::uint32_t>(slower);
   }
-  prepare_rests(policy);
+  prepare_rests(policy, used);
   find_border();
 }
 
@@ -117,6 +117,7 @@ void Network::end_loggp(Walk w, const Node& node) {
     Link& link = links_[last];
     Time start = w.at;
     if (edge_rests_ && w.at > link.free) start = wake(last, w.at);
+    if (lags_ != nullptr) lags_->message(taking_) += start - w.at;
     if (lanes_on_ != 0) at_width(last, w.at, start, serialize(wire_bytes(node), rate(last)), node.squeezed != 0);
     w.tail += start - w.at;
     link.free = std::max(link.free, w.tail);
@@ -178,7 +179,7 @@ void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
 /// The event by which a message goes on before whose next link it is held. A plain message needs no record but a Held, if
 /// it fits. `border`: the first link behind one that the message crosses, if it is not there yet.
 Event Network::hold(const Walk& w, Node& node, const Path& path, std::uint32_t hop, std::uint32_t border) {
-  if (packs_ && node.flags == 0 && node.squeezed == 0 && Envelope::fits(node.key, node.tag) && !traced()) [[likely]] {
+  if (packs_ && node.flags == 0 && node.squeezed == 0 && Envelope::fits(node.key, node.tag) && !keeps_records()) [[likely]] {
     const std::uint32_t held = pack(Envelope::pack(node.key, node.tag), node.bytes, std::max<Time>(0, w.tail - w.at), path, hop, border);
     if (held != kNone) [[likely]] {
       pool_.give(w.index);
@@ -197,6 +198,7 @@ void Network::accept(const Mail& mail) {
   if (const Node* node = std::get_if<Node>(&mail.message)) {
     event.index = pool_.take();
     pool_[event.index] = *node;
+    if (lags_ != nullptr) lags_->message(event.index) = mail.lag;
   } else if (const Held* held = std::get_if<Held>(&mail.message)) {
     event.index = held_.take();
     held_[event.index] = *held;
@@ -220,7 +222,7 @@ void Network::end_walk(const Walk& w) {
 /// The arrival of a plain message. Its record is given back with that, if the event can tell all there is to know.
 void Network::deliver(Event event, const Node& node) {
   const std::uint32_t at = node_of(node.rank);
-  if (!Envelope::fits(node.key, node.tag) || traced()) [[unlikely]] return push(event, at);
+  if (!Envelope::fits(node.key, node.tag) || keeps_records()) [[unlikely]] return push(event, at);
   pool_.give(event.index);
   event.index = Envelope::pack(node.key, node.tag);
   event.kind = EventKind::deliver;
@@ -231,6 +233,7 @@ std::uint32_t Network::notice_of(std::uint32_t data) {
   const std::uint32_t notice = pool_.take();
   pool_[notice].owner = pool_[data].owner;
   if (recorder_ != nullptr && recorder_->path() != nullptr) recorder_->path()->copy(data, notice);
+  if (lags_ != nullptr) lags_->message(notice) = lags_->message(data);
   return notice;
 }
 
@@ -244,7 +247,7 @@ void Network::push(const Event& event, std::uint32_t node) {
         boxes_[share].push_back({event, held_[event.index]});
         return held_.give(event.index);
       }
-      boxes_[share].push_back({event, pool_[event.index]});
+      boxes_[share].push_back({event, pool_[event.index], lags_ != nullptr ? lags_->message(event.index) : 0});
       return pool_.give(event.index);
     }
   }
@@ -284,6 +287,7 @@ inline Time Network::wake_timed(std::uint32_t number, const LinkPolicy& policy, 
 Time Network::take_any(std::uint32_t number, Time at, Time& tail, std::uint64_t bytes, Manner manner) noexcept {
   Link& link = links_[number];
   const bool bulk = manner.bulk;
+  const Time free = link.free;
   Time start = at;
   if (at <= link.free) {
     start = link.free;
@@ -293,6 +297,7 @@ Time Network::take_any(std::uint32_t number, Time at, Time& tail, std::uint64_t 
     if (at - link.free > (edge ? edge_quiet_ : upper_quiet_)) start = (edge ? edge_timed_ : upper_timed_) ? wake_timed(number, edge ? edge_ : upper_, at) : wake(number, at);
     else if (recorder_ != nullptr) [[unlikely]] recorded_gap(number, link.free, at, {{at}, {}});
   }
+  if (lags_ != nullptr) lags_->take(number, taking_, free, at, start);
   Time duration = serialize(bytes, rate(number));
   if (lanes_on_ != 0) duration = at_width(number, at, start, duration, manner.squeezed);
   if (recorder_ != nullptr) [[unlikely]] recorder_->sends(number, nodes(), start, std::max(start + duration, tail));

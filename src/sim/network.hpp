@@ -12,6 +12,7 @@
 #include "sim/domains.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/horizon.hpp"
+#include "sim/lags.hpp"
 #include "sim/link_rest.hpp"
 #include "sim/machine.hpp"
 #include "sim/node_pool.hpp"
@@ -58,6 +59,7 @@ struct LinkTotals {
 struct Mail {
   Event event;
   std::variant<std::monostate, Node, Held> message;
+  Time lag = 0;
 };
 using Mailbox = std::vector<Mail>;
 
@@ -125,17 +127,20 @@ class Network {
   /// Both links of a node, and its card, rest from `plan.begin` (now) to `plan.wake`, or until a message wakes one of
   /// them, if their rule is `planned`. A link that still rests goes on until the new end.
   void plan(std::uint32_t node, RestPlan plan) noexcept;
+  /// Whether the budget, if there is one, bears what a rest of the node's links, or of what serves it, may cost.
+  bool affords_rest(std::uint32_t node, Time at) const noexcept {
+    return silences_.empty() || silences_[node].affords(at, silence_, machine_.link.rest);
+  }
   /// Likewise the links between switches, and the switches, that serve a group of nodes.
   void plan_group(NodeGroup group, RestPlan plan) noexcept;
   /// Links whose rule is `planned` and that rest wake at `at`; with `wide`, to all their lanes.
   void activate(std::uint32_t node, Time at, bool wide) noexcept;
   void activate_group(NodeGroup group, Time at) noexcept;
-  /// A rank begins a call, or has ended it.
-  void call_begins(std::uint32_t rank, Time at) noexcept {
-    if (!silences_.empty()) silences_[node_of(rank)].call_begins(at);
-  }
-  void call_ends(std::uint32_t rank) noexcept {
-    if (!silences_.empty()) silences_[node_of(rank)].call_ends();
+  /// Messages have lags from now on, those that take something at rest more.
+  void keep_lags(Lags& lags) noexcept { lags_ = &lags; }
+  /// The ranks of a node lag by at most so much.
+  void lags(std::uint32_t node, Time lag) noexcept {
+    if (!silences_.empty()) silences_[node].lags(lag);
   }
   /// Whether messages of this size and kind are compressed.
   bool compresses(std::uint64_t bytes, bool collective) const noexcept {
@@ -217,18 +222,21 @@ class Network {
     bool bulk = false, squeezed = false;
   };
   static Manner manner_of(const Node& message) noexcept { return {is_bulk(message), message.squeezed != 0}; }
-  bool traced() const noexcept { return recorder_ != nullptr && recorder_->path() != nullptr; }
+  /// Whether more has to be known of messages than events tell.
+  bool keeps_records() const noexcept { return lags_ != nullptr || (recorder_ != nullptr && recorder_->path() != nullptr); }
   Time take(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes, Manner manner) noexcept;
   Time take_any(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes, Manner manner) noexcept;
   Time slip_in(std::uint32_t number, Time at, Time& tail, Time duration) noexcept;
   // network_rest.cpp
-  void prepare_rests(const NetworkPolicy& policy);
+  void prepare_rests(const NetworkPolicy& policy, std::uint32_t used);
+  void prepare_silences(std::uint32_t used);
   void list_served();
   Time pass_origin(std::uint32_t link, Time at) noexcept;
   void leave_origin(std::uint32_t link) noexcept;
   /// A switch or card has held the message that is under way from `at` until `ready`.
   Time held(Time at, Time ready) const {
     if (recorder_ != nullptr && ready > at && recorder_->path() != nullptr) [[unlikely]] recorder_->path()->held(taking_, ready - at);
+    if (lags_ != nullptr) lags_->message(taking_) += ready - at;
     return ready;
   }
   std::span<const std::uint32_t> served(NodeGroup group) const noexcept;
@@ -262,6 +270,7 @@ class Network {
   void add_rest(std::uint32_t link, const RestResult& r, Time arrival, bool message) noexcept;
   void replan(std::uint32_t link, RestPlan plan) noexcept;
   void rest_on(std::uint32_t link, Time begin, Time wake) noexcept;
+  void hold_until(std::uint32_t link, Time ready) noexcept;
   Time serialize(std::uint64_t bytes, std::uint32_t ps_per_kib) const noexcept {
     return static_cast<Time>((bytes * ps_per_kib) >> 10);
   }
@@ -317,7 +326,8 @@ class Network {
   bool plain_ = false;   // and those rest by these timers or not at all
   std::array<Time, 2> timers_{kNever, kNever};  // of edge links, of upper ones
   Recorder* recorder_ = nullptr;
-  std::uint32_t taking_ = kNone;  // the message that takes a link, for the recorder
+  Lags* lags_ = nullptr;
+  std::uint32_t taking_ = kNone;  // the message that takes a link, for these
 };
 
 }  // namespace fallow::sim

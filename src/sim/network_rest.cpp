@@ -2,8 +2,21 @@
 #include "sim/network.hpp"
 
 namespace fallow::sim {
+namespace {
 
-void Network::prepare_rests(const NetworkPolicy& policy) {
+constexpr std::uint32_t kFewRests = 4, kManyRests = 64;  // on the way of one message, and of one that waits for others in turn
+
+}  // namespace
+
+/// Nodes that all begin to rest at once may delay each other one after the other, before any has seen how much comes of
+/// it: so they begin one by one, when the budget bears ever more rests on one message's way.
+void Network::prepare_silences(std::uint32_t used) {
+  const std::uint32_t least = std::clamp(used / 2, 1u, kFewRests), most = std::clamp(used / 4, least, kManyRests);
+  silences_.resize(nodes());
+  for (std::uint32_t n = 0; n < nodes(); ++n) silences_[n].expect_rests(least + static_cast<std::uint32_t>(mix(n) % (most - least + 1)));
+}
+
+void Network::prepare_rests(const NetworkPolicy& policy, std::uint32_t used) {
   const std::uint32_t links = topology_->links();
   if (upper_.rule == LinkRule::planned) {
     plans_.resize(links);
@@ -11,7 +24,7 @@ void Network::prepare_rests(const NetworkPolicy& policy) {
     plans_.resize(std::size_t{2} * nodes());
   }
   silence_ = policy.silence;
-  if (silence_.rests && edge_.rule == LinkRule::planned) silences_.resize(nodes());
+  if (silence_.rests && edge_.rule == LinkRule::planned) prepare_silences(used);
   if (compress_.active()) {
     lanes_on_ = compress_.lanes_of(machine_.link.lanes);
     widths_.resize(links);
@@ -139,17 +152,11 @@ void Network::wake_other(std::uint32_t number, Time arrival, const Gap& mine) no
   const Gap g = arrival > link.free ? gap(other, link.free, arrival) : Gap{};  // by what was known until now
   if (arrival > q.from) silence.ended(arrival, arrival - q.from, q.kind, silence_, machine_.link.rest);
   if (mine.planned.rests + mine.late.rests == 0) return;
-  const Time ready = mine.both().ready;
-  if (up) {
-    silence.sent(arrival, ready);
-  } else {
-    silence.received(arrival, ready);
-  }
   const RestResult r = g.both();
   if (r.rests == 0) return;
   if (recorder_ != nullptr) [[unlikely]] recorded_rests(other, link.free, g);
   add_rest(other, r, r.ready, false);
-  link.free = r.ready;
+  hold_until(other, r.ready);
   link.bulk = 0;
   plans_[other] = RestPlan{};
 }
@@ -165,9 +172,16 @@ void Network::add_rest(std::uint32_t number, const RestResult& r, Time arrival, 
   more_[number].late += message && r.ready > arrival ? 1 : 0;
 }
 
+/// A rest keeps the link from messages until `ready`.
+void Network::hold_until(std::uint32_t number, Time ready) noexcept {
+  Link& link = links_[number];
+  if (lags_ != nullptr) lags_->link(number) += ready - link.free;
+  link.free = ready;
+}
+
 void Network::plan(std::uint32_t node, RestPlan plan) noexcept {
   if (edge_.rule == LinkRule::planned) {
-    if (!silences_.empty() && !silences_[node].affords(plan.begin, silence_, machine_.link.rest)) return;
+    if (!affords_rest(node, plan.begin)) return;
     const Time silent = silences_.empty() ? kNever : silence_begin(node);
     for (const std::uint32_t link : {node, nodes() + node}) {
       if (silent < plan.begin) {
@@ -223,7 +237,7 @@ void Network::replan(std::uint32_t number, RestPlan plan) noexcept {
     if (recorder_ != nullptr) [[unlikely]] recorded_rests(number, link.free, g);
     const RestResult r = g.both();
     add_rest(number, r, r.ready, false);
-    link.free = r.ready;
+    hold_until(number, r.ready);
   }
   old = policy.deep_timer == kNever ? plan : plan_for(policy, spec, plan, spec.rest.up);
 }
@@ -235,7 +249,7 @@ void Network::rest_on(std::uint32_t number, Time begin, Time wake) noexcept {
   if (g.planned.rests != 0) {
     if (recorder_ != nullptr) [[unlikely]] recorded_rests(number, link.free, g);
     add_rest(number, g.planned, g.planned.ready, false);
-    link.free = g.planned.ready;
+    hold_until(number, g.planned.ready);
   }
   plans_[number] = {begin, wake};
 }

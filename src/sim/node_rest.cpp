@@ -41,11 +41,12 @@ void NodeRest::leave(std::uint32_t rank, Time at, Time rest, Network& network) n
   network.plan(node, {at, wake});
   const bool was_silent = node_until_[node] != 0;
   node_until_[node] = wake;
-  if (!levels_.empty()) settle(0, node, was_silent, at, network);
+  if (!levels_.empty()) settle(0, node, was_silent, network.affords_rest(node, at), at, network);
 }
 
-/// A child of a group at `level` is silent; it was before if `was_silent`.
-void NodeRest::settle(std::size_t l, std::uint32_t child, bool was_silent, Time at, Network& network) noexcept {
+/// A child of a group at `level` is silent; it was before if `was_silent`. What serves the group rests if all of it is, and
+/// `rests`.
+void NodeRest::settle(std::size_t l, std::uint32_t child, bool was_silent, bool rests, Time at, Network& network) noexcept {
   for (; l < levels_.size(); ++l) {
     Level& level = levels_[l];
     const std::uint32_t group = child / level.children;
@@ -62,7 +63,7 @@ void NodeRest::settle(std::size_t l, std::uint32_t child, bool was_silent, Time 
       return;
     }
     level.until[group] = wake;
-    network.plan_group({static_cast<std::uint32_t>(l), group}, {at, wake});
+    if (rests) network.plan_group({static_cast<std::uint32_t>(l), group}, {at, wake});
     child = group;
   }
 }

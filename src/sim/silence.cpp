@@ -10,6 +10,7 @@ namespace {
 constexpr float kMostSeen = 2048;      // silences after which all count half
 constexpr double kMostRate = 4;        // delay may come at up to so many times the budget while much of it is left, ...
 constexpr double kShareLeft = 0.1;     // ... and at the budget's rate when this share of it is
+constexpr Time kRiseFades = 8;          // one part of so many with each silence
 constexpr double kPriceStep = 1.4;
 constexpr int kPrices = 40;
 
@@ -30,7 +31,7 @@ std::size_t Silence::bin_of(Time length) noexcept {
 
 /// From when on one more rest is within the budget, whatever it may cost.
 Time Silence::affordable(const SilencePolicy& policy, const RestState& rest) const noexcept {
-  const double from = static_cast<double>(paid_ + rest.down + rest.up) / policy.budget;  // infinite without one
+  const double from = static_cast<double>(lag_ + std::max(rise_, Time{expected_rests_} * (rest.down + rest.up))) / policy.budget;  // infinite without one
   return from < static_cast<double>(kNever) ? static_cast<Time>(from) : kNever;
 }
 
@@ -40,6 +41,8 @@ Time Silence::begin(Time from, Kind kind, const SilencePolicy& policy, const Res
 }
 
 void Silence::ended(Time at, Time length, Kind kind, const SilencePolicy& policy, const RestState& rest) noexcept {
+  before_ = lag_;
+  rise_ -= rise_ / kRiseFades;
   const std::size_t bin = bin_of(length);
   if (bin == kBins) return;
   Bin& b = seen_[kind][bin];
@@ -74,7 +77,7 @@ void Silence::choose(Time at, const SilencePolicy& policy, const RestState& rest
   span_ += static_cast<float>(us(at - chosen_at_));
   chosen_at_ = at;
   const double whole = policy.budget * us(at);
-  const double left = whole > 0 ? std::clamp(1 - us(paid_) / whole, 0.0, 1.0) : 0.0;
+  const double left = whole > 0 ? std::clamp(1 - us(lag_) / whole, 0.0, 1.0) : 0.0;
   const double allowed = policy.budget * std::min(kMostRate, left / kShareLeft) * static_cast<double>(span_);
   std::array<Choice, kKinds> choice;
   double price = policy.price;

@@ -15,7 +15,7 @@ namespace fallow::sim {
 /// Whether and how links rest after silences. The same for all nodes.
 struct SilencePolicy {
   bool rests = false;
-  double budget = 0.01;  ///< delays of a node's links may reach this share of the time so far
+  double budget = 0.01;  ///< a node's ranks may lag by this share of the time so far
   double price = 6;      ///< time at rest given up to avoid one unit of delay, at least
 };
 
@@ -25,34 +25,21 @@ class Silence {
  public:
   enum Kind : std::uint8_t { kPlain, kAfterPlan, kKinds };
 
-  /// When a silence from `from` on has lasted long enough; kNever if never. Not before all delays so far and the
-  /// longest that this rest may cause (a descent and a wake-up) are within the budget.
+  /// When a silence from `from` on has lasted long enough; kNever if never. Not before what the node's ranks lag by and the
+  /// most that comes of rests like this one are within the budget.
   Time begin(Time from, Kind kind, const SilencePolicy& policy, const RestState& rest) const noexcept;
-  /// Whether all delays so far and those that a rest at `at` may cause are within the budget.
+  /// Whether what the ranks lag by and what may come of a rest at `at` are within the budget.
   bool affords(Time at, const SilencePolicy& policy, const RestState& rest) const noexcept { return at >= affordable(policy, rest); }
   /// A message has ended a silence of `length` at `at`.
   void ended(Time at, Time length, Kind kind, const SilencePolicy& policy, const RestState& rest) noexcept;
-  /// A message leaves the node at `ready` instead of `at`, as its link was at rest.
-  void sent(Time at, Time ready) noexcept { paid_ += ready - at; }
-  /// A message reaches the node likewise. While no rank of it is in a call, nobody waits for that: what is left of the
-  /// delay when the next call begins counts.
-  void received(Time at, Time ready) noexcept {
-    if (calling_ != 0) {
-      paid_ += ready - at;
-    } else {
-      ready_ = ready;
-    }
+  /// One message may find so many rests on its way, as long as none have been seen.
+  void expect_rests(std::uint32_t count) noexcept { expected_rests_ = count; }
+  /// The node's ranks lag by at most so much (see Lags).
+  void lags(Time lag) noexcept {
+    lag_ = lag;
+    rise_ = std::max(rise_, lag - before_);
   }
-  /// A rank of the node begins a call, or has ended it.
-  void call_begins(Time at) noexcept {
-    ++calling_;
-    paid_ += std::max<Time>(0, ready_ - at);
-    ready_ = 0;
-  }
-  void call_ends() noexcept { --calling_; }
 
-  /// Delays so far.
-  Time paid() const noexcept { return paid_; }
   Time timer(Kind kind) const noexcept { return timer_[kind]; }
 
  private:
@@ -72,13 +59,14 @@ class Silence {
 
   std::array<std::array<Bin, kBins>, kKinds> seen_{};
   std::array<Time, kKinds> timer_{kFirst, kFirst};
-  Time paid_ = 0;
-  Time ready_ = 0;  // a message comes by then that nobody waits for yet
+  Time lag_ = 0;
+  Time before_ = 0;  // the lag when the last silence ended ...
+  Time rise_ = 0;    // ... and how much it has grown since, at most; fades
+  std::uint32_t expected_rests_ = 1;
   Time chosen_at_ = 0;
   float span_ = 0;          // time in which what is in the bins was seen, us
   float count_ = 0;
   std::uint32_t until_choice_ = kEach;
-  std::uint32_t calling_ = 0;  // ranks in calls
 
   static constexpr Time kFirst = 50 * kUs;        // before anything is known
   static constexpr std::uint32_t kEach = 16;      // silences between choices

@@ -6,9 +6,8 @@
 namespace fallow::sim::policies_detail {
 namespace {
 
-/// Delays of several nodes add up along the critical path, and no node knows of the others': what its own links may
-/// cause is so much less than the budget that the program keeps to it.
-constexpr double kSilenceShare = 0.6;
+/// What a node knows of how much it lags is as old as its last message: so it keeps to a little less than the budget.
+constexpr double kBudgetShare = 0.95;
 
 /// Price of delay for predicted windows. What they do not use of a node's account is left to rests after silences, which
 /// make more of it: so it is higher than where windows are all there is.
@@ -50,7 +49,7 @@ Policy spps(const PolicyOptions& options, const LinkSpec& link) { return predict
 
 Policy adaptive(const PolicyOptions& options, const LinkSpec& link) {
   Policy policy = predicted("adaptive", options, link);
-  policy.silence = {true, kSilenceShare * options.budget};
+  policy.silence = {true, kBudgetShare * options.budget};
   return policy;
 }
 
