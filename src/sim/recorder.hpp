@@ -42,14 +42,14 @@ struct IdleHistogram {
   static constexpr std::size_t kBins = 44;
   std::array<std::uint64_t, kBins> count{};
   std::array<Time, kBins> time{};
-  /// The publication's classes (Dickov, Table 5.1): below 20 us, to 200 us, longer.
+  /// The publication's classes (Dickov, Table 5.1): below 20 us, from there to below 200 us, longer.
   std::array<std::uint64_t, 3> class_count{};
   std::array<Time, 3> class_time{};
 
   void add(Time gap) noexcept {
     const auto ns = static_cast<std::uint64_t>(std::max<Time>(gap / kNs, 1));
     const std::size_t bin = std::min<std::size_t>(kBins - 1, static_cast<std::size_t>(std::bit_width(ns)) - 1);
-    const std::size_t c = gap < 20 * kUs ? 0 : gap <= 200 * kUs ? 1 : 2;
+    const std::size_t c = gap < 20 * kUs ? 0 : gap < 200 * kUs ? 1 : 2;
     ++count[bin];
     time[bin] += gap;
     ++class_count[c];
