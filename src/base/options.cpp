@@ -61,7 +61,7 @@ constexpr OptionInfo kTable[] = {
      "How a rank waits inside MPI: spin as the library does, yield the core between polls, sleep at once, or decide per call site.", false,
      [](Options& o, std::string_view s) { return parse_choice(s, kModes, o.mode); }},
     {"slowdown", "fraction", "1%", "",
-     "Slowdown that is acceptable, as a share of the run time; the auto mode holds the ranks of a node to it together.", false,
+     "Slowdown that is acceptable, as a share of the run time; the auto mode holds all ranks of a job to it together.", false,
      [](Options& o, std::string_view s) { return parse_fraction(s, o.slowdown) && o.slowdown <= kLargestSlowdown; }},
     {"wake", "flag", "1", "", "Ranks on one node wake each other from sleep when they send; data that come over TCP wake them too.", false,
      [](Options& o, std::string_view s) { return parse_flag(s, o.wake); }},

@@ -7,6 +7,13 @@
 
 namespace fallow::pmpi {
 
+/// What one node's account earns of the accepted slowdown: all nodes together as much as is accepted. Where ranks wait for each
+/// other, delays of nodes that sleep at different times follow one another. `local` ranks of `world` are here; 0: not known.
+constexpr double share_of_node(std::int32_t world, std::int32_t local) noexcept {
+  const std::int32_t nodes = local > 0 ? (world + local - 1) / local : 0;
+  return 1.0 / std::max(nodes, 2);
+}
+
 /// The account of a job's ranks on one node, in ticks. Run time earns `slowdown` x time, once for all of them; delays
 /// caused by sleeping are paid from it, those of several ranks at the same time once. It never holds more than what
 /// `kHorizonSeconds` earn, so that a quiet hour does not pay for a slow minute.

@@ -10,6 +10,14 @@ namespace {
 
 constexpr double kTicksPerSecond = 1e9;
 
+TEST(ShareOfNode, IsSuchThatAllNodesTogetherEarnWhatIsAccepted) {
+  EXPECT_DOUBLE_EQ(share_of_node(2, 1), 0.5);
+  EXPECT_DOUBLE_EQ(share_of_node(64, 16), 0.25);
+  EXPECT_DOUBLE_EQ(share_of_node(65, 16), 0.2);
+  EXPECT_DOUBLE_EQ(share_of_node(64, 64), 0.5);  // they are not known to be all
+  EXPECT_DOUBLE_EQ(share_of_node(64, 0), 0.5);   // not known
+}
+
 TEST(Budget, EarnsTheAcceptedShareOfTheTime) {
   Budget b;
   b.open(0.01, kTicksPerSecond, 0);

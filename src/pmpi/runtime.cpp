@@ -25,7 +25,6 @@ pthread_key_t g_thread_key;  // its destructor takes a thread's block back
 enum Message : unsigned { kBadOption = 0, kNoFile = 1, kNoPage = 2, kMissingCalls = 3, kNoTrace = 4 };
 
 constexpr unsigned long kTimerSlackNs = 1;  // the default of 50 us would be added to every sleep
-constexpr double kShareOfSlowdown = 0.5;           // of a node, where others may sleep too: their delays add up
 
 void release_thread(void* pointer) noexcept {
   fallow_tls.thread = nullptr;
@@ -140,7 +139,7 @@ void open_everything(Runtime& rt) {
   if (rt.writer.open(rt.options, rt.world_rank, problem) == Status::failed) say(kNoFile, problem);
   fill_header(rt, launch);
   if (!rt.options.trace.empty() && rt.tracer.open(rt, problem) == Status::failed) say(kNoTrace, "no trace will be recorded: " + problem);
-  const double share = rt.whole_job_here ? 1.0 : kShareOfSlowdown;
+  const double share = rt.whole_job_here ? 1.0 : share_of_node(rt.world_size, launch.local_size);
   rt.node.page().budget.open(rt.options.slowdown * share, rt.clock.ticks_per_ns() * 1e9, rt.clock.now());
   install_hooks(rt);
   if (rt.sleep_allowed && rt.options.wake && !rt.whole_job_here && rt.world_size > 1) {

@@ -122,6 +122,25 @@ TEST(CoreAdaptive, LearnsToSleepThroughSteadyWaits) {
   EXPECT_EQ(totals.waiting + totals.resting + totals.changing, kWaits * kWait + late);
 }
 
+/// Delays of ranks that wait for each other follow one another.
+TEST(CoreAdaptive, HoldsTheBudgetOfAllRanksTogether) {
+  for (const char* program : {"stencil3d", "cg"}) {
+    SynthOptions synth;
+    synth.ranks = 32;
+    synth.iterations = 1000;
+    synth.jitter = 0.2;
+    Machine machine;
+    machine.topology = full_fat_tree(synth.ranks, 2);
+    const auto makespan = [&](const char* cores) {
+      PolicyOptions options;
+      options.core.name = cores;
+      const auto source = synthesize(program, synth);
+      return static_cast<double>(Engine(machine, make_policy("always-on", options, machine), *source).run().makespan);
+    };
+    EXPECT_LT(makespan("adaptive"), 1.01 * makespan("spin")) << program;
+  }
+}
+
 TEST(CoreFixed, ComputesAndCallsSlower) {
   CoreOptions options;
   options.frequency = Hertz(1e9);

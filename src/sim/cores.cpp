@@ -11,7 +11,7 @@ constexpr double kHorizonSeconds = 2;   // the account of the runtime: it holds 
 constexpr double kLeastSeconds = 1e-3;
 constexpr int kMostSleeps = 64;         // in one wait; what is left is polled
 
-double cap_of(const CorePolicy& policy) noexcept { return std::max(policy.budget * kHorizonSeconds, kLeastSeconds) * 1e12; }
+double cap_of(double budget) noexcept { return std::max(budget * kHorizonSeconds, kLeastSeconds) * 1e12; }
 
 }  // namespace
 
@@ -56,7 +56,7 @@ WaitOutcome outcome_of_end(const CorePolicy& p, Time waited) noexcept {
 }
 
 Cores::Cores(const CorePolicy& policy, std::uint32_t ranks)
-    : policy_(policy), active_(policy.rule != CoreRule::poll || policy.notice > 0) {
+    : policy_(policy), budget_(policy.budget / std::max(ranks, 1u)), active_(policy.rule != CoreRule::poll || policy.notice > 0) {
   if (!active_) return;
   sums_.resize(ranks);
   if (policy.rule != CoreRule::planned) return;
@@ -64,16 +64,16 @@ Cores::Cores(const CorePolicy& policy, std::uint32_t ranks)
   arena_.resize(kBytes * ranks + alignof(std::max_align_t));
   models_.reserve(ranks);
   for (std::uint32_t r = 0; r < ranks; ++r) {
-    models_.push_back({predict::WaitModel({arena_.data() + r * kBytes, kBytes}), cap_of(policy) / 4});
+    models_.push_back({predict::WaitModel({arena_.data() + r * kBytes, kBytes}), cap_of(budget_) / 4});
   }
 }
 
 /// The wait as the runtime would go through it: sleeps by timer, polls between them.
 WaitOutcome Cores::plan(Planner& planner, Time from, Time waited, std::uint64_t kind) const noexcept {
   const CoreRestState& s = policy_.rest;
-  const double cap = cap_of(policy_);
+  const double cap = cap_of(budget_);
   if (from > planner.earned_until) {
-    planner.balance = std::min(cap, planner.balance + policy_.budget * static_cast<double>(from - planner.earned_until));
+    planner.balance = std::min(cap, planner.balance + budget_ * static_cast<double>(from - planner.earned_until));
     planner.earned_until = from;
   }
   const double price = planner.balance <= cap * 1e-3 ? 1e3 : std::max(1.0, cap / planner.balance);

@@ -59,6 +59,7 @@ class Cores {
 
   static constexpr std::size_t kKeys = 64;  ///< kinds of waits remembered per rank
   CorePolicy policy_;
+  double budget_;  // of one rank: delays of all add up, as in the runtime
   std::vector<Sums> sums_;
   std::vector<std::byte> arena_;
   std::vector<Planner> models_;
