@@ -1,6 +1,6 @@
 // When a node's links rest though nobody foresaw the gap: after a silence, until a message wakes them. How long a silence
 // has to last is learned from the silences before: the time-outs that rest most, at a price for each delayed message
-// that keeps all delays of the node's links, planned rests' included, within the budget (docs/adr/0042).
+// at which delays come at the rate that the budget has left (docs/adr/0042). What of it is used is told by Lags (0044).
 #pragma once
 
 #include <algorithm>

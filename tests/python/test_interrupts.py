@@ -9,10 +9,16 @@ import time
 from pathlib import Path
 
 
+def started(args: list[str], place: Path) -> subprocess.Popen[str]:
+    def heard() -> None:  # tests may run in the background
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    return subprocess.Popen([sys.executable, "-m", "fallow", *args], cwd=place, stderr=subprocess.PIPE, text=True, preexec_fn=heard)  # noqa: PLW1509 (one thread)
+
+
 def test_an_interrupt_ends_a_long_simulation(tmp_path):
     args = ["sim", "--synth", "stencil3d", "--ranks", "64", "--iterations", "100000000", "--policy", "oracle"]
-    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}  # tests may run in the background
-    running = subprocess.Popen([sys.executable, "-m", "fallow", *args], cwd=tmp_path, stderr=subprocess.PIPE, text=True, **heard)
+    running = started(args, tmp_path)
     threads = Path(f"/proc/{running.pid}/task")
     end = time.monotonic() + 240
     while len(list(threads.iterdir())) < 2 and time.monotonic() < end:  # until it simulates
@@ -28,8 +34,7 @@ def test_an_interrupt_ends_a_long_simulation(tmp_path):
 def test_an_interrupt_ends_the_writing_of_a_program(tmp_path):
     (tmp_path / "x.ftr").write_text("old")
     args = ["synth", "alltoall", "--ranks", "512", "--iterations", "2000000", "--jitter", "50%", "-o", "x.ftr"]
-    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}  # tests may run in the background
-    running = subprocess.Popen([sys.executable, "-m", "fallow", *args], cwd=tmp_path, stderr=subprocess.PIPE, text=True, **heard)
+    running = started(args, tmp_path)
     end = time.monotonic() + 240
     while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < end:  # until it writes
         time.sleep(0.05)
