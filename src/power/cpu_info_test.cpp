@@ -67,6 +67,35 @@ TEST(GenericPlatform, TakesTheProcessorFromTheMachine) {
   for (const std::string& a : p.assumptions()) EXPECT_FALSE(a.starts_with("cpu:")) << a;
 }
 
+TEST(GenericPlatform, ChargesAVirtualMachineForItsPartOfAServer) {
+  FakeTree tree;
+  tree.write("proc/cpuinfo", x86(1, 2, 1, "fpu hypervisor"));
+  const Platform part = generic_platform(tree.root());
+  tree.write("proc/cpuinfo", x86(1, 2, 1, "fpu"));
+  const Platform whole = generic_platform(tree.root());
+  EXPECT_EQ(part.cores(), 2U);
+  EXPECT_DOUBLE_EQ(part.base.value, whole.base.value * 2 / 64);
+  EXPECT_DOUBLE_EQ(part.memory.idle.value, whole.memory.idle.value * 2 / 64);
+  EXPECT_DOUBLE_EQ(part.memory.active.value, whole.memory.active.value * 2 / 64);
+  EXPECT_DOUBLE_EQ(part.nic.idle.value, whole.nic.idle.value * 2 / 64);
+  EXPECT_DOUBLE_EQ(part.nic.active.value, whole.nic.active.value * 2 / 64);
+  EXPECT_DOUBLE_EQ(part.switch_share.value, whole.switch_share.value * 2 / 64);
+  EXPECT_DOUBLE_EQ(part.core.compute.value, whole.core.compute.value);
+  const auto says = [](const Platform& p) {
+    const auto all = p.assumptions();
+    return std::any_of(all.begin(), all.end(), [](const std::string& a) { return a.starts_with("virtual machine: ") && a.find("2 of 64") != a.npos; });
+  };
+  EXPECT_TRUE(says(part));
+  EXPECT_FALSE(says(whole));
+}
+
+TEST(GenericPlatform, ChargesALargeVirtualMachineForTheWholeServer) {
+  FakeTree tree;
+  tree.write("proc/cpuinfo", x86(2, 48, 2, "fpu hypervisor"));
+  const Platform large = generic_platform(tree.root());
+  EXPECT_DOUBLE_EQ(large.base.value, 70.0);
+}
+
 TEST(GenericPlatform, SaysThatEveryWattIsAssumed) {
   FakeTree tree;
   const Platform p = generic_platform(tree.root());

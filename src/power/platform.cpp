@@ -1,6 +1,7 @@
 #include "power/platform.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "power/cpu_info.hpp"
 #include "power/generic_toml.hpp"
@@ -32,6 +33,15 @@ constexpr std::string_view kModelAssumptions[] = {
     "without sleep the run is taken to be shorter by the wake-up delay that lasted, of the rank that has most of it",
 };
 
+/// A virtual machine does not have a server's memory, board and network card to itself: it is charged for its cores' part of them.
+void charge_share(Platform& p, unsigned server_cores) {
+  const double share = static_cast<double>(p.cores()) / server_cores;
+  for (Watts* whole : {&p.memory.idle, &p.memory.active, &p.nic.idle, &p.nic.active, &p.base, &p.switch_share}) *whole = *whole * share;
+  p.sources.push_back({"virtual machine", "assumption: of the memory, network card, rest and switches of a server of " + std::to_string(server_cores) +
+                                              " cores it is charged its cores' part, " + std::to_string(p.cores()) + " of " +
+                                              std::to_string(server_cores) + "; the others use the rest"});
+}
+
 bool is_assumption(std::string_view source) noexcept { return source.starts_with("assumption"); }
 
 }  // namespace
@@ -55,14 +65,13 @@ Platform generic_platform(const std::filesystem::path& root) {
   const CpuInfo cpu = read_cpu_info(root);
   const auto is_cpu = [](const ValueSource& s) { return s.value.starts_with("cpu"); };
   if (cpu.cores == 0) return p;  // the file's own processor stands, with its own source
+  const unsigned server_cores = p.cores();
   p.sources.erase(std::remove_if(p.sources.begin(), p.sources.end(), is_cpu), p.sources.end());
   p.cpu_model = cpu.model;
   p.sockets = cpu.sockets;
   p.cores_per_socket = (cpu.cores + cpu.sockets - 1) / cpu.sockets;
-  p.sources.push_back({"cpu", cpu.virtual_machine
-                                  ? "assumption: as the virtual machine shows it; the node below may be larger, and is not "
-                                    "used by this machine alone"
-                                  : "as the kernel shows it (/proc/cpuinfo)"});
+  p.sources.push_back({"cpu", cpu.virtual_machine ? "as the virtual machine shows it" : "as the kernel shows it (/proc/cpuinfo)"});
+  if (cpu.virtual_machine && p.cores() < server_cores) charge_share(p, server_cores);
   return p;
 }
 
