@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import fcntl
 import json
 import os
 import secrets
@@ -75,12 +76,33 @@ def new_run_id() -> str:
     return f"{os.getpid():x}-{secrets.token_hex(4)}"
 
 
+_claimed: list[int] = []
+"""Descriptors that hold the locks of _claim() until this process ends."""
+
+
+def _claim(path: Path) -> bool:
+    """Whether the directory is ours: two runs that start at the same time both find it empty."""
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(directory)
+        return False
+    except OSError:  # a file system without locks
+        os.close(directory)
+        return True
+    _claimed.append(directory)
+    return True
+
+
 def create(out: Path | None, now: time.struct_time | None = None) -> Path:
     """Makes the run directory and returns its absolute path; OSError where that cannot be done."""
     if out is not None:
         in_utf8(out, "take another")
         path = out.absolute()
         path.mkdir(parents=True, exist_ok=True)
+        if not _claim(path):
+            raise UserError(f"{out} is in use by another run; a run needs a directory of its own")
         if any(path.iterdir()):
             raise UserError(f"{out} is not empty; a run needs a directory of its own")
         return path

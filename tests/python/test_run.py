@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import pty
@@ -250,6 +251,19 @@ def test_a_directory_in_use_is_refused(run, tmp_path):
     out = run("--out", tmp_path / "x", "--", "true")
     assert out.returncode == 2
     assert "not empty" in out.stderr
+
+
+def test_two_runs_do_not_share_a_directory(run, tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    lock = os.open(shared, os.O_RDONLY)  # as another run that has just begun holds it
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    out = run("--out", shared, "--", "touch", tmp_path / "ran")
+    assert (out.returncode, out.stdout) == (2, "")
+    assert "in use by another run" in out.stderr
+    assert not (tmp_path / "ran").exists()
+    os.close(lock)
+    assert run("-q", "--out", shared, "--", "echo", "second").stdout == "second\n"
 
 
 def test_shared_memory_of_the_run_is_removed(run):
