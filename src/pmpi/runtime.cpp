@@ -290,7 +290,7 @@ void finish_runtime(std::uint32_t how) noexcept {
 
 namespace {
 /// A program may exit without MPI_Finalize.
-__attribute__((destructor)) void at_exit() noexcept { finish_runtime(runtime().world.sessions_over() ? 1 : 0); }
+__attribute__((destructor)) void at_exit() noexcept { finish_runtime(runtime().world.over() ? 1 : 0); }
 }  // namespace
 
 void about_to_abort() noexcept {

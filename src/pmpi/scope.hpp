@@ -207,7 +207,7 @@ class Scope {
   }
 
   /// MPI_Finalize has returned.
-  FALLOW_HOT void finish_run() noexcept { finishing_ = true; }
+  FALLOW_HOT void finish_run() noexcept { finishing_ = runtime().world.finalize(); }
 
  private:
   FALLOW_HOT static bool someone_sleeps() noexcept { return runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0; }

@@ -50,14 +50,23 @@ void World::end(MPI_Session session) noexcept {
   if (found != sessions_.end()) sessions_.erase(found);
 }
 
-bool World::sessions_over() noexcept {
+bool World::finalize() noexcept {
   const std::lock_guard lock(mutex_);
-  return began_ && group_ == MPI_GROUP_NULL && sessions_.empty();
+  finalized_ = true;
+  group_ = MPI_GROUP_NULL;  // process sets tell from now on
+  return sessions_.empty();
+}
+
+bool World::over() noexcept {
+  const std::lock_guard lock(mutex_);
+  return finalized_ || (began_ && group_ == MPI_GROUP_NULL && sessions_.empty());
 }
 
 #else
 
-bool World::sessions_over() noexcept { return false; }
+bool World::finalize() noexcept { return finalized_ = true; }
+
+bool World::over() noexcept { return finalized_; }
 
 std::vector<std::int32_t> World::ranks(const PmpiCalls& calls, MPI_Group group, std::int32_t size) {
   if (group_ == MPI_GROUP_NULL) return {};

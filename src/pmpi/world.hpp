@@ -29,11 +29,14 @@ class World {
   void begin(MPI_Session session) noexcept;
   void end(MPI_Session session) noexcept;
 #endif
-  /// Whether the program started MPI by sessions alone and has ended them all: there is no MPI_Finalize to reach.
-  bool sessions_over() noexcept;
+  /// MPI_Finalize has returned. Whether MPI is over with it: a session may outlive it.
+  bool finalize() noexcept;
+  /// Whether MPI was ended: MPI_Finalize was called, or all sessions of a program that uses nothing else have ended.
+  bool over() noexcept;
 
  private:
   MPI_Group group_ = MPI_GROUP_NULL;
+  bool finalized_ = false;
 #if MPI_VERSION >= 4
   std::mutex mutex_;
   std::vector<MPI_Session> sessions_;
