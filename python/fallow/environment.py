@@ -71,14 +71,11 @@ def build(  # noqa: PLR0913 - one value each
     original = env.get("LD_PRELOAD", "")
     if str(library) not in original.replace(" ", ":").split(":"):
         env["LD_PRELOAD"] = f"{library}:{original}" if original else str(library)
-        env.pop("FALLOW_PRELOAD_ORIGINAL", None)
-        if original:
-            env["FALLOW_PRELOAD_ORIGINAL"] = original
     env["FALLOW_DIR"] = str(run_dir)
     env["FALLOW_RUN_ID"] = run_id
     for setting in settings:
         env[setting.option.variable] = setting.value
-    ours = ["LD_PRELOAD", "FALLOW_DIR", "FALLOW_RUN_ID", "FALLOW_PRELOAD_ORIGINAL"]
+    ours = ["LD_PRELOAD", "FALLOW_DIR", "FALLOW_RUN_ID"]
     names = ours + [s.option.variable for s in settings]
     _forward(env, command, names)
     _launch_agent(env, names)

@@ -90,8 +90,6 @@ constexpr OptionInfo kTable[] = {
      [](Options& o, std::string_view s) { return o.dir = s, true; }},
     {"run_id", "text", "", "", "Name of the run's shared memory; set by `fallow run`.", true,
      [](Options& o, std::string_view s) { return o.run_id = s, s.find('/') == std::string_view::npos && s.size() <= 100; }},
-    {"preload_original", "text", "", "", "LD_PRELOAD as it was before; set by `fallow run`.", true,
-     [](Options& o, std::string_view s) { return o.preload_original = s, true; }},
 };
 
 }  // namespace

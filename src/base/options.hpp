@@ -32,7 +32,6 @@ struct Options {
   HookChoice hook = HookChoice::automatic;
   bool wake = true;                   ///< ranks of a node wake each other
   bool predict = true;                ///< the auto mode tells waits apart by the calls before, and foresees gaps
-  std::string preload_original;       ///< LD_PRELOAD as it was before `fallow run`
 };
 
 /// One row of the table.

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -92,7 +93,23 @@ bool lend(const char* name, const char* value) noexcept { return variable(name) 
 
 void take_back(const char* name) noexcept { unsetenv(name); }
 
-void restore_environment(const std::string& preload_original) noexcept try {
+std::string without_ours(std::string_view preload) {
+  constexpr std::string_view kOurs = "/libfallow.so", kBetween = " :";
+  std::string rest(preload);
+  for (std::size_t begin = 0; begin < rest.size();) {
+    const std::size_t end = std::min(rest.find_first_of(kBetween, begin), rest.size());
+    const std::string_view entry = std::string_view(rest).substr(begin, end - begin);
+    if (entry.size() > kOurs.size() && entry.substr(entry.size() - kOurs.size()) == kOurs) {
+      const std::size_t before = end == rest.size() && begin != 0 ? 1 : 0;  // the last one goes with what stands before it
+      rest.erase(begin - before, end - begin + 1);
+    } else {
+      begin = end + 1;
+    }
+  }
+  return rest;
+}
+
+void restore_environment() noexcept try {
   std::vector<std::string> ours;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view e(*entry);
@@ -101,10 +118,12 @@ void restore_environment(const std::string& preload_original) noexcept try {
     if (e.substr(0, 7) == "FALLOW_" || forwards) ours.emplace_back(e.substr(0, e.find('=')));
   }
   for (const std::string& name : ours) unsetenv(name.c_str());
-  if (preload_original.empty()) {
+  const char* const preload = variable("LD_PRELOAD");
+  const std::string theirs = without_ours(preload != nullptr ? preload : "");
+  if (theirs.empty()) {
     unsetenv("LD_PRELOAD");
   } else {
-    setenv("LD_PRELOAD", preload_original.c_str(), 1);
+    setenv("LD_PRELOAD", theirs.c_str(), 1);
   }
 } catch (...) {
   // The children inherit our variables: they load Fallow, which does nothing in them.

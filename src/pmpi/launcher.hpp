@@ -33,8 +33,11 @@ std::string absolute(const std::string& directory);
 bool lend(const char* name, const char* value) noexcept;
 void take_back(const char* name) noexcept;
 
-/// Puts LD_PRELOAD back and removes FALLOW_* and what forwards them, so that the program's own children see the environment that they
-/// would have seen without Fallow.
-void restore_environment(const std::string& preload_original) noexcept;
+/// What LD_PRELOAD would be without our library. Not what it was before `fallow run`: scripts between that and the program add to it.
+std::string without_ours(std::string_view preload);
+
+/// Takes our library out of LD_PRELOAD and removes FALLOW_* and what forwards them, so that the program's own children see the environment
+/// that they would have seen without Fallow.
+void restore_environment() noexcept;
 
 }  // namespace fallow::pmpi

@@ -52,11 +52,23 @@ TEST(Launcher, TheProgramsChildrenSeeNothingOfOurs) {
   setenv("OMPI_MCA_orte_launch_agent", "env FALLOW_RUN_ID=1 orted", 1);
   setenv("PRTE_MCA_prte_launch_agent", "env FALLOW_RUN_ID=1 prted", 1);
   setenv("PRTE_MCA_plm_base_verbose", "1", 1);
-  restore_environment("");
+  setenv("LD_PRELOAD", "/somewhere/libfallow.so", 1);
+  restore_environment();
+  EXPECT_FALSE(is_set("LD_PRELOAD"));
   EXPECT_FALSE(is_set("FALLOW_DIR"));
   EXPECT_FALSE(is_set("OMPI_MCA_orte_launch_agent"));
   EXPECT_FALSE(is_set("PRTE_MCA_prte_launch_agent"));
   EXPECT_TRUE(is_set("PRTE_MCA_plm_base_verbose"));
+}
+
+TEST(Launcher, WhatElseIsPreloadedStays) {
+  EXPECT_EQ(without_ours(""), "");
+  EXPECT_EQ(without_ours("/lib/libfallow.so"), "");
+  EXPECT_EQ(without_ours("/lib/libfallow.so:/lib/a.so b.so"), "/lib/a.so b.so");
+  EXPECT_EQ(without_ours("/lib/a.so /lib/libfallow.so"), "/lib/a.so");
+  EXPECT_EQ(without_ours("a.so:/lib/libfallow.so:b.so"), "a.so:b.so");
+  EXPECT_EQ(without_ours("/lib/libfallow.so:/other/libfallow.so"), "");
+  EXPECT_EQ(without_ours("/lib/libfallow.so.1:/lib/libmpi.so"), "/lib/libfallow.so.1:/lib/libmpi.so");
 }
 
 TEST(Launcher, WhatTheUserSetIsNotLent) {

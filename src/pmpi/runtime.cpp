@@ -167,7 +167,7 @@ bool start_once(Runtime& rt) noexcept try {
   if (rt.options.verbose) say_what_was_found(rt);
   pthread_key_create(&g_thread_key, release_thread);
   pthread_atfork(nullptr, nullptr, after_fork_in_child);
-  restore_environment(rt.options.preload_original);
+  restore_environment();
   return true;
 } catch (...) {
   return false;

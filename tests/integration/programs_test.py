@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from harness.building import build
 from harness.fallow import BARE, MODES
-from harness.lab import PROGRAMS, Lab, Trial, assert_same_output
+from harness.lab import PROGRAMS, Lab, Trial, assert_same, assert_same_output
 from harness.running import HANGS_S
 
 SHORT_MODES = ("sleep", "auto")  # `make test`; the long form runs all four
@@ -156,6 +156,16 @@ def test_children_with_a_preload_of_the_users(lab: Lab) -> None:
     library = build(None, "nothing.so", [PROGRAMS / "nothing.c"], ["-shared", "-fPIC"], compiler="cc")
     trials = lab.compare(2, lab.program("children.c"), modes=("auto",), env={"LD_PRELOAD": str(library)})
     assert f"LD_PRELOAD here: {library}" in trials[1].outcome.out
+
+
+def test_children_with_a_preload_of_a_scripts(lab: Lab) -> None:
+    """What a script between `fallow run` and the program adds to LD_PRELOAD is seen by children, too."""
+    library = build(None, "nothing.so", [PROGRAMS / "nothing.c"], ["-shared", "-fPIC"], compiler="cc")
+    start = f'LD_PRELOAD="{library}${{LD_PRELOAD:+:$LD_PRELOAD}}" exec "$0"'
+    launch = lab.family.launch(1, "sh", "-c", start, lab.program("children.c"))
+    bare, other = (lab.start(mode, launch)[0].finish(HANGS_S) for mode in (BARE, "auto"))
+    assert f"LD_PRELOAD here: {library}" in bare.out and bare.rc == 0, bare.describe()
+    assert_same(bare, other)
 
 
 def test_a_stopped_clock(lab: Lab) -> None:

@@ -77,7 +77,7 @@ def test_the_table_in_all_forms(fallow):
     rows = json.loads(fallow("config", "--json").stdout)
     names = {row["name"] for row in rows}
     assert {"mode", "slowdown"} <= names
-    assert not names & {"dir", "run_id", "preload_original"}
+    assert not names & {"dir", "run_id"}
     plain = fallow("config", env={"FALLOW_MODE": "spin"}).stdout
     assert "FALLOW_MODE, default auto, now spin from the environment" in plain
     usage = fallow("run", "--help").stdout

@@ -93,7 +93,6 @@ def test_the_environment(run, tmp_path, fake_library):
     assert env["FALLOW_SLOWDOWN"] == "3%"
     assert Path(env["FALLOW_DIR"]).parent == tmp_path
     assert env["FALLOW_RUN_ID"] == record(tmp_path)["run_id"]
-    assert "FALLOW_PRELOAD_ORIGINAL" not in env
     assert "OMPI_MCA_mca_base_env_list" not in env
     sources = record(tmp_path)["option_sources"]
     assert (sources["mode"], sources["slowdown"], sources["hook"]) == ("flag", "environment", "default")
@@ -103,7 +102,6 @@ def test_what_was_preloaded_stays(run, fake_library):
     other = shutil.copy(fake_library / "libfallow.so", fake_library / "other.so")
     out = run("-q", "--", "env", env={"LD_PRELOAD": str(other)}).stdout
     assert f"LD_PRELOAD={fake_library}/libfallow.so:{other}\n" in out
-    assert f"FALLOW_PRELOAD_ORIGINAL={other}\n" in out
 
 
 def test_open_mpi_is_told_what_to_forward(run, tmp_path):
