@@ -23,6 +23,9 @@
 namespace fallow::pmpi {
 namespace {
 
+// MPI_Init lets no rank go long before the others: whoever has not come after 0.2 s in which nobody came will not.
+constexpr long kPauseNs = 200'000;
+constexpr int kWaitsForOthers = 1000;
 constexpr int kHighDescriptor = 512;  // programs expect the low numbers for what they open
 
 /// Names of the processes that start a job's ranks on a node.
@@ -164,6 +167,23 @@ Status Node::attach(const std::string& run_id, std::int32_t world_rank, std::uin
 } catch (...) {
   fall_back();
   return Status::failed;
+}
+
+bool Node::is_complete(std::uint32_t local_size) noexcept {
+  if (!shared_ || local_size > kNodeSlots) return false;
+  std::uint32_t seen = 0;
+  for (int waits = 0; waits < kWaitsForOthers; ++waits) {
+    const std::uint32_t here = attached();
+    if (here >= local_size || page_->company.load() != 0) break;
+    if (here != seen) waits = 0;
+    seen = here;
+    const timespec pause{0, kPauseNs};
+    syscall(SYS_nanosleep, &pause, nullptr);  // not by its name, which may be a tool's that stops the clock
+  }
+  std::uint32_t known = static_cast<std::uint32_t>(Company::unknown);
+  const Company found = attached() >= local_size ? Company::complete : Company::incomplete;
+  if (page_->company.compare_exchange_strong(known, static_cast<std::uint32_t>(found))) return found == Company::complete;
+  return known == static_cast<std::uint32_t>(Company::complete);
 }
 
 void Node::detach() noexcept {

@@ -46,8 +46,11 @@ struct alignas(128) NodeSlot {
   }
 };
 
+/// Whether all ranks that the launcher started on the node have attached to the page.
+enum class Company : std::uint32_t { unknown = 0, complete = 1, incomplete = 2 };
+
 struct NodePage {
-  std::atomic<std::uint32_t> ready{0};         ///< set by the creator when the rest is initialized
+  std::atomic<std::uint32_t> company{0};       ///< Company: 0 until the first rank knows
   std::atomic<std::uint32_t> attached{0};      ///< slots in use
   std::atomic<std::uint32_t> said{0};          ///< bits of the messages that some rank has printed
   std::atomic<std::uint32_t> tests{0};         ///< set once some rank has polled by itself: it waits unseen
@@ -74,6 +77,10 @@ class Node {
   /// Attaches to the page of the job on this node. `local_size`: ranks expected here, 0 if unknown.
   Status attach(const std::string& run_id, std::int32_t world_rank, std::uint32_t local_size) noexcept;
   void detach() noexcept;
+
+  /// Waits until `local_size` ranks have attached, as long as they keep coming. False if some have not: they run without Fallow, or have
+  /// a shared memory of their own, as in containers. All ranks get the same answer, those that come too late as well.
+  bool is_complete(std::uint32_t local_size) noexcept;
 
   NodePage& page() noexcept { return *page_; }
   NodeSlot& own() noexcept { return *own_; }

@@ -47,6 +47,25 @@ TEST(NodePage, DetachingGivesTheNameBackWhenTheNumberOfRanksIsUnknown) {
   EXPECT_FALSE(segment_exists(run));
 }
 
+TEST(NodePage, AllRanksKnowWhetherAllHaveCome) {
+  const std::string run = unique_run();
+  Node first, second;
+  ASSERT_EQ(first.attach(run, 0, 2), Status::ok);
+  ASSERT_EQ(second.attach(run, 1, 2), Status::ok);
+  EXPECT_TRUE(first.is_complete(2));
+  EXPECT_TRUE(second.is_complete(2));
+}
+
+TEST(NodePage, WhoComesTooLateIsToldTheSameAsTheOthers) {
+  const std::string run = unique_run();
+  Node first, second;
+  ASSERT_EQ(first.attach(run, 0, 2), Status::ok);
+  EXPECT_FALSE(first.is_complete(2));
+  ASSERT_EQ(second.attach(run, 1, 2), Status::ok);
+  EXPECT_FALSE(second.is_complete(2));
+  EXPECT_FALSE(first.is_complete(2));
+}
+
 TEST(NodePage, TheLinkRestsWhileAllItsRanksArePredictedIdle) {
   const auto page = std::make_unique<NodePage>();
   NodeSlot& a = page->slots[0];

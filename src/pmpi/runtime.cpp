@@ -134,7 +134,7 @@ void open_everything(Runtime& rt) {
   }
   rt.oversubscribed = is_oversubscribed(launch, local != 0 ? local : 1);
   if (rt.oversubscribed && rt.options.mode != WaitMode::spin) rt.first_polls = kFirstPollsShared;
-  rt.whole_job_here = rt.options.wake && rt.node.shared() && launch.local_size > 0 && launch.local_size == rt.world_size;
+  rt.whole_job_here = rt.options.wake && launch.local_size > 0 && launch.local_size == rt.world_size && rt.node.is_complete(local);
   std::string problem;
   if (rt.writer.open(rt.options, rt.world_rank, problem) == Status::failed) say(kNoFile, problem);
   fill_header(rt, launch);

@@ -168,6 +168,23 @@ def test_children_with_a_preload_of_a_scripts(lab: Lab) -> None:
     assert_same(bare, other)
 
 
+WITHOUT = {
+    "none": "",
+    "one": 'if [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ]; then unset LD_PRELOAD; fi; ',
+}
+
+
+@pytest.mark.parametrize("who", WITHOUT)
+def test_who_is_not_under_fallow_is_not_relied_upon(lab: Lab, who: str) -> None:
+    """A rank that was started without Fallow wakes nobody: no wait is planned as if it did."""
+    start = WITHOUT[who] + 'exec "$0"'
+    launch = lab.family.launch(2, "sh", "-c", start, lab.program("descriptors.c"))
+    running, _ = lab.start("auto", launch, options=["--verbose"])
+    outcome = running.finish(HANGS_S)
+    assert outcome.rc == 0, outcome.describe()
+    assert outcome.err.count("ranks wake each other") == (2 if who == "none" else 0), outcome.describe()
+
+
 def test_a_stopped_clock(lab: Lab) -> None:
     """A tool that stops the program's clock does not stop the program."""
     library = build(None, "stopped_clock.so", [PROGRAMS / "stopped_clock.c"], ["-shared", "-fPIC"], compiler="cc")
