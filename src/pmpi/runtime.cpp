@@ -26,12 +26,15 @@ enum Message : unsigned { kBadOption = 0, kNoFile = 1, kNoPage = 2, kMissingCall
 
 constexpr unsigned long kTimerSlackNs = 1;  // the default of 50 us would be added to every sleep
 
+/// Whether this is a copy of the rank that was made without the handlers of fork() (_Fork, clone): it shares the rank's files.
+bool is_copy(Runtime& rt) noexcept { return rt.writer.header().pid != getpid(); }
+
 void release_thread(void* pointer) noexcept {
   fallow_tls.thread = nullptr;
   fallow_tls.waiting = nullptr;
   // All is written, or this is a copy of the process that must not write to its parent's files. What belongs to the thread
   // stays: finish_runtime() may be looking at it.
-  if (runtime().phase.load() != Phase::running) return;
+  if (runtime().phase.load() != Phase::running || is_copy(runtime())) return;
   auto* const thread = static_cast<Thread*>(pointer);
   if (runtime().forecast.belongs_to(thread)) runtime().forecast.close();
   add_to_totals(*thread);
@@ -268,7 +271,7 @@ void touch_header(bool now_or_never) noexcept {
 void finish_runtime(std::uint32_t how) noexcept {
   Runtime& rt = runtime();
   Phase running = Phase::running;
-  if (!rt.phase.compare_exchange_strong(running, Phase::ended)) return;
+  if (!rt.phase.compare_exchange_strong(running, Phase::ended) || is_copy(rt)) return;
   __atomic_store_n(&fallow_hints.active, 0, __ATOMIC_RELAXED);
   const FloatGuard guard;
   const CancelGuard whole;

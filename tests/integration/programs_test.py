@@ -141,7 +141,7 @@ def test_no_descriptor_is_kept(lab: Lab) -> None:
     lab.compare(2, lab.program("descriptors.c"), modes=("auto",))
 
 
-@pytest.mark.parametrize("way", ["0", "1", "2", "3"])
+@pytest.mark.parametrize("way", ["0", "1", "2", "3", "4"])
 def test_children(lab: Lab, way: str) -> None:
     """Children of a rank have the environment that they would have without Fallow."""
     trials = lab.compare(2, lab.program("children.c"), way, modes=("auto",))
