@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-_FROM_TERMINAL = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGQUIT})
-_ENDING = _FROM_TERMINAL | {signal.SIGTERM, signal.SIGALRM, signal.SIGXCPU, signal.SIGABRT}
+_FROM_TERMINAL = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP})
+_ENDING = (_FROM_TERMINAL - {signal.SIGTSTP}) | {signal.SIGTERM, signal.SIGALRM, signal.SIGXCPU, signal.SIGABRT}
 _OTHERS = ("USR1", "USR2", "VTALRM", "PROF", "IO", "PWR", "PIPE", "XFSZ")
 FORWARDED = (
     _ENDING | {signal.Signals[f"SIG{name}"] for name in _OTHERS} | set(range(signal.SIGRTMIN, signal.SIGRTMAX + 1))
 )
-_WATCHED = FORWARDED | {signal.SIGCHLD}
+_WATCHED = FORWARDED | {signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
 # Changed by the interpreter when it starts; the command gets them as a shell would have given them.
 _PYTHON_CHANGED = [signal.SIGPIPE, signal.SIGXFSZ]
 _SENT_BY_PROCESS = 0  # si_code of kill(2) and its kin is at most this; what the terminal sends is above
@@ -120,8 +120,20 @@ def become(argv: Sequence[str], env: Mapping[str, str], mask: set[signal.Signals
     os.execvpe(argv[0], list(argv), dict(env))  # noqa: S606 - the user's command, without a shell
 
 
+def _tell(child: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child, number)
+
+
+def _stop() -> None:
+    """Stops this process as SIGTSTP does by itself: not where there is no shell that could continue it."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTSTP])
+    os.kill(os.getpid(), signal.SIGTSTP)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTSTP])
+
+
 def _wait(child: int) -> tuple[int, resource.struct_rusage, bool]:
-    interrupted = False
+    interrupted = told_to_stop = False
     while True:
         info = signal.sigwaitinfo(_WATCHED)
         if info.si_signo == signal.SIGCHLD:
@@ -132,10 +144,14 @@ def _wait(child: int) -> tuple[int, resource.struct_rusage, bool]:
         if info.si_pid == os.getpid() and info.si_code <= _SENT_BY_PROCESS:
             continue  # what we wrote ourselves found no reader, or no room
         interrupted = interrupted or info.si_signo in _ENDING
-        if info.si_code <= _SENT_BY_PROCESS or info.si_signo not in _FROM_TERMINAL:
+        if info.si_code > _SENT_BY_PROCESS and info.si_signo in _FROM_TERMINAL:
             # A signal from the terminal reaches the whole foreground group, and so the command, by itself.
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(child, info.si_signo)
+            if info.si_signo == signal.SIGTSTP:
+                _stop()
+        elif info.si_signo != signal.SIGCONT or told_to_stop:
+            # Stopping as well, after the command, could undo a SIGCONT that came in between.
+            _tell(child, info.si_signo)
+            told_to_stop = info.si_signo == signal.SIGTSTP or (told_to_stop and info.si_signo != signal.SIGCONT)
 
 
 def run(

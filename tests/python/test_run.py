@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -171,6 +172,33 @@ def test_signals_are_passed_on(fake_library, tmp_path, name):
         assert ours.wait(240) == 5
     finally:
         ours.terminate()  # both, unless they have ended
+        ours.stdout.close()
+
+
+def test_stopping_and_continuing_are_passed_on(fake_library, tmp_path):
+    """To the command, as nobody else tells it: launchers stop and continue their ranks."""
+    env = os.environ | {"FALLOW_LIBRARY_DIR": str(fake_library)}
+    code = (
+        "import signal,sys,time\nsignal.signal(signal.SIGTSTP, lambda *a: print('stop', flush=True))\n"
+        "signal.signal(signal.SIGCONT, lambda *a: sys.exit(5))\nprint('up', flush=True)\n"
+        "for _ in range(6000): time.sleep(0.1)"
+    )
+    ours = subprocess.Popen(
+        [sys.executable, "-m", "fallow", "run", "-q", "--", sys.executable, "-c", code],
+        cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert ours.stdout is not None
+    try:
+        assert ours.stdout.readline() == "up\n"
+        ours.send_signal(signal.SIGCONT)  # it was not stopped
+        ours.send_signal(signal.SIGTSTP)
+        told, _, _ = select.select([ours.stdout], [], [], 60)
+        assert told and ours.stdout.readline() == "stop\n"
+        ours.send_signal(signal.SIGCONT)
+        assert ours.wait(60) == 5
+    finally:
+        ours.send_signal(signal.SIGCONT)
+        ours.terminate()
         ours.stdout.close()
 
 
