@@ -1,7 +1,9 @@
 #include "sim/machine_file.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -394,7 +396,8 @@ Machine read_machine(const std::string& path) {
   if (std::filesystem::is_directory(path, unknown)) throw MachineFileError(path + ": is a directory, not a platform file");
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) throw MachineFileError(path + ": is empty, or cannot be read");
+  if (!file) throw MachineFileError(path + ": " + std::strerror(errno));
+  if (!(text << file.rdbuf())) throw MachineFileError(path + ": is empty, or cannot be read");
   return parse_machine(text.str(), path);
 }
 

@@ -376,6 +376,22 @@ def test_a_platform_may_leave_everything_out(fallow, tmp_path):
     assert (done.returncode, done.stderr) == (2, "fallow: x.toml:3: a crossbar needs a number of nodes\n")
 
 
+@pytest.mark.parametrize("shape", ["fat-tree", "crossbar"])
+def test_networks_of_the_programs_size_count_the_platforms_ranks_a_node(fallow, tmp_path, shape):
+    (tmp_path / "m.toml").write_text('name = "m"\nranks_per_node = 4\n')
+    many = ["--synth", "stencil3d", "--ranks", "64", "--iterations", "2", "--topology", shape, "--policy", "oracle", "--platform", "m.toml"]
+    found = study(fallow, *many)
+    assert found["machine"]["ranks_per_node"] == 4 and found["machine"]["nodes"] <= 27  # 3 levels of 3, for 16
+    assert found["simulations"] == study(fallow, *many, "--ranks-per-node", "4")["simulations"]
+    assert study(fallow, *many, "--ranks-per-node", "64")["machine"]["nodes"] >= 2
+    # a crossbar has no links between switches that could rest
+    assert (base_of(found)["rest_share"]["upper_links"] is None) == (shape == "crossbar")
+
+
+def test_a_platform_file_that_is_not_there(fallow):
+    assert fallow("sim", *SMALL, "--platform", "./none.toml").stderr == "fallow: none.toml: No such file or directory\n"
+
+
 def test_quantities():
     assert (time_us("20us"), time_us("1.5ms"), time_us("2s"), time_us("300ns"), time_us("0")) == (20, 1500, 2e6, pytest.approx(0.3), 0)
     for wrong in ("7", "7m", "us", "-1us", "1e30s", "nans", ""):

@@ -121,6 +121,12 @@ void write_program(SimProgram& p, const std::string& path) {
   trace::write_program(p.source, path);
 }
 
+/// Nodes that so many ranks need; what takes its size from the program comes after `ranks_per_node`.
+std::uint32_t nodes_for(const Machine& m, nb::handle ranks) {
+  const std::uint64_t count = nb::cast<std::uint32_t>(ranks);
+  return static_cast<std::uint32_t>(std::max<std::uint64_t>(2, (count + m.node.ranks - 1) / m.node.ranks));
+}
+
 /// A change to a machine that the command line asks for; throws std::invalid_argument.
 void set_machine(Machine& m, const std::string& key, nb::handle v) {
   if (key == "ranks_per_node") m.node.ranks = nb::cast<std::uint32_t>(v);
@@ -142,11 +148,11 @@ void set_machine(Machine& m, const std::string& key, nb::handle v) {
     m.topology.seed = seed;
   } else if (key == "crossbar") {
     m.topology = TopologySpec{};
-    m.topology.nodes = nb::cast<std::uint32_t>(v);
+    m.topology.nodes = nodes_for(m, v);
   } else if (key == "fat_tree") {
     const std::uint64_t seed = m.topology.seed;
     const Routing routing = m.topology.routing;
-    m.topology = full_fat_tree(nb::cast<std::uint32_t>(v), 3);
+    m.topology = full_fat_tree(nodes_for(m, v), 3);
     m.topology.routing = routing == Routing::random ? routing : Routing::automatic;
     m.topology.seed = seed;
   } else {

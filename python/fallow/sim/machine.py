@@ -66,7 +66,7 @@ def machine_settings(said: Mapping[str, Any], ranks: int) -> dict[str, Any]:
         out["ranks_per_node"] = per_node
     topology = said.get("topology")
     if topology in ("fat-tree", "crossbar"):
-        out[topology.replace("-", "_")] = max(2, -(-ranks // (per_node or 1)))
+        out[topology.replace("-", "_")] = ranks  # the native part knows how many the platform puts on a node
     elif topology:
         if not topology.startswith("XGFT("):
             raise UserError(f"'{topology}' is no topology; say XGFT(2;18,14;1,18), fat-tree or crossbar")

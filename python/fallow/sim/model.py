@@ -177,7 +177,7 @@ class Outcome:
         if component in ("edge_links", "upper_links"):
             link = self.raw[component.removesuffix("_links")]
             whole = span * link["links"]
-            return (link["low_ps"] + link["deep_ps"]) / whole if whole else 0.0
+            return (link["low_ps"] + link["deep_ps"]) / whole if whole else (0.0 if link["links"] else None)
         if component == "cores":
             whole = span * self.raw["ranks"]
             return float(self.raw["cores"]["resting_ps"]) / whole if whole else 0.0
