@@ -241,6 +241,14 @@ def test_places_where_nothing_can_run_are_refused_at_once(tmp_path, place, messa
     assert status == 2 and said.startswith(f"fallow: {message}") and said.count("\n") == 1
 
 
+def test_results_of_something_else_are_refused(tmp_path):
+    (tmp_path / "s.toml").write_text(SMALL)
+    (tmp_path / "s.results").mkdir()
+    pyarrow.parquet.write_table(pyarrow.table({"x": [1]}), tmp_path / "s.results" / "results.parquet")
+    said, status = refused(tmp_path, "s.toml", env={})
+    assert status == 2 and "these are no results of a sweep; move it away" in said and said.count("\n") == 1
+
+
 def test_what_slurm_refuses_is_said_in_a_line(tmp_path):
     (tmp_path / "s.toml").write_text(SMALL + '\n[slurm]\ninterface = "lo"\n')
     (tmp_path / "sbatch").write_text("#!/bin/sh\necho 'sbatch: error: invalid partition' >&2\nexit 1\n")
@@ -249,15 +257,15 @@ def test_what_slurm_refuses_is_said_in_a_line(tmp_path):
     assert found == ("fallow: Slurm: sbatch: error: invalid partition\n", 2)
 
 
-@pytest.mark.long
 def test_an_interrupt_keeps_what_is_done(tmp_path):
     (tmp_path / "s.toml").write_text(SMALL.replace("iterations = 5", "iterations = 3000").replace("[4, 8]", "[16, 32]"))
-    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}  # tests may run in the background
+    # tests may run in the background; a terminal interrupts the workers, too
+    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), "start_new_session": True}
     running = start(tmp_path, "s.toml", "--on", "local:1", stderr=subprocess.PIPE, **heard)
     end = time.monotonic() + 240
     while time.monotonic() < end and not list(tmp_path.glob("s.results/part-*.parquet")):
         time.sleep(0.2)
-    running.send_signal(signal.SIGINT)
+    os.killpg(running.pid, signal.SIGINT)
     try:
         _, errors = running.communicate(timeout=240)
     finally:
@@ -281,6 +289,13 @@ def test_an_interrupt_keeps_what_is_done(tmp_path):
         ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\nrest_cards = 'yes'\n", "s.toml:5: policy.rest_cards must be true, false"),
         ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\nlead = true\n", "s.toml:5: policy.lead must be a value"),
         ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\ncores = 'dance'\n", "s.toml:5: policy.cores must be of spin"),
+        ("[[synth]]\nprogram = 'cg'\nranks = 4\n[[synth]]\nprogram = 'fft'\nranks = 0\n", "s.toml:6: synth.ranks is wrong"),
+        ("[[synth]]\nprogram = 'cg'\n[machine]\ntopology = 'ring'\n", "s.toml:4: machine.topology is wrong"),
+        ("[[synth]]\nprogram = 'cg'\n[policy]\nlead = '5%'\n", "s.toml: policy.policy is missing"),
+        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\nlead = '5%'\n", "s.toml:5: policy.lead would do nothing: it is for pps or spps"),
+        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\ncore_timer = '5us'\n", "cores countdown or cores sleep"),
+        ("slurm = 5\n[[synth]]\nprogram = 'cg'\n", "s.toml:1: slurm must be a table"),
+        ("name = 5\n[[synth]]\nprogram = 'cg'\n", "s.toml:1: name must be a text"),
         ("[[synth\n", "s.toml: "),
         ("colour = 'red'\n", "s.toml:1: colour is not known"),
     ],

@@ -9,9 +9,11 @@ import logging
 import os
 import re
 import shutil
+import signal
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from typing import Any
 
 from fallow.errors import UserError
@@ -94,17 +96,28 @@ def _slurm(workers: int, options: Mapping[str, Any]) -> Any:  # noqa: ANN401
 
 
 @contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """What is started herein never hears an interrupt, which a terminal sends to all processes; we do, afterwards."""
+    resource_tracker.ensure_running()  # it would let interrupts through again in the thread that starts it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
 def client(place: Place, slurm: Mapping[str, Any]) -> Iterator[Any]:
     """A Dask client; what was started for it ends with it."""
     distributed = _distributed()
     with contextlib.ExitStack() as stack:
         if place.kind == "local":
             count = place.workers or len(os.sched_getaffinity(0))
-            cluster = distributed.LocalCluster(
-                n_workers=count, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0,
-                silence_logs=logging.CRITICAL,
-            )  # fmt: skip
-            stack.enter_context(cluster)
+            with _uninterrupted():
+                cluster = stack.enter_context(distributed.LocalCluster(
+                    n_workers=count, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0,
+                    silence_logs=logging.CRITICAL,
+                ))  # fmt: skip
             yield stack.enter_context(distributed.Client(cluster))
         elif place.kind == "slurm":
             cluster = stack.enter_context(_slurm(place.workers, slurm))

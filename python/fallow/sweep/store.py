@@ -21,6 +21,7 @@ Row = dict[str, Any]
 RESULTS = "results.parquet"
 _PART = "part-*.parquet"
 _TEXTS = {"id", "group", "program", "trace", "platform", "platform_file", "policy", "status", "error"}
+_ALWAYS = ("id", "group", "program", "platform", "policy", "status")
 _REAL = ("_s", "_j", "_us", "share", "lead", "budget", "jitter", "speed")
 
 
@@ -60,6 +61,8 @@ class Store:
             rows: list[Row] = self.pa.parquet.read_table(file).to_pylist()
         except (self.pa.ArrowInvalid, OSError) as error:
             raise UserError(f"{file}: {error}; move it away, its points will be simulated again") from None
+        if not all(row.get(key) for row in rows for key in _ALWAYS):
+            raise UserError(f"{file}: these are no results of a sweep; move it away, or choose others with --results")
         return rows
 
     def _take(self, rows: Iterable[Row]) -> None:

@@ -6,6 +6,7 @@ import argparse
 import hashlib
 import itertools
 import json
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -42,6 +43,7 @@ _POLICY_NAMES = {
 _CONCERNS = {"lead": {"pps", "spps"}, "threshold": {"pps"}, "budget": {"adaptive"}, "idle_timer": {"hardware"},
              "call_cost": {"pps", "spps", "adaptive"}, "published_cost": {"pps", "spps"}}  # fmt: skip
 _CONCERNS_CORES = {"core_timer": {"sleep", "countdown", "throttle"}, "budget": {"adaptive"}}
+_HEADER = re.compile(r"\[\[?[^\[\]]+\]\]?")
 _RESTS = {"deep_timer", "rest_switches", "rest_cards", "edge_only"}  # all policies but always-on
 _SYNTH_NAMES = {"bytes": "size_bytes", "compute": "compute_ns"}
 
@@ -86,19 +88,23 @@ class _File:
         except tomllib.TOMLDecodeError as error:
             raise UserError(f"{path}: {error}") from None
 
-    def line(self, section: str, key: str) -> int:
-        """Where a key stands; 0 if it cannot be told."""
-        inside = not section
+    def line(self, section: str, key: str, table: Mapping[str, Any] | None = None) -> int:
+        """Where a key stands, in that table of those with this name; 0 if it cannot be told."""
+        tables = _tables(self, section) if table is not None else []
+        before = next((n for n, t in enumerate(tables) if t is table), 0)
+        inside, seen = not section, -1
         for number, line in enumerate(self.text.splitlines(), 1):
-            bare = line.strip()
-            if bare.startswith("["):
-                inside = bare.strip("[] ") == section
+            bare = line.partition("#")[0].strip()
+            if _HEADER.fullmatch(bare):
+                named = bare.strip("[] ") == section
+                seen += named
+                inside = named and seen == before
             elif inside and bare.partition("=")[0].strip() == key:
                 return number
         return 0
 
-    def fail(self, section: str, key: str, what: str) -> UserError:
-        line = self.line(section, key)
+    def fail(self, section: str, key: str, what: str, table: Mapping[str, Any] | None = None) -> UserError:
+        line = self.line(section, key, table)
         name = f"{section}.{key}" if section else key
         return UserError(f"{self.path}:{line}: {name} {what}" if line else f"{self.path}: {name} {what}")
 
@@ -107,23 +113,23 @@ class _File:
         out: dict[str, list[Any]] = {}
         for key, given in table.items():
             if key not in keys:
-                raise self.fail(section, key, f"is not known; there are: {', '.join(keys)}")
+                raise self.fail(section, key, f"is not known; there are: {', '.join(keys)}", table)
             out[key] = []
             for one in given if isinstance(given, list) else [given]:
                 if (keys[key] is bool) != isinstance(one, bool):
                     what = "true, false or both in a list" if keys[key] is bool else "a value or a list of values"
-                    raise self.fail(section, key, f"must be {what}")
+                    raise self.fail(section, key, f"must be {what}", table)
                 if isinstance(one, bool):
                     out[key].append(one)
                     continue
                 if not isinstance(one, str | int | float):
-                    raise self.fail(section, key, "must be a value or a list of values")
+                    raise self.fail(section, key, "must be a value or a list of values", table)
                 try:
                     out[key].append(keys[key](str(one)))
                 except argparse.ArgumentTypeError as error:
-                    raise self.fail(section, key, f"is wrong: {error}") from None
+                    raise self.fail(section, key, f"is wrong: {error}", table) from None
             if not out[key]:
-                raise self.fail(section, key, "is an empty list")
+                raise self.fail(section, key, "is an empty list", table)
         return out
 
 
@@ -165,7 +171,7 @@ def _programs(file: _File) -> Iterator[tuple[str, str, dict[str, Any], Any]]:
         values = file.values("synth", table, SYNTH_KEYS | {"program": str})
         for program in values.pop("program", [None]):
             if program not in known:
-                raise file.fail("synth", "program", f"must be one of {', '.join(known)}")
+                raise file.fail("synth", "program", f"must be one of {', '.join(known)}", table)
             for options in _product(values):
                 if "compute" in options:
                     options["compute"] = round(options["compute"] * 1000)
@@ -179,7 +185,12 @@ def _machines(file: _File) -> Iterator[tuple[dict[str, Any], str]]:
         values = {"platform": ["minotauro"]} | file.values("machine", table, MACHINE_KEYS)
         for network in values.get("network", []):
             if network not in ("full", "loggp"):
-                raise file.fail("machine", "network", "must be full or loggp")
+                raise file.fail("machine", "network", "must be full or loggp", table)
+        for topology in values.get("topology", []):
+            try:
+                machines.load(machines.MachineSpec("minotauro", machines.machine_settings({"topology": topology}, 1)))
+            except UserError as error:
+                raise file.fail("machine", "topology", f"is wrong: {error}", table) from None
         for machine in _product(values):
             path = machines.path_of(machine["platform"])
             if "/" in machine["platform"] or machine["platform"].endswith(".toml"):
@@ -209,6 +220,17 @@ def _concerns(key: str, policy: str, cores: str) -> bool:
     return policy in _CONCERNS.get(key, ()) or cores in _CONCERNS_CORES.get(key, ())
 
 
+def _expect_effect(file: _File, table: Mapping[str, Any], values: Mapping[str, list[Any]], ways: list[str]) -> None:
+    """UserError where a table names no policies, or an option that concerns none of them."""
+    if "policy" not in values:
+        raise file.fail("policy", "policy", "is missing; say always-on where only cores are to rest", table)
+    for key in values:
+        if not any(_concerns(key, policy, cores) for policy in values["policy"] for cores in ways):
+            of = [*sorted(_CONCERNS.get(key, ())), *(f"cores {c}" for c in sorted(_CONCERNS_CORES.get(key, ())))]
+            whose = " or ".join(of) or "policies other than always-on"
+            raise file.fail("policy", key, f"would do nothing: it is for {whose}", table)
+
+
 def _policies(file: _File) -> Iterator[tuple[str, dict[str, Any]]]:
     known = [n for n, _ in machines.require("sim_policies")()]
     waits = [n for n, _ in machines.require("sim_core_policies")()]
@@ -218,11 +240,13 @@ def _policies(file: _File) -> Iterator[tuple[str, dict[str, Any]]]:
         values = file.values("policy", table, POLICY_KEYS)
         for cores in values.get("cores", []):
             if cores not in waits:
-                raise file.fail("policy", "cores", f"must be of {', '.join(waits)}")
-        for policy in values.pop("policy", []):
+                raise file.fail("policy", "cores", f"must be of {', '.join(waits)}", table)
+        for policy in values.get("policy", []):
             if policy not in known:
-                raise file.fail("policy", "policy", f"must be of {', '.join(known)}")
-            ways = values.get("cores", ["spin"])
+                raise file.fail("policy", "policy", f"must be of {', '.join(known)}", table)
+        ways = values.get("cores", ["spin"])
+        _expect_effect(file, table, values, ways)
+        for policy in values.pop("policy"):
             concerned = {k: v for k, v in values.items() if any(_concerns(k, policy, cores) for cores in ways)}
             for chosen in _product(concerned):
                 cores = chosen.get("cores", "spin")
@@ -238,6 +262,11 @@ def read(path: Path) -> SweepStudy:
     for key in file.data:
         if key not in ("name", "traces", "synth", "machine", "policy", "slurm"):
             raise file.fail("", key, "is not known; there are: name, traces, synth, machine, policy, slurm")
+    slurm, name = file.data.get("slurm", {}), file.data.get("name", path.stem)
+    if not isinstance(slurm, dict):
+        raise file.fail("", "slurm", "must be a table")
+    if not isinstance(name, str):
+        raise file.fail("", "name", "must be a text")
     points = []
     model: int = machines.require("sim_model")()
     machine_list, policy_list = list(_machines(file)), list(_policies(file))
@@ -253,4 +282,4 @@ def read(path: Path) -> SweepStudy:
     if not points:
         raise UserError(f"{path}: names no program: give traces = [..] or a [[synth]] table")
     unique = {p.id: p for p in points}
-    return SweepStudy(str(file.data.get("name", path.stem)), tuple(unique.values()), file.data.get("slurm", {}))
+    return SweepStudy(name, tuple(unique.values()), slurm)
