@@ -12,7 +12,7 @@ from typing import Any
 from fallow import native
 from fallow.errors import UserError
 from fallow.quantities import time_ns
-from fallow.text import Style, plural
+from fallow.text import Style, plural, seconds
 from fallow.traces import convert
 from fallow.traces.model import FileSource, find_files
 
@@ -181,7 +181,7 @@ def _info_lines(d: dict[str, Any], style: Style) -> Iterator[str]:
     where = f"{plural(d['ranks'], 'rank')} on {plural(d['hosts'], 'host')}"
     yield f"  {where}, {d['duration_s']:.6g} s, computation by {d['clock']} clock"
     per_event = f", {d['bytes_per_event']:.2f} bytes per event" if d["events"] else ""
-    yield f"  {d['events']} events in {d['size_bytes']} bytes{per_event}"
+    yield f"  {plural(d['events'], 'event')} in {d['size_bytes']} bytes{per_event}"
     yield f"  {plural(d['communicators'], 'communicator')} beside the world, {plural(d['sites'], 'call site')}"
     if d["events_dropped"]:
         yield f"  {d['events_dropped']} events were dropped, as they came too fast: gaps there are too long"
@@ -238,6 +238,9 @@ def _cut(arguments: argparse.Namespace) -> int:
         raise UserError(f"rank {missing[0]} is not in this trace of {source.info.size} ranks")
     if arguments.from_ns >= arguments.to_ns:
         raise UserError("--from must be before --to")
+    length_ns = _native_errors(source.reader.statistics)["last_ns"]
+    if arguments.from_ns > length_ns:
+        raise UserError(f"--from is after the end of the trace: its last call ends at {seconds(length_ns * 1e-9)}")
     _native_errors(
         lambda: source.reader.cut(
             native.file_name(arguments.output), arguments.from_ns, arguments.to_ns, arguments.ranks

@@ -135,6 +135,8 @@ def test_ranks_of_a_node_share_its_link(trace: Path, capsys: pytest.CaptureFixtu
         assert 0.5 < adaptive["rest_of_oracle_share"] < 1
     assert together["nodes"]["ways"][0]["rest_share"] < by_host["nodes"]["ways"][0]["rest_share"]
     assert study(capsys, trace, "--predictor", "oracle", "--no-nodes")["nodes"] is None
+    assert cli.main(["predict", str(trace), "--no-nodes", "--ranks-per-node", "2"]) == 2
+    assert "leave one out" in capsys.readouterr().err
 
 
 def test_only_some_ranks(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -54,6 +54,12 @@ def test_cut_keeps_window_and_ranks(trace: Path, tmp_path: Path) -> None:
     assert kept[-1].enter_ns < 990_000
 
 
+def test_a_window_behind_the_end_is_refused(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["trace", "cut", str(trace), "--from", "1000s", "-o", str(tmp_path / "b.ftr")]) == 2
+    assert "--from is after the end of the trace" in capsys.readouterr().err
+    assert not (tmp_path / "b.ftr").exists()
+
+
 def test_convert_keeps_that_ranks_ended_early_or_says_that_it_is_lost(
     trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -22,7 +22,7 @@ function numbers() {
   return el("div", { class: "numbers" },
     one("idle in long gaps", percent(idle), `of the run time, in gaps longer than ${seconds(report.react_down_s + report.react_up_s)}`),
     one(`at rest, ${way.name}`, percent(way.rest_share), `of the run; ${percent(way.rest_of_oracle_share)} of what the oracle rests`, "good"),
-    one("delay", percent(way.delay_share, 3), `of the run; never more than ${percent(way.delay_worst_share, 3)} so far`),
+    one("delay", percent(way.delay_share, 3), `of the run; at worst ${percent(way.delay_worst_share, 3)} of the time since the process began`),
     one("calls predicted", percent(way.calls_predicted_share), `${percent(way.idle_predicted_share)} of the idle time`),
     way.cost_ns === null ? null : one("cost", `${way.cost_ns.toFixed(0)} ns`, `per call, on ${count(report.cost_calls)} calls`));
 }
