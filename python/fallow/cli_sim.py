@@ -241,6 +241,11 @@ def _expect_effect(a: argparse.Namespace) -> None:
     for flag, value, of, names in concerns:
         if value is not None and not set(names) & set(a.policy if of == "--policy" else a.cores):
             raise UserError(f"{flag} would do nothing: it is for {of} {' or '.join(names)}")
+    rests = (("--deep-timer", a.deep_timer is not None), ("--rest-switches", a.rest_switches),
+             ("--rest-cards", a.rest_cards), ("--edge-only", a.edge_only))  # fmt: skip
+    for flag, given in rests:
+        if given and set(a.policy) == {"always-on"}:
+            raise UserError(f"{flag} would do nothing: with --policy always-on no link rests")
     if a.budget is not None and "adaptive" not in (*a.policy, *a.cores):
         raise UserError("--budget would do nothing: it is for --policy adaptive or --cores adaptive")
     if a.compress_only is not None and a.compress is None:

@@ -329,6 +329,7 @@ def test_bad_requests_end_with_one_line(fallow, args):
         ([*SMALL, "--core-state", "C6"], "--core-state would do nothing: it is for --cores sleep or adaptive or oracle"),
         ([*SMALL, "--memory-share", "50%"], "--memory-share would do nothing: it is for --cores fixed or countdown"),
         ([*SMALL, "--cores", "throttle", "--frequency", "2"], "--frequency would do nothing"),
+        ([*SMALL, "--policy", "always-on", "--rest-cards"], "--rest-cards would do nothing: with --policy always-on no link rests"),
         ([*SMALL, "--compress-only", "collectives"], "--compress-only would do nothing: say with --compress"),
         ([*SMALL, "--timeline", "x.json", "--window", "10s..20s"], "--window begins at 10.0 s; the runs have ended by"),
     ],
@@ -390,6 +391,11 @@ def test_networks_of_the_programs_size_count_the_platforms_ranks_a_node(fallow, 
 
 def test_a_platform_file_that_is_not_there(fallow):
     assert fallow("sim", *SMALL, "--platform", "./none.toml").stderr == "fallow: none.toml: No such file or directory\n"
+
+
+def test_labels_tell_shares_apart(fallow):
+    found = study(fallow, *SMALL, "--policy", "oracle", "--compress", "12.5%")
+    assert list(by_policy(found)) == ["always-on", "oracle (messages at 12.5 %)"]
 
 
 def test_quantities():

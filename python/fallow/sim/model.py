@@ -40,7 +40,7 @@ class Case:
         if self.policy == "adaptive" and "budget" in self.options:
             said.append(f"budget {self.options['budget'] * 100:g} %")
         if "compress" in self.options:
-            said.append(f"messages at {self.options['compress']:.0%}")
+            said.append(f"messages at {self.options['compress'] * 100:g} %")
         said += [what for key, what in _ALSO.items() if self.options.get(key)]
         if self.options.get("core", "spin") != "spin":
             said.append(f"cores {self.options['core']}")
