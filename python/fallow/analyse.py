@@ -202,6 +202,9 @@ def _histogram(read: list[_native.RankDict], which: str) -> HistogramReport:
     return histogram.report([thread["gaps"] if which == "gaps" else thread["waits"] for thread in threads])
 
 
+_ON = ("1", "true", "yes", "on")  # as the runtime reads a flag
+
+
 def _info(directory: Path, notes: list[str]) -> rundir.RunInfo | None:
     try:
         info = rundir.read_run(directory)
@@ -220,6 +223,8 @@ def _why_nothing(found: ranks.Ranks, info: rundir.RunInfo | None) -> str:
         return "".join(f"\n  {u.file}: {u.reason}" for u in found.unreadable)
     if info is not None and not info.with_fallow:
         return ": this run was made without Fallow"
+    if info is not None and info.options.get("off", "") in _ON:
+        return ": Fallow was switched off (--off or FALLOW_OFF), so that no rank recorded anything"
     return ": no rank recorded anything; did the command start an MPI program?"
 
 

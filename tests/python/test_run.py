@@ -78,6 +78,12 @@ def test_what_cannot_be_started_leaves_no_record(run, tmp_path):
     assert list((tmp_path / "named").iterdir()) == []
 
 
+def test_a_run_with_fallow_switched_off_is_said_to_be_so(run):
+    for out in (run("--off", "--", "true"), run("--", "true", env={"FALLOW_OFF": "yes"})):
+        assert out.returncode == 0 and "nothing to report: Fallow was switched off" in out.stderr
+    assert "did the command start an MPI program?" in run("--", "true").stderr
+
+
 def test_a_script_without_a_first_line_runs(run, tmp_path):
     script = tmp_path / "script"
     script.write_text("exit 9\n")
