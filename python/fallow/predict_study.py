@@ -391,7 +391,10 @@ def _drawn(wish: Wish, runner: _Runner, ways: Sequence[Way]) -> PredictTimeline 
     plain = [way.native for way in ways]
     begin = wish.timeline_from_ns
     runner.run("timeline", lambda: runner.study.start_timeline(plain, rank, begin, wish.timeline_calls))
-    return _timeline(rank, runner.study.timeline(), [_name(way, ways) for way in ways])
+    drawn = _timeline(rank, runner.study.timeline(), [_name(way, ways) for way in ways])
+    if begin and not drawn.gap_ns:
+        runner.notes.append(f"the timeline is empty: rank {rank} makes no call from {seconds(begin * 1e-9)} on")
+    return drawn
 
 
 def study(paths: Sequence[str], info: Info, rank_rows: Sequence[dict[str, Any]], wish: Wish) -> PredictReport:

@@ -139,6 +139,11 @@ def test_ranks_of_a_node_share_its_link(trace: Path, capsys: pytest.CaptureFixtu
     assert "leave one out" in capsys.readouterr().err
 
 
+def test_a_timeline_from_after_the_end_is_said_to_be_empty(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = study(capsys, trace, "--predictor", "oracle", "--timeline-from", "1000s")
+    assert "the timeline is empty: rank 0 makes no call from 16.7 min on" in report["notes"]
+
+
 def test_only_some_ranks(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = study(capsys, trace, "--predictor", "oracle", "--ranks", "1,3")
     assert report["trace"]["ranks_studied"] == [1, 3]
