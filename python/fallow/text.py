@@ -117,15 +117,25 @@ def joule_seconds(value: float) -> str:
     return _three_digits(value, "J s")
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], style: Style, left: int = 1) -> list[str]:
-    """Lines of a table: the first `left` columns flush left, the others flush right; the first is shortened."""
+def _alike(cells: Sequence[str], width: int) -> bool:
+    """Whether cells that differ begin with the same characters, as far as these are shown."""
+    return len({cell[:width] if len(cell) > width + 1 else cell for cell in cells}) < len(set(cells))
+
+
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], style: Style, left: int = 1, *, apart: bool = False
+) -> list[str]:
+    """Lines of a table: the first `left` columns flush left, the others flush right; the first is shortened, with
+    `apart` only as far as its cells can still be told apart."""
     if not rows:
         return []
     columns = list(zip(header, *rows, strict=True))
     widths = [max(len(cell) for cell in column) for column in columns]
     spare = style.width - (sum(widths) + 2 * (len(widths) - 1))
     if spare < 0:
-        widths[0] = max(16, widths[0] + spare)
+        full, widths[0] = widths[0], max(16, widths[0] + spare)
+        while apart and widths[0] < full and _alike(columns[0], widths[0] - 1):
+            widths[0] += 1
 
     def line(cells: Sequence[str]) -> str:
         out = []

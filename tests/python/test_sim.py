@@ -398,6 +398,13 @@ def test_labels_tell_shares_apart(fallow):
     assert list(by_policy(found)) == ["always-on", "oracle (messages at 12.5 %)"]
 
 
+def test_rows_of_a_study_can_be_told_apart_in_a_narrow_terminal(fallow):
+    many = [*SMALL, "--policy", "pps", "--lead", "10%", "--threshold", "100us", "--compress", "50%", "--cores", "sleep,adaptive,oracle"]
+    said = fallow("sim", *many).stdout.splitlines()
+    rows = [line.split("  ")[1] for line in said if line.startswith("  pps (")]
+    assert len(rows) == 5 * 3 and len(set(rows)) == 3
+
+
 def test_quantities():
     assert (time_us("20us"), time_us("1.5ms"), time_us("2s"), time_us("300ns"), time_us("0")) == (20, 1500, 2e6, pytest.approx(0.3), 0)
     for wrong in ("7", "7m", "us", "-1us", "1e30s", "nans", ""):

@@ -80,7 +80,7 @@ def _overview(study: Study, style: Style) -> Iterator[str]:
             _share(study.saved(o)), count(o.raw["mispredictions"]), count(o.late_messages), seconds(o.wake_delay_s),
         ])  # fmt: skip
     header = ["policy", "run time", "slowdown", "energy", "saved", "mispredicted", "late messages", "they waited"]
-    yield from (f"  {line}" for line in table(header, rows, style))
+    yield from (f"  {line}" for line in table(header, rows, style, apart=True))
 
 
 def _energies(study: Study, style: Style) -> Iterator[str]:
@@ -96,7 +96,7 @@ def _energies(study: Study, style: Style) -> Iterator[str]:
             yield ""
         yield style.paint(title, "bold")
         rows = [[o.case.label, *(cell(o, name) for name in COMPONENTS)] for o in study.outcomes]
-        yield from (f"  {line}" for line in table(header, rows, style))
+        yield from (f"  {line}" for line in table(header, rows, style, apart=True))
 
 
 def _ranks(study: Study, style: Style) -> Iterator[str]:
@@ -137,7 +137,7 @@ def _paths(study: Study, style: Style) -> Iterator[str]:
             continue
         shares = [f"{o.path.total_s(part) / o.run_time_s * 100:.3f} %" if o.run_time_s else "-" for part in PATH_PARTS]
         rows.append([o.case.label, *shares, count(o.path.messages)])
-    yield from (f"  {line}" for line in table(["policy", *PATH_NAMES, "messages"], rows, style))
+    yield from (f"  {line}" for line in table(["policy", *PATH_NAMES, "messages"], rows, style, apart=True))
 
 
 def outcome_dict(study: Study, o: Outcome) -> dict[str, Any]:
