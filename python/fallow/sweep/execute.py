@@ -13,7 +13,6 @@ import signal
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
 from typing import Any
 
 from fallow.errors import UserError
@@ -98,7 +97,8 @@ def _slurm(workers: int, options: Mapping[str, Any]) -> Any:  # noqa: ANN401
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
     """What is started herein never hears an interrupt, which a terminal sends to all processes; we do, afterwards."""
-    resource_tracker.ensure_running()  # it would let interrupts through again in the thread that starts it
+    tracker = importlib.import_module("multiprocessing.resource_tracker")
+    tracker.ensure_running()  # it would let interrupts through again in the thread that starts it
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -21,7 +21,7 @@ Row = dict[str, Any]
 RESULTS = "results.parquet"
 _PART = "part-*.parquet"
 _TEXTS = {"id", "group", "program", "trace", "platform", "platform_file", "policy", "status", "error"}
-_ALWAYS = ("id", "group", "program", "platform", "policy", "status")
+_ALWAYS = ("id", "status")
 _REAL = ("_s", "_j", "_us", "share", "lead", "budget", "jitter", "speed")
 
 
