@@ -124,7 +124,8 @@ std::string names_in(std::span<const std::filesystem::path> directories) {
 
 }  // namespace
 
-Platform parse_platform(std::string_view toml, std::string_view file) {
+Platform parse_platform(std::string_view given, std::string_view file) {
+  const std::string toml = with_ascii_comments(given);
   check_ascii(toml, file);
   toml::table root;
   try {

@@ -359,7 +359,8 @@ void read_storage(Section s, StorageSpec& storage) {
 
 }  // namespace
 
-Machine parse_machine(std::string_view text, std::string_view name) {
+Machine parse_machine(std::string_view given, std::string_view name) {
+  const std::string text = with_ascii_comments(given);
   if (const std::size_t line = line_beyond_ascii(text); line != 0) {
     throw MachineFileError(std::string(name) + ":" + std::to_string(line) + ": " + kBeyondAscii);
   }
