@@ -198,6 +198,8 @@ def _wish(a: argparse.Namespace) -> predict_study.Wish:
     first = min(a.ranks) if a.ranks else 0
     if a.timeline_rank is not None and a.timeline_rank < 0:
         raise UserError(f"--timeline-rank {a.timeline_rank}: ranks count from 0")
+    if any(lead >= 1 for lead in a.lead or ()):
+        raise UserError("--lead is a share from 0 to below 100 %: of a gap that is all lead nothing rests")
     if a.no_nodes and a.ranks_per_node:
         raise UserError("--no-nodes joins no ranks, --ranks-per-node says which: leave one out")
     return predict_study.Wish(

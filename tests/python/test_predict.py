@@ -123,6 +123,11 @@ def test_slower_links_rest_less(trace: Path, capsys: pytest.CaptureFixture[str])
     assert fast["ways"][0]["rest_s"] - slow["ways"][0]["rest_s"] == pytest.approx(gaps * 80e-6 + 4 * 30e-6)
 
 
+def test_a_lead_as_long_as_the_gap_is_refused(trace, capsys):
+    assert cli.main(["predict", str(trace), "--predictor", "pps", "--lead", "5%,100%"]) == 2
+    assert "below 100 %" in capsys.readouterr().err
+
+
 def test_ranks_of_a_node_share_its_link(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     by_host = study(capsys, trace, "--predictor", "oracle,adaptive", "--no-cost")
     assert by_host["nodes"]["nodes"] == [[0, 1], [2, 3]]

@@ -18,7 +18,7 @@ import pytest
 
 from fallow.errors import UserError
 from fallow.sim import machine
-from fallow.sweep import execute, study
+from fallow.sweep import execute, point, study
 from fallow.sweep.store import Store
 from fallow.traces.model import COMM_WORLD, Event, Info, MemorySource, op_number, write_source
 
@@ -294,6 +294,9 @@ def test_an_interrupt_keeps_what_is_done(tmp_path):
         ("[[synth]]\nprogram = 'cg'\n[policy]\nlead = '5%'\n", "s.toml: policy.policy is missing"),
         ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\nlead = '5%'\n", "s.toml:5: policy.lead would do nothing: it is for pps or spps"),
         ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\ncore_timer = '5us'\n", "cores countdown or cores sleep"),
+        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\nfrequency = 2\n", "cores countdown or cores fixed"),
+        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\ncompress_only = 'gather'\n", "s.toml:5: policy.compress_only must be point-to-point"),
+        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\ncompress_only = 'collectives'\n", "s.toml:5: policy.compress_only would do nothing"),
         ("slurm = 5\n[[synth]]\nprogram = 'cg'\n", "s.toml:1: slurm must be a table"),
         ("name = 5\n[[synth]]\nprogram = 'cg'\n", "s.toml:1: name must be a text"),
         ("[[synth\n", "s.toml: "),
@@ -305,6 +308,36 @@ def test_studies_are_checked_with_line_numbers(fallow, tmp_path, text, message):
     with pytest.raises(UserError) as error:
         study.read(tmp_path / "s.toml")
     assert message in str(error.value)
+
+
+def test_a_study_may_say_what_a_simulation_may(fallow, tmp_path):
+    """Each option multiplies what it concerns, and is a column of the results."""
+    text = """
+[[synth]]
+program = "cg"
+ranks = 8
+iterations = 3
+[policy]
+policy = ["always-on", "pps"]
+cores = ["spin", "sleep", "fixed"]
+core_state = ["C1", "C3"]
+frequency = [1.6, 2.0]
+memory_share = "50%"
+compress = "50%"
+compress_only = ["point-to-point", "collectives"]
+no_cap_by_first = [true, false]
+"""
+    (tmp_path / "s.toml").write_text(text.replace('[policy]', '[machine]\nplatform = "kandalla2010"\n[policy]'))
+    points = study.read(tmp_path / "s.toml").points
+    ways = 1 + 2 + 2  # spin, two sleeps, two frequencies
+    assert len(points) == ways * 2 + ways * 2 * 2 + 1  # always-on; pps with and without the cap; plain always-on, to compare with
+    done = [point.evaluate(p) for p in points]
+    assert {row["status"] for row in done} == {"done"}, {row.get("error") for row in done}
+    assert len({(row["run_time_s"], row["energy_total_j"]) for row in done}) >= ways
+    store = Store(tmp_path / "results")
+    store.add(done)
+    kept = pyarrow.parquet.read_table(store.finish([p.id for p in points])).to_pylist()
+    assert {row["option_core_state"] for row in kept} >= {"C1", "C3"}
 
 
 def test_bad_studies_end_with_one_line(fallow, tmp_path):

@@ -33,18 +33,24 @@ POLICY_KEYS: dict[str, _Parser] = {
     "policy": str, "lead": quantities.share, "threshold": quantities.time_us, "budget": quantities.share,
     "idle_timer": quantities.time_us, "deep_timer": quantities.time_us, "call_cost": quantities.time_us, "cores": str,
     "compress": quantities.share, "core_timer": quantities.time_us, "rest_switches": bool, "rest_cards": bool,
-    "edge_only": bool, "published_cost": bool,
+    "edge_only": bool, "published_cost": bool, "no_cap_by_first": bool, "core_state": str, "frequency": quantities.positive,
+    "memory_share": quantities.share, "compress_only": str,
 }  # fmt: skip
 _POLICY_NAMES = {
     "lead": "lead", "threshold": "threshold_us", "budget": "budget", "idle_timer": "idle_timer_us",
     "deep_timer": "deep_timer_us", "call_cost": "call_cost_us", "cores": "core",
-    "compress": "compress", "core_timer": "core_timer_us",
+    "compress": "compress", "core_timer": "core_timer_us", "core_state": "core_state", "frequency": "core_ghz",
+    "memory_share": "memory_share", "compress_only": "compress_what",
 }  # fmt: skip
 _CONCERNS = {"lead": {"pps", "spps"}, "threshold": {"pps"}, "budget": {"adaptive"}, "idle_timer": {"hardware"},
-             "call_cost": {"pps", "spps", "adaptive"}, "published_cost": {"pps", "spps"}}  # fmt: skip
-_CONCERNS_CORES = {"core_timer": {"sleep", "countdown", "throttle"}, "budget": {"adaptive"}}
+             "call_cost": {"pps", "spps", "adaptive"}, "published_cost": {"pps", "spps"},
+             "no_cap_by_first": {"pps", "spps"}}  # fmt: skip
+_CONCERNS_CORES = {"core_timer": {"sleep", "countdown", "throttle"}, "budget": {"adaptive"},
+                   "core_state": {"sleep", "adaptive", "oracle"}, "frequency": {"fixed", "countdown"},
+                   "memory_share": {"fixed", "countdown"}}  # fmt: skip
 _HEADER = re.compile(r"\[\[?[^\[\]]+\]\]?")
 _RESTS = {"deep_timer", "rest_switches", "rest_cards", "edge_only"}  # all policies but always-on
+_COMPRESSED = ("point-to-point", "collectives")
 _SYNTH_NAMES = {"bytes": "size_bytes", "compute": "compute_ns"}
 
 
@@ -205,6 +211,8 @@ def _options(chosen: Mapping[str, Any]) -> dict[str, Any]:
     options |= {k: True for k in ("rest_switches", "rest_cards") if chosen.get(k)}
     if chosen.get("edge_only"):
         options["upper_links"] = False
+    if chosen.get("no_cap_by_first"):
+        options["cap_by_first"] = False
     if chosen.get("published_cost"):
         names = ("call_cost_us", "search_cost_us", "tuning_cost_us")
         options |= dict(zip(names, machines.require("published_predictor_cost")(), strict=True))
@@ -224,6 +232,8 @@ def _expect_effect(file: _File, table: Mapping[str, Any], values: Mapping[str, l
     """UserError where a table names no policies, or an option that concerns none of them."""
     if "policy" not in values:
         raise file.fail("policy", "policy", "is missing; say always-on where only cores are to rest", table)
+    if "compress_only" in values and "compress" not in values:
+        raise file.fail("policy", "compress_only", "would do nothing: say with compress how much messages shrink", table)
     for key in values:
         if not any(_concerns(key, policy, cores) for policy in values["policy"] for cores in ways):
             of = [*sorted(_CONCERNS.get(key, ())), *(f"cores {c}" for c in sorted(_CONCERNS_CORES.get(key, ())))]
@@ -241,6 +251,9 @@ def _policies(file: _File) -> Iterator[tuple[str, dict[str, Any]]]:
         for cores in values.get("cores", []):
             if cores not in waits:
                 raise file.fail("policy", "cores", f"must be of {', '.join(waits)}", table)
+        for which in values.get("compress_only", []):
+            if which not in _COMPRESSED:
+                raise file.fail("policy", "compress_only", f"must be {' or '.join(_COMPRESSED)}", table)
         for policy in values.get("policy", []):
             if policy not in known:
                 raise file.fail("policy", "policy", f"must be of {', '.join(known)}", table)
