@@ -33,8 +33,8 @@ POLICY_KEYS: dict[str, _Parser] = {
     "policy": str, "lead": quantities.share, "threshold": quantities.time_us, "budget": quantities.share,
     "idle_timer": quantities.time_us, "deep_timer": quantities.time_us, "call_cost": quantities.time_us, "cores": str,
     "compress": quantities.share, "core_timer": quantities.time_us, "rest_switches": bool, "rest_cards": bool,
-    "edge_only": bool, "published_cost": bool, "no_cap_by_first": bool, "core_state": str, "frequency": quantities.positive,
-    "memory_share": quantities.share, "compress_only": str,
+    "edge_only": bool, "published_cost": bool, "no_cap_by_first": bool, "core_state": str,
+    "frequency": quantities.positive, "memory_share": quantities.share, "compress_only": str,
 }  # fmt: skip
 _POLICY_NAMES = {
     "lead": "lead", "threshold": "threshold_us", "budget": "budget", "idle_timer": "idle_timer_us",
@@ -233,7 +233,9 @@ def _expect_effect(file: _File, table: Mapping[str, Any], values: Mapping[str, l
     if "policy" not in values:
         raise file.fail("policy", "policy", "is missing; say always-on where only cores are to rest", table)
     if "compress_only" in values and "compress" not in values:
-        raise file.fail("policy", "compress_only", "would do nothing: say with compress how much messages shrink", table)
+        raise file.fail(
+            "policy", "compress_only", "would do nothing: say with compress how much messages shrink", table
+        )
     for key in values:
         if not any(_concerns(key, policy, cores) for policy in values["policy"] for cores in ways):
             of = [*sorted(_CONCERNS.get(key, ())), *(f"cores {c}" for c in sorted(_CONCERNS_CORES.get(key, ())))]
