@@ -185,7 +185,7 @@ def test_stopping_and_continuing_are_passed_on(fake_library, tmp_path):
     """To the command, as nobody else tells it: launchers stop and continue their ranks."""
     env = os.environ | {"FALLOW_LIBRARY_DIR": str(fake_library)}
     code = (
-        "import signal,sys,time\nsignal.signal(signal.SIGTSTP, lambda *a: print('stop', flush=True))\n"
+        "import os,signal,sys,time\nsignal.signal(signal.SIGTSTP, lambda *a: os.write(1, b'stop\\n'))\n"
         "signal.signal(signal.SIGCONT, lambda *a: sys.exit(5))\nprint('up', flush=True)\n"
         "for _ in range(6000): time.sleep(0.1)"
     )

@@ -287,7 +287,7 @@ def test_traces_cut_short_say_so(fallow, tmp_path):
     [
         ("[network]\ntopology = 'XGFT(2;4;1)'\n", 2),
         ("[network]\ntopology = 'crossbar'\nnodes = 4\n[link]\ngbit = 3\n", 5),
-        ("[network]\ntopology = 'crossbar'\nnodes = 4\n\n# gr\u00f6\u00dfer\n", 5),
+        ("[network]\ntopology = 'crossbar'\nnodes = 4\n\ngr\u00f6\u00dfer = 1\n", 5),
         ("[network\n", 1),
         ("name = 'x'\n[cpu]\nmodel = ''\n", 0),
     ],
