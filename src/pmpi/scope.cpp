@@ -222,7 +222,6 @@ inline void add_event(Thread& t, Batch& b, std::uint64_t number) noexcept {
   std::uint64_t wait = 0;
   if (((traits & b.rare) | e.awake_us) != 0) [[unlikely]] wait = add_rare(t, b, number, e, traits);
   c.computing += gap;
-  t.rewarming.computed(number, gap);
   c.transfer += duration - wait;
   add(c.gaps, gap, b.scale);
   if ((traits & kOpBlocks) != 0) {

@@ -6,7 +6,6 @@
 
 #include "pmpi/mpi_header.hpp"
 #include "pmpi/patience.hpp"
-#include "pmpi/rewarming.hpp"
 #include "trace/rank_file.hpp"
 
 namespace fallow::pmpi {
@@ -54,7 +53,6 @@ struct WaitState {
   bool fresh = false;            ///< no poll was looked at since the sleep
   bool yields = false;           ///< its polls give way to other ranks
   bool compared = false;         ///< spent awake, to be compared with those that are slept in
-  Lot lot = Lot::none;           ///< what became of the plan to sleep, where that is compared
   bool held = false;             ///< others wanted the core, and it was kept for a while
   bool others_had_core = false;  ///< for more than a moment at the end of the last sleep
 };
@@ -106,7 +104,6 @@ struct alignas(64) Thread {
   WaitState wait;
   std::uint32_t found = 0;         ///< polls of blocking calls that found something, where the hook is told
   Patience patience;
-  Rewarming rewarming;             ///< after this thread's sleeps
   NestedCall nested;
 
   // --- events

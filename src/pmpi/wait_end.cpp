@@ -105,7 +105,6 @@ void learn(Thread& t, std::uint64_t exit) noexcept {
   if (!rt.whole_job_here) rt.toll.wait_over(key_of(t), end.tick, rt.ns_per_tick, w.sleeps != 0, rt.clock.to_ns(w.delay));
   w.delay += w.held_up;
   if (w.sleeps != 0) w.delay += rt.clock.to_ticks(after_sleep_ns(t));
-  if (w.lot != Lot::none) t.rewarming.wait_over(key_of(t), w.lot, t.recorded, t.enter - t.last_exit, rt.ns_per_tick);
   account_delay(t, exit, ended);
   if (rt.options.mode == WaitMode::automatic && !rt.oversubscribed) learn_patience(t, exit - t.enter);
 }

@@ -63,7 +63,7 @@ inline std::uint64_t unseen_delay(const WaitState& w) noexcept {
 /// Delay that a sleep in this call causes even if it ends in time, ns: measured where that can be told.
 inline double after_sleep_ns(const Thread& t) noexcept {
   const Runtime& rt = runtime();
-  const double assumed = rt.aftermath.slower_by(key_of(t), kAfterSleepNs) + t.rewarming.slower_by(key_of(t));
+  const double assumed = rt.aftermath.slower_by(key_of(t), kAfterSleepNs);
   return rt.whole_job_here ? assumed : rt.toll.per_sleep(key_of(t), assumed);
 }
 

@@ -42,20 +42,12 @@ bool may_be_needed_unseen() noexcept {
   return !rt.options.wake || (!rt.whole_job_here && !rt.polls_tell && !rt.sockets.trusted());
 }
 
-/// One wait in many of those that are not long is spent awake where only that shows what sleeping costs the nodes.
+/// One wait in many of those that are not long is spent awake where only that shows what sleeping costs.
 bool stays_awake(Thread& t, double waited_ns) noexcept {
   WaitState& w = t.wait;
   if (runtime().whole_job_here || waited_ns > kComparedNs) return false;
   if (w.phase == WaitPhase::none) w.compared = runtime().toll.compares(key_of(t));
   return w.compared;
-}
-
-/// The plan, or for one wait in many of those that would be slept in none, as only that shows what sleeping costs the program.
-WaitPlan compared(Thread& t, double waited_ns, const WaitPlan& plan) noexcept {
-  WaitState& w = t.wait;
-  if (!runtime().whole_job_here || plan.sleep_for.value <= 0 || waited_ns > kComparedNs) return plan;
-  if (w.lot == Lot::none) w.lot = t.rewarming.withholds(key_of(t)) ? Lot::withheld : Lot::slept;
-  return w.lot == Lot::withheld ? WaitPlan{to_nanoseconds(0), to_nanoseconds(kGraceNs)} : plan;
 }
 
 }  // namespace
@@ -86,7 +78,7 @@ WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept {
   const bool wakes = rt.whole_job_here || t.wait.from_here || rt.sockets.trusted();
   const WaitCosts costs{to_nanoseconds(rt.costs.sleep_cpu_ns), to_nanoseconds(rt.costs.overshoot_ns), wakes, to_nanoseconds(woken_ns),
                         to_nanoseconds(after_sleep_ns(t))};
-  return compared(t, waited_ns, rt.waits.plan(known_key(t), to_nanoseconds(waited_ns), costs, price));
+  return rt.waits.plan(known_key(t), to_nanoseconds(waited_ns), costs, price);
 }
 
 }  // namespace fallow::pmpi
