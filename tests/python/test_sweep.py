@@ -317,6 +317,8 @@ def test_a_study_may_say_what_a_simulation_may(fallow, tmp_path):
 program = "cg"
 ranks = 8
 iterations = 3
+[machine]
+platform = "kandalla2010"
 [policy]
 policy = ["always-on", "pps"]
 cores = ["spin", "sleep", "fixed"]
@@ -327,7 +329,7 @@ compress = "50%"
 compress_only = ["point-to-point", "collectives"]
 no_cap_by_first = [true, false]
 """
-    (tmp_path / "s.toml").write_text(text.replace('[policy]', '[machine]\nplatform = "kandalla2010"\n[policy]'))
+    (tmp_path / "s.toml").write_text(text)
     points = study.read(tmp_path / "s.toml").points
     ways = 1 + 2 + 2  # spin, two sleeps, two frequencies
     assert len(points) == ways * 2 + ways * 2 * 2 + 1  # always-on; pps with and without the cap; plain always-on, to compare with
