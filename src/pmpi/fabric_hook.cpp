@@ -14,7 +14,6 @@ using namespace fabric_abi;
 using OpenFabric = int (*)(void* attributes, Fabric** fabric, void* context);
 
 constinit OpenFabric g_open_fabric = nullptr;
-constinit std::uint32_t g_polls_after_events = kFirstPolls;
 constinit std::atomic<bool> g_hooked{false};
 constinit thread_local bool t_inside = false;  // providers are layered: only what the MPI library itself uses counts
 
@@ -48,7 +47,7 @@ void polled(ssize_t result) noexcept {
   if (result == kNothingCompleted) [[likely]] {
     idle_poll();
   } else {
-    busy_poll(g_polls_after_events);
+    busy_poll();
   }
 }
 
@@ -124,7 +123,5 @@ bool hook_fabric(Runtime& rt) noexcept {
 }
 
 bool fabric_hooked() noexcept { return g_hooked.load(std::memory_order_relaxed); }
-
-void set_fabric_polls(std::uint32_t polls) noexcept { g_polls_after_events = polls; }
 
 }  // namespace fallow::pmpi

@@ -3,8 +3,6 @@
 // from a fabric, which fi_fabric() gives out. Each is handed on with a copy of its table in which one entry is ours.
 #pragma once
 
-#include <cstdint>
-
 namespace fallow::pmpi {
 
 struct Runtime;
@@ -15,8 +13,5 @@ bool hook_fabric(Runtime& rt) noexcept;
 
 /// Whether a completion queue has been opened.
 bool fabric_hooked() noexcept;
-
-/// Idle polls of a call before the time is looked at, once something moved.
-void set_fabric_polls(std::uint32_t polls) noexcept;
 
 }  // namespace fallow::pmpi

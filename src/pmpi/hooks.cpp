@@ -22,7 +22,6 @@ struct Originals {
   SchedYield sched_yield = nullptr;
 };
 constinit Originals g_original;
-constinit std::uint32_t g_polls_after_events = kFirstPolls;
 
 /// Intel's library yields between polls only if it is told to: how (2: sched_yield), and after how many polls.
 struct Setting {
@@ -43,7 +42,7 @@ unsigned hook_ucp_worker_progress(void* worker) {
     idle_poll();
   } else {
     if (auto* const thread = static_cast<Thread*>(fallow_tls.waiting); thread != nullptr) ++thread->found;
-    busy_poll(g_polls_after_events);
+    busy_poll();
   }
   return events;
 }
@@ -105,8 +104,6 @@ void prepare_hooks(Runtime& rt) noexcept {
 void install_hooks(Runtime& rt) noexcept {
   trace::RankHeader& h = rt.writer.header();
   rt.hooked = false;
-  g_polls_after_events = rt.first_polls;
-  set_fabric_polls(rt.first_polls);
   for (const Setting& s : g_intel_yield) {
     if (s.ours) take_back(s.name);  // read by now; the program's children are to see what they would have seen
   }

@@ -18,8 +18,9 @@ inline void idle_poll() noexcept {
   }
 }
 
-/// The library polled and something moved: poll on before resting. `polls`: idle ones before the time is looked at.
-inline void busy_poll(std::uint32_t polls) noexcept {
+/// The library polled and something moved: poll on before resting.
+inline void busy_poll() noexcept {
+  const std::uint32_t polls = runtime().first_polls.load(std::memory_order_relaxed);
   if (fallow_tls.polls_left < polls) fallow_tls.polls_left = polls;
 }
 

@@ -49,9 +49,10 @@ struct MeasuredCosts {
   double idle_poll_ns = 0;      ///< one poll of the library that finds nothing
 };
 
-/// Idle polls of a blocking call before the time is looked at: a few microseconds.
+/// Idle polls of a blocking call before the time is looked at: a few microseconds, and so less where a poll takes long.
 inline constexpr std::uint32_t kFirstPolls = 64;
-/// The same where ranks outnumber processors and a polling rank keeps another from working.
+inline constexpr double kFirstLookNs = 6e3;
+/// At least, and where ranks outnumber processors and a polling rank keeps another from working.
 inline constexpr std::uint32_t kFirstPollsShared = 8;
 
 inline constexpr std::size_t kWaitArenaBytes = 256 * 1024;  ///< about 900 call sites
@@ -80,7 +81,7 @@ struct Runtime {
   World world;
   bool whole_job_here = false;      ///< every rank of the world runs on this node under Fallow
   bool oversubscribed = false;
-  std::uint32_t first_polls = kFirstPolls;
+  std::atomic<std::uint32_t> first_polls{kFirstPolls};
   bool threads_share_a_lock = false;///< the library holds its lock while it polls (MPICH with MPI_THREAD_MULTIPLE)
   bool sleep_allowed = false;       ///< mode, hook and threads allow sleeping
   bool hooked = false;

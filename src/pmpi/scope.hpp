@@ -87,7 +87,7 @@ class Scope {
     if constexpr (kBlocks) {
       thread.peer = -1;
       thread.wanted_calls = 0;
-      fallow_tls.polls_left = rt.first_polls;
+      fallow_tls.polls_left = rt.first_polls.load(std::memory_order_relaxed);
       fallow_tls.waiting = &thread;
     }
     rt.node.own().doing(trace::RankState::in_mpi, enter_);

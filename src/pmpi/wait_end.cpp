@@ -50,6 +50,15 @@ void learn_patience(Thread& t, std::uint64_t ticks) noexcept {
   t.patience.short_wait(key_of(t), static_cast<std::uint64_t>(ns / poll_ns));
 }
 
+/// Waits are looked at after some microseconds, however long a poll takes: a rank must not wait much longer unnoticed,
+/// as others take their delays for made good if nobody seems to have waited for them.
+void set_first_polls() noexcept {
+  Runtime& rt = runtime();
+  if (rt.oversubscribed || rt.costs.idle_poll_ns <= 0) return;
+  const double polls = std::clamp(kFirstLookNs / rt.costs.idle_poll_ns, double{kFirstPollsShared}, double{kFirstPolls});
+  rt.first_polls.store(static_cast<std::uint32_t>(polls), std::memory_order_relaxed);
+}
+
 /// What is known of the end of a wait, in ticks.
 struct End {
   std::uint64_t tick;   ///< at which what was waited for was there: a long message is moved by the poll that finds it
@@ -106,6 +115,7 @@ void learn(Thread& t, std::uint64_t exit) noexcept {
   w.delay += w.held_up;
   if (w.sleeps != 0) w.delay += rt.clock.to_ticks(after_sleep_ns(t));
   account_delay(t, exit, ended);
+  set_first_polls();
   if (rt.options.mode == WaitMode::automatic && !rt.oversubscribed) learn_patience(t, exit - t.enter);
 }
 
@@ -114,7 +124,7 @@ void settle_patiently(Thread& t, std::uint64_t exit, trace::Event& event) noexce
   Runtime& rt = runtime();
   const std::uint64_t duration = exit - t.enter;
   const std::uint32_t left = std::min(fallow_tls.polls_left, t.patient_polls);
-  const std::uint64_t polled = kBusyPollsAre * t.idle_poll * (rt.first_polls + t.patient_polls - left);
+  const std::uint64_t polled = kBusyPollsAre * t.idle_poll * (rt.first_polls.load(std::memory_order_relaxed) + t.patient_polls - left);
   const std::uint64_t wait = std::min(duration, polled);
   t.waits[t.recorded % kPendingEvents] = {wait, 0, 0, 0, 0};
   const auto us = static_cast<std::uint64_t>((static_cast<unsigned __int128>(wait) * rt.ns_per_tick_q32) >> 32) / 1000;
