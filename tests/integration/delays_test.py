@@ -6,6 +6,7 @@ import os
 
 import pytest
 from harness.lab import Lab
+from harness.quiet import shown
 
 _ENOUGH = 50  # sleeps that tell
 _TRIES = 12  # pairs of runs
@@ -29,10 +30,10 @@ def test_only_a_rank_with_slack_makes_its_delays_good(lab: Lab, mode: str) -> No
     """Rank 1 sleeps until rank 0 sends. Its late wake-ups are gone in its next wait, unless rank 0 waited for it."""
     # Rank 0's shortest waits are not seen, a delay is an upper estimate, and whoever takes the cores away adds to both
     # sides: some of the answered delays count as made good, and some with slack do not. So several pairs may be needed.
-    pairs: list[tuple[float, float]] = []
-    while len(pairs) < _TRIES and not any(slack > 0.5 and answered < 0.9 * slack for slack, answered in pairs):
-        pairs.append((_made_good(lab, mode), _made_good(lab, mode, "answered")))
-    assert any(slack > 0.5 and answered < 0.9 * slack for slack, answered in pairs), pairs
+    def pair() -> tuple[float, float]:
+        return _made_good(lab, mode), _made_good(lab, mode, "answered")
+
+    shown(pair, lambda p: p[0] > 0.5 and p[1] < 0.9 * p[0], _TRIES)
 
 
 def _made_good_at_random(lab: Lab) -> float:
@@ -48,24 +49,22 @@ def _made_good_at_random(lab: Lab) -> float:
 
 def test_a_delay_is_not_made_good_where_the_other_rank_waits_for_the_sleeper_in_the_same_call(lab: Lab) -> None:
     """Who comes last waits until the sleeper has taken its data, and is done before the sleeper is."""
-    shares: list[float] = []
-    while len(shares) < _TRIES // 2 and not any(share < 0.25 for share in shares):  # 0.3 to 0.4 when only later waits counted
-        shares.append(_made_good_at_random(lab))
-    assert any(share < 0.25 for share in shares), shares
+    # 0.3 to 0.4 when only later waits counted
+    shown(lambda: _made_good_at_random(lab), lambda share: share < 0.25, _TRIES // 2)
 
 
 def test_who_is_needed_in_the_middle_of_a_call_does_not_sleep_through_it(lab: Lab) -> None:
     """A rank in a long barrier answers locks and reads of another one, which waits for each of its wake-ups: they are paid."""
-    shares: list[float] = []
-    while len(shares) < _TRIES // 2 and not any(share < 0.4 for share in shares):
+    def slept() -> float:
         trial = lab.run("auto", 2, lab.program("served.c"), "3000", "300")
         assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
         target = trial.ranks()[1]
-        shares.append(target.wait_asleep_s / (target.wait_asleep_s + target.wait_awake_s))
-        if lab.family.name == "openmpi":  # reads without the target's help, which sleeps all the time
-            break
+        return target.wait_asleep_s / (target.wait_asleep_s + target.wait_awake_s)
+
+    if lab.family.name == "openmpi":  # reads without the target's help, which sleeps all the time
+        slept()
     else:
-        assert any(share < 0.4 for share in shares), shares  # 0.74 to 0.76 when only the end of the call counted
+        shown(slept, lambda share: share < 0.4, _TRIES // 2)  # 0.74 to 0.76 when only the end of the call counted
 
 
 def _ms_a_round(lab: Lab, mode: str) -> float:
@@ -79,7 +78,7 @@ def _ms_a_round(lab: Lab, mode: str) -> float:
 def test_ranks_do_not_hold_each_other_up_where_they_share_cores(lab: Lab) -> None:
     """Each step of a collective call waits for whoever sleeps; all together must not sleep for as long as all have slept."""
     # Side by side with ranks that only give way to each other. The sum of 64 KB alone lasted 270 times as long as bare.
-    pairs: list[tuple[float, float]] = []
-    while len(pairs) < _TRIES and not any(auto < 6 * gives_way for auto, gives_way in pairs):
-        pairs.append((_ms_a_round(lab, "auto"), _ms_a_round(lab, "yield")))
-    assert any(auto < 6 * gives_way for auto, gives_way in pairs), pairs
+    def pair() -> tuple[float, float]:
+        return _ms_a_round(lab, "auto"), _ms_a_round(lab, "yield")
+
+    shown(pair, lambda ms: ms[0] < 6 * ms[1], _TRIES)

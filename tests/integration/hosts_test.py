@@ -11,6 +11,7 @@ import pytest
 from harness.fallow import RankRecord
 from harness.hosts import Hosts, two_hosts
 from harness.lab import Lab
+from harness.quiet import shown
 
 RANKS = 4
 _TRIES = 4
@@ -65,9 +66,9 @@ def test_every_rank_has_a_record(lab: Lab, hosts: Hosts, way: str) -> None:
     check_records_of_two_hosts(lab, hosts, _launcher(lab, hosts, way), way)
 
 
-def _two_ranks(lab: Lab, hosts: Hosts, trial: str, *arguments: str) -> list[RankRecord]:
+def _two_ranks(lab: Lab, hosts: Hosts, *arguments: str) -> list[RankRecord]:
     """What the ranks of `late`, one on each host, leave behind."""
-    out = lab.scratch / trial
+    out = lab.scratch / f"late-{len(list(lab.scratch.iterdir()))}"
     command = [*_launcher(lab, hosts, "launcher", 1), "-n", "2", str(lab.program("late.c")), *arguments]
     running, _ = lab.start("bare", hosts.on_first(lab.fallow.wrap("auto", out, command)))
     outcome = running.finish()
@@ -75,45 +76,42 @@ def _two_ranks(lab: Lab, hosts: Hosts, trial: str, *arguments: str) -> list[Rank
     return lab.records(out)
 
 
+def _slept(rank: RankRecord) -> float:
+    """The part of its waits."""
+    return rank.wait_asleep_s / (rank.wait_asleep_s + rank.wait_awake_s)
+
+
 def test_delays_inside_a_call_are_paid(lab: Lab, hosts: Hosts) -> None:
     """What a rank slept through is noticed also where the call goes on with it, as one of many messages does."""
-    shares: list[float] = []
-    while len(shares) < _TRIES and not any(share > 0.01 for share in shares):
-        ranks = _two_ranks(lab, hosts, f"late-{len(shares)}", "600", "500", "collective")
-        assert sum(r.sleeps for r in ranks) > 0, ranks
-        shares.append(sum(r.wake_delay_s for r in ranks) / sum(r.wait_asleep_s for r in ranks))
-    assert any(share > 0.01 for share in shares), shares
+    def delayed() -> float:
+        ranks = _two_ranks(lab, hosts, "600", "500", "collective")
+        asleep = sum(r.wait_asleep_s for r in ranks)
+        return sum(r.wake_delay_s for r in ranks) / asleep if asleep else 0.0
+
+    shown(delayed, lambda share: share > 0.01, _TRIES)
 
 
 def test_long_messages_that_came_during_sleeps_are_paid(lab: Lab, hosts: Hosts) -> None:
     """The rank fetches a megabyte once it is awake: that is no longer wait, and the sleep cost more than any sleep does."""
     if lab.family.name == "openmpi":
         pytest.skip("over TCP a megabyte takes longer than its receiver is late")
-    each: list[float] = []
-    while len(each) < _TRIES and not any(delay > 2 * _ANY_SLEEP_S for delay in each):
-        ranks = _two_ranks(lab, hosts, f"long-{len(each)}", "600", "500", "exchange")
+    def delayed() -> float:
+        ranks = _two_ranks(lab, hosts, "600", "500", "exchange")
         sleeps = sum(r.sleeps for r in ranks)
-        each.append(sum(r.wake_delay_s for r in ranks) / sleeps if sleeps else 0.0)
-    if not any(each):
-        pytest.skip("nothing was slept in: other programs have the cores")
-    assert any(delay > 2 * _ANY_SLEEP_S for delay in each), each  # 8 to 12 us when the transfer counted as wait
+        return sum(r.wake_delay_s for r in ranks) / sleeps if sleeps else 0.0
+
+    shown(delayed, lambda delay: delay > 2 * _ANY_SLEEP_S, _TRIES)  # 8 to 12 us when the transfer counted as wait
 
 
 def test_waits_over_tcp_are_slept_in_until_data_come(lab: Lab, hosts: Hosts) -> None:
     """Nobody knows how long they will last; the sockets wake the rank."""
     if lab.family.name != "openmpi":
         pytest.skip("the other libraries find shared memory between hosts that are one machine")
-    shares: list[float] = []
-    while len(shares) < _TRIES and not any(share > 0.45 for share in shares):
-        waiting = _two_ranks(lab, hosts, f"irregular-{len(shares)}", "200", "10000", "irregular")[1]
-        shares.append(waiting.wait_asleep_s / (waiting.wait_asleep_s + waiting.wait_awake_s))
-    assert any(share > 0.45 for share in shares), shares  # 0.03 to 0.33 by timers
+    # 0.03 to 0.33 by timers
+    shown(lambda: _slept(_two_ranks(lab, hosts, "200", "10000", "irregular")[1]), lambda share: share > 0.45, _TRIES)
 
 
 def test_regular_waits_for_another_host_are_slept_in(lab: Lab, hosts: Hosts) -> None:
     """Nobody wakes the rank: what its waits usually last does. Slow polls after a sleep are not taken for messages."""
-    shares: list[float] = []
-    while len(shares) < _TRIES and not any(share > 0.3 for share in shares):
-        waiting = _two_ranks(lab, hosts, f"regular-{len(shares)}", "1500", "1000", "message")[1]
-        shares.append(waiting.wait_asleep_s / (waiting.wait_asleep_s + waiting.wait_awake_s))
-    assert any(share > 0.3 for share in shares), shares  # 0.03 to 0.06 when they were
+    # 0.03 to 0.06 when they were
+    shown(lambda: _slept(_two_ranks(lab, hosts, "1500", "1000", "message")[1]), lambda share: share > 0.3, _TRIES)
