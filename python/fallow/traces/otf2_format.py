@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fallow.errors import UserError
-from fallow.traces import model, otf2_errors
+from fallow.traces import model, otf2_errors, others
 from fallow.traces.model import COMM_SELF, COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Site, Source
 from fallow.traces.otf2_errors import BadDefinitionError
 from fallow.traces.text import Losses, site_of, site_text
@@ -405,11 +405,17 @@ class _Reader:
 
     def collective(self, thread: _Thread, event: Handle) -> None:
         if (f := self.foreign(thread)) is not None:
-            f.update(
-                comm=self.comms.get(event.communicator, 0), size_bytes=event.size_sent, recv_bytes=event.size_received
-            )
+            comm = self.comms.get(event.communicator, 0)
+            members = len(self.source.info.members(comm, thread.rank))
+            name = _blocking(thread.calls[0].name)
+            size, back = others.collective_sizes(name, event.size_sent, event.size_received, members)
+            f.update(comm=comm, size_bytes=size, recv_bytes=back)
             if event.root < self.source.info.size:
                 f["root"] = event.root
+
+
+def _blocking(name: str) -> str:
+    return model.ops()[model.ops()[model.op_number(name)].blocking].name
 
 
 def read(path: Path) -> MemorySource:

@@ -19,7 +19,7 @@ from fallow.traces.text import Losses, site_text
 P2P, COLLECTIVE, OTHER, RMA, IO = (50000001 + i for i in range(5))
 MPI_TYPES = (P2P, COLLECTIVE, OTHER, RMA, IO)
 _TYPE_NAMES = ("MPI Point-to-point", "MPI Collective Comm", "MPI Other", "MPI One-sided", "MPI I/O")
-SEND_SIZE, RECV_SIZE, _ROOT, COMM = (50100001 + i for i in range(4))
+SEND_SIZE, RECV_SIZE, ROOT, COMM = (50100001 + i for i in range(4))
 # Extrae's numbers of the calls that Paraver's own configurations know; others get theirs from 1000 on.
 _VALUES = {
     "MPI_Send": 1, "MPI_Recv": 2, "MPI_Isend": 3, "MPI_Irecv": 4, "MPI_Wait": 5, "MPI_Waitall": 6, "MPI_Bcast": 7,
@@ -247,7 +247,7 @@ def _write_pcf(path: Path, used: set[int], sites: Sequence[Site]) -> None:
         for t, n in (
             (SEND_SIZE, "Send Size in MPI Global OP"),
             (RECV_SIZE, "Recv Size in MPI Global OP"),
-            (_ROOT, "Root in MPI Global OP"),
+            (ROOT, "Root in MPI Global OP"),
             (COMM, "Communicator in MPI Global OP"),
         )
     ]

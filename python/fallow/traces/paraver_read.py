@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fallow.errors import UserError
-from fallow.traces import model
+from fallow.traces import model, others
 from fallow.traces.model import COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Site
 from fallow.traces.paraver import (
     COMM,
@@ -16,6 +16,7 @@ from fallow.traces.paraver import (
     MPI_TYPES,
     OWN,
     RECV_SIZE,
+    ROOT,
     SCALARS,
     SEND_SIZE,
     SHIFT,
@@ -27,7 +28,7 @@ from fallow.traces.paraver import (
 from fallow.traces.text import FormatError, read_lines, site_of, whole
 
 _MAX_RANKS = 1 << 21
-_HEADER = re.compile(r"#Paraver \([^)]*\):(\d+)(?:_ns)?:(\d+(?:\([\d,]*\))?):(\d+):(\d+)\(([\d:,]*)\)(?:,(\d+))?$")
+_HEADER = re.compile(r"#Paraver \([^)]*\):(\d+)(?:_([nu]s))?:(\d+(?:\([\d,]*\))?):(\d+):(\d+)\(([\d:,]*)\)(?:,(\d+))?$")
 
 
 @dataclass
@@ -44,19 +45,24 @@ class _Reader:
         found = _HEADER.match(line)
         if found is None:
             raise ValueError("not the header of a Paraver trace of one application")
-        if found[3] != "1":
+        if found[4] != "1":
             raise ValueError("traces of several applications cannot be read")
-        self.end_ns = whole(found[1])
-        self.ranks = whole(found[4], 1, _MAX_RANKS)
-        if len(found[5].split(",")) != self.ranks:
-            raise ValueError(f"{self.ranks} tasks, but threads of {len(found[5].split(','))}")
+        self.unit_ns = 1 if found[2] == "ns" else 1000  # without a unit all times are in us
+        self.end_ns = self.time(found[1])
+        self.ranks = whole(found[5], 1, _MAX_RANKS)
+        if len(found[6].split(",")) != self.ranks:
+            raise ValueError(f"{self.ranks} tasks, but threads of {len(found[6].split(','))}")
         self.names = names
-        self.source = MemorySource(Info(size=self.ranks, hosts=_hosts(found[5], nodes), sites=sites))
+        self.source = MemorySource(Info(size=self.ranks, hosts=_hosts(found[6], nodes), sites=sites))
         self.open: dict[tuple[int, int], _Open] = {}
         self.comms: dict[int, int] = {}
         self.last_exit: dict[tuple[int, int], int] = {}
-        self.messages: list[tuple[int, int, int, int, int, int, int, int]] = []
+        self.messages: list[others.Message] = []
+        self.roots: list[set[others.Place]] = [set() for _ in range(self.ranks)]
         self.own = False
+
+    def time(self, text: str) -> int:
+        return whole(text) * self.unit_ns
 
     def comm_line(self, f: list[str]) -> None:
         number, count = whole(f[2]), whole(f[3], 1, self.ranks)
@@ -86,7 +92,7 @@ class _Reader:
             raise ValueError(f"unknown record {f[0]!r}")
 
     def events(self, f: list[str]) -> None:
-        who, time = self.place(f, 2), whole(f[5])
+        who, time = self.place(f, 2), self.time(f[5])
         if len(f) < 8 or len(f) % 2 != 0:
             raise ValueError("an event lacks its value")
         pairs = [(whole(t), whole(v)) for t, v in zip(f[6::2], f[7::2], strict=True)]
@@ -99,6 +105,8 @@ class _Reader:
                 self.open[who] = _Open(self.names.get((kind, value), ""), {}, time)
         if calls and who in self.open:
             self.fields(self.open[who], pairs)
+            if (ROOT, 1) in pairs:
+                self.roots[who[0]].add((who[1], time))
 
     def fields(self, call: _Open, pairs: list[tuple[int, int]]) -> None:
         for kind, value in pairs:
@@ -135,11 +143,10 @@ class _Reader:
 
     def message(self, f: list[str]) -> None:
         (source, s_thread), (to, t_thread) = self.place(f, 2), self.place(f, 8)
-        sent, received, arrived = whole(f[5]), whole(f[11]), whole(f[12])
+        sent, received, arrived = self.time(f[5]), self.time(f[11]), self.time(f[12])
         size, tag = whole(f[13]), whole(f[14], 0, 2**31 - 1)
-        self.messages.append(
-            (source, s_thread, sent, to, t_thread, received if received <= arrived else arrived, size, tag)
-        )
+        begun = (t_thread, min(received, arrived))
+        self.messages.append(others.Message(source, (s_thread, sent), to, begun, arrived, size, tag))
 
     def finish(self) -> MemorySource:
         for who in list(self.open):
@@ -148,25 +155,8 @@ class _Reader:
             events.sort(key=lambda e: e.enter_ns)
         self.source.info.clock = model.clock_of(self.source.lists)
         if not self.own:
-            self.use_messages()
+            others.complete(self.source, self.messages, self.roots)
         return self.source
-
-    def use_messages(self) -> None:
-        """Traces of other tools: partner, tag and size stand in the communication records."""
-        places = [{(e.thread, e.enter_ns): i for i, e in enumerate(events)} for events in self.source.lists]
-        for source, s_thread, sent, to, t_thread, received, size, tag in self.messages:
-            self.set_message(places, source, s_thread, sent, {"peer": to, "tag": tag, "size_bytes": size})
-            self.set_message(places, to, t_thread, received, {"peer": source, "tag": tag, "size_bytes": size})
-
-    def set_message(
-        self, places: list[dict[tuple[int, int], int]], rank: int, thread: int, time: int, fields: dict[str, Any]
-    ) -> None:
-        index = places[rank].get((thread, time))
-        if index is None:
-            return
-        e = self.source.lists[rank][index]
-        if model.ops()[e.op].kind in (1, 2, 3):
-            self.source.lists[rank][index] = e._replace(comm=COMM_WORLD, **fields)
 
 
 def _names(path: Path) -> tuple[dict[tuple[int, int], str], list[Site]]:

@@ -1,7 +1,8 @@
 """SimGrid's time-independent traces: a list of files, one for each rank, with one action a line.
 
 The actions are those of SMPI's replay (docs: "Replaying time-independent traces"): amounts of computation and of
-bytes, no times, the world communicator only. An `init` without argument makes all sizes bytes.
+elements, no times, the world communicator only. The last words of an action number the datatypes of these elements;
+without them they are bytes, or doubles after an `init` with an argument.
 """
 
 from __future__ import annotations
@@ -16,11 +17,22 @@ from fallow.traces.text import FormatError, Losses, RequestNumbers, nanoseconds,
 
 DEFAULT_FLOPS_PER_S = 1e9  # so that one flop stands for one nanosecond
 _MAX_RANKS = 1 << 21
+_ROOTED = ("MPI_Bcast", "MPI_Reduce")
 _POINT_TO_POINT = {
     "MPI_Send": "send", "MPI_Ssend": "send", "MPI_Rsend": "send", "MPI_Bsend": "send", "MPI_Recv": "recv",
     "MPI_Isend": "isend", "MPI_Issend": "isend", "MPI_Irsend": "isend", "MPI_Ibsend": "isend", "MPI_Irecv": "irecv",
 }  # fmt: skip
 _EXACT = {"MPI_Send", "MPI_Recv", "MPI_Isend", "MPI_Irecv"}
+_DOUBLE = 8
+_TYPE_BYTES = {
+    0: _DOUBLE,
+    1: 4,
+    2: 1,
+    3: 2,
+    4: 8,
+    5: 4,
+    6: 1,
+}  # double, int, char, short, long, float, byte; of others bytes are given
 
 
 # --- writing
@@ -161,6 +173,7 @@ class _RankReader:
         self.compute_ns = 0
         self.requests = RequestNumbers()
         self.events: list[Event] = []
+        self.element_bytes = 1  # where no datatype is named
 
     def put(self, name: str, **fields: object) -> None:
         self.clock_ns += self.compute_ns
@@ -188,6 +201,14 @@ class _RankReader:
             raise ValueError(f"unknown action '{action}'")
         handler(self, rest)
 
+    def init(self, w: list[str]) -> None:
+        self.element_bytes = _DOUBLE if w else 1
+
+    def size(self, text: str, w: list[str], at: int) -> int:
+        """Bytes of so many elements, whose datatype is word `at` if there is one."""
+        each = _TYPE_BYTES.get(int(w[at]), 1) if len(w) > at else self.element_bytes
+        return _amount(text) * each
+
     def compute(self, w: list[str]) -> None:
         self.compute_ns += nanoseconds(w[0], self.ns_per_flop)
 
@@ -195,7 +216,7 @@ class _RankReader:
         self.compute_ns += nanoseconds(w[0], 1e9)
 
     def message(self, name: str, w: list[str]) -> None:
-        peer, tag, size = whole(w[0], 0, self.ranks - 1), whole(w[1], -1, 2**31 - 1), _amount(w[2])
+        peer, tag, size = whole(w[0], 0, self.ranks - 1), whole(w[1], -1, 2**31 - 1), self.size(w[2], w, 3)
         requests: tuple[int, ...] = ()
         if name.startswith("MPI_I"):
             sends = name == "MPI_Isend"
@@ -216,67 +237,76 @@ class _RankReader:
     def waitall(self, _: list[str]) -> None:
         self.put("MPI_Waitall", comm=0, completed=self.requests.complete_all())
 
-    def list_of(self, w: list[str], at: int) -> tuple[int, ...]:
+    def list_of(self, w: list[str], at: int, datatype: int) -> tuple[int, ...]:
         if len(w) < at + self.ranks:
             raise ValueError(f"{self.ranks} counts expected")
-        return tuple(whole(x) for x in w[at : at + self.ranks])
+        each = self.size("1", w, datatype)
+        return tuple(whole(x) * each for x in w[at : at + self.ranks])
 
     def root(self, w: list[str], at: int) -> int:
         return whole(w[at], 0, self.ranks - 1) if len(w) > at else 0
 
+    def vector(self, name: str, w: list[str], datatype: int) -> None:
+        """The same bytes on all ranks; where there is a root, it stands before the datatype."""
+        root = self.root(w, datatype - 1) if name in _ROOTED else model.NO_PEER
+        self.put(name, size_bytes=self.size(w[0], w, datatype), root=root)
+
+    def alltoall(self, w: list[str]) -> None:
+        sent, back = self.size(w[0], w, 2), self.size(w[1], w, 3)
+        self.put("MPI_Alltoall", size_bytes=sent * self.ranks, recv_bytes=back * self.ranks)
+
+    def allgather(self, w: list[str]) -> None:
+        sent, back = self.size(w[0], w, 2), self.size(w[1], w, 3)
+        self.put("MPI_Allgather", size_bytes=sent, recv_bytes=back * self.ranks)
+
     def gather(self, w: list[str]) -> None:
         root = self.root(w, 2)
-        self.put(
-            "MPI_Gather",
-            size_bytes=_amount(w[0]),
-            recv_bytes=_amount(w[1]) * self.ranks if root == self.rank else 0,
-            root=root,
-        )
+        sent, back = self.size(w[0], w, 3), self.size(w[1], w, 4)
+        self.put("MPI_Gather", size_bytes=sent, recv_bytes=back * self.ranks if root == self.rank else 0, root=root)
 
     def scatter(self, w: list[str]) -> None:
         root = self.root(w, 2)
-        self.put(
-            "MPI_Scatter",
-            size_bytes=_amount(w[0]) * self.ranks if root == self.rank else 0,
-            recv_bytes=_amount(w[1]),
-            root=root,
-        )
+        sent, back = self.size(w[0], w, 3), self.size(w[1], w, 4)
+        self.put("MPI_Scatter", size_bytes=sent * self.ranks if root == self.rank else 0, recv_bytes=back, root=root)
 
     def gatherv(self, w: list[str]) -> None:
-        counts, root = self.list_of(w, 1), self.root(w, 1 + self.ranks)
+        counts, root = self.list_of(w, 1, 3 + self.ranks), self.root(w, 1 + self.ranks)
         at_root = root == self.rank
         self.put(
             "MPI_Gatherv",
-            size_bytes=_amount(w[0]),
+            size_bytes=self.size(w[0], w, 2 + self.ranks),
             recv_counts=counts if at_root else (),
             recv_bytes=sum(counts) if at_root else 0,
             root=root,
         )
 
     def scatterv(self, w: list[str]) -> None:
-        counts, root = self.list_of(w, 0), self.root(w, 1 + self.ranks)
+        counts, root = self.list_of(w, 0, 2 + self.ranks), self.root(w, 1 + self.ranks)
         at_root = root == self.rank
         self.put(
             "MPI_Scatterv",
             size_bytes=sum(counts) if at_root else 0,
             counts=counts if at_root else (),
-            recv_bytes=_amount(w[self.ranks]),
+            recv_bytes=self.size(w[self.ranks], w, 3 + self.ranks),
             root=root,
         )
 
     def allgatherv(self, w: list[str]) -> None:
-        counts = self.list_of(w, 1)
-        self.put("MPI_Allgatherv", size_bytes=_amount(w[0]), recv_counts=counts, recv_bytes=sum(counts))
+        behind = len(w) - 1 - self.ranks  # a datatype, displacements, or both
+        datatype = 1 + self.ranks if behind > self.ranks or behind <= 2 else len(w)
+        counts = self.list_of(w, 1, datatype)
+        sent = self.size(w[0], w, datatype)
+        self.put("MPI_Allgatherv", size_bytes=sent, recv_counts=counts, recv_bytes=sum(counts))
 
     def alltoallv(self, w: list[str]) -> None:
-        counts = self.list_of(w, 1)
-        recv_counts = self.list_of(w, 2 + self.ranks)
+        counts = self.list_of(w, 1, 2 + 2 * self.ranks)
+        recv_counts = self.list_of(w, 2 + self.ranks, 3 + 2 * self.ranks)
         self.put(
             "MPI_Alltoallv", size_bytes=sum(counts), recv_bytes=sum(recv_counts), counts=counts, recv_counts=recv_counts
         )
 
     def reducescatter(self, w: list[str]) -> None:
-        counts = self.list_of(w, 0)
+        counts = self.list_of(w, 0, 1 + self.ranks)
         self.put("MPI_Reduce_scatter", size_bytes=sum(counts), counts=counts, recv_bytes=counts[self.rank])
 
 
@@ -292,22 +322,17 @@ def _nothing(_: _RankReader, __: list[str]) -> None:
 
 
 _HANDLERS: dict[str, Callable[[_RankReader, list[str]], None]] = {
-    "init": _nothing, "finalize": _nothing, "comm_size": _nothing, "comm_split": _nothing, "comm_dup": _nothing,
+    "init": _RankReader.init, "finalize": _nothing, "comm_size": _nothing, "comm_split": _nothing, "comm_dup": _nothing,
     "location": _nothing,
     "compute": _RankReader.compute, "sleep": _RankReader.sleep,
     "send": lambda r, w: r.message("MPI_Send", w), "recv": lambda r, w: r.message("MPI_Recv", w),
     "isend": lambda r, w: r.message("MPI_Isend", w), "irecv": lambda r, w: r.message("MPI_Irecv", w),
     "wait": _RankReader.wait, "test": _RankReader.test, "waitall": _RankReader.waitall,
     "barrier": lambda r, w: r.put("MPI_Barrier"),
-    "bcast": lambda r, w: r.put("MPI_Bcast", size_bytes=_amount(w[0]), root=r.root(w, 1)),
-    "reduce": lambda r, w: r.put("MPI_Reduce", size_bytes=_amount(w[0]), root=r.root(w, 2)),
-    "allreduce": lambda r, w: r.put("MPI_Allreduce", size_bytes=_amount(w[0])),
-    "scan": lambda r, w: r.put("MPI_Scan", size_bytes=_amount(w[0])),
-    "exscan": lambda r, w: r.put("MPI_Exscan", size_bytes=_amount(w[0])),
-    "alltoall": lambda r, w: r.put(
-        "MPI_Alltoall", size_bytes=_amount(w[0]) * r.ranks, recv_bytes=_amount(w[1]) * r.ranks
-    ),
-    "allgather": lambda r, w: r.put("MPI_Allgather", size_bytes=_amount(w[0]), recv_bytes=_amount(w[1]) * r.ranks),
+    "bcast": lambda r, w: r.vector("MPI_Bcast", w, 2), "reduce": lambda r, w: r.vector("MPI_Reduce", w, 3),
+    "allreduce": lambda r, w: r.vector("MPI_Allreduce", w, 2), "scan": lambda r, w: r.vector("MPI_Scan", w, 2),
+    "exscan": lambda r, w: r.vector("MPI_Exscan", w, 2),
+    "alltoall": _RankReader.alltoall, "allgather": _RankReader.allgather,
     "gather": _RankReader.gather, "scatter": _RankReader.scatter, "gatherv": _RankReader.gatherv,
     "scatterv": _RankReader.scatterv, "allgatherv": _RankReader.allgatherv, "alltoallv": _RankReader.alltoallv,
     "reducescatter": _RankReader.reducescatter,

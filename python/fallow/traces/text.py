@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from fallow.errors import UserError
 from fallow.traces.model import Event, Site
 
 LARGEST = (1 << 62) - 1
+_LONGEST_LINE = 1 << 26  # characters: counts for 2^21 ranks, both ways
 
 
 class Message(NamedTuple):
@@ -74,7 +76,9 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Lines that are not empty, with their numbers; UserError if the file cannot be read."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(iter(partial(file.readline, _LONGEST_LINE), ""), 1):
+                if len(line) == _LONGEST_LINE:
+                    raise FormatError(path, number, "is longer than any line of a trace")
                 if text := line.strip():
                     yield number, text
     except OSError as error:

@@ -1,0 +1,111 @@
+"""Traces as other tools write them: what these say differently from ours."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fallow.traces import convert, model
+from fallow.traces.others import collective_sizes
+
+Fallow = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def call(kind: int, value: int, begin: int, end: int, *more: tuple[int, int]) -> list[tuple[int, str]]:
+    """Records of a call: (time, what follows the time)."""
+    pairs = ":".join(f"{t}:{v}" for t, v in ((kind, value), *more))
+    return [(begin, pairs), (end, f"{kind}:0")]
+
+
+def extrae(path: Path, unit: str = "") -> Path:
+    """Two ranks as Extrae records them: no requests, a receive's begin at the end of MPI_Irecv, roots where they are."""
+    p2p, collective = 50000001, 50000002
+    lines = [f"#Paraver (01/02/2020 at 10:11):1400{unit}:1(2):1:2(1:1,1:1),1", "c:1:1:2:1:2"]
+    for rank, (sent, got) in enumerate([((50100001, 800), (50100002, 0)), ((50100001, 0), (50100002, 800))]):
+        records = call(p2p, 3, 100, 101) + call(p2p, 4, 110, 112) + call(p2p, 6, 120, 500)
+        records += call(collective, 7, 600, 700, sent, got, *([(50100003, 1)] if rank == 0 else []), (50100004, 1))
+        records += call(collective, 11, 1000, 1100, (50100001, 64), (50100002, 0), (50100004, 1))
+        records += call(p2p, 41, 1200, 1300)
+        lines += [f"2:{rank + 1}:1:{rank + 1}:1:{time}:{pairs}" for time, pairs in records]
+    for a, b in ((1, 2), (2, 1)):
+        lines.append(f"3:{a}:1:{a}:1:100:100:{b}:1:{b}:1:112:400:4096:{a}")
+        lines.append(f"3:{a}:1:{a}:1:1200:1200:{b}:1:{b}:1:1200:1290:2048:9")
+    path.write_text("\n".join(lines) + "\n")
+    path.with_suffix(".pcf").write_text(
+        "EVENT_TYPE\n9    50000001    MPI Point-to-point\nVALUES\n0   End\n3   MPI_Isend\n4   MPI_Irecv\n6   MPI_Waitall\n"
+        "41   MPI_Sendrecv\n"
+    )
+    return path
+
+
+@pytest.mark.parametrize(("unit", "ns"), [("", 1000), ("_us", 1000), ("_ns", 1)])
+def test_times_without_a_unit_are_microseconds(tmp_path: Path, unit: str, ns: int) -> None:
+    source = convert.open_source([extrae(tmp_path / "x.prv", unit)], None)
+    first, second, *_ = source.events(0)
+    assert (first.enter_ns, first.exit_ns, second.compute_ns) == (100 * ns, 101 * ns, 9 * ns)
+
+
+def test_receives_are_completed_by_the_wait_in_which_their_message_came(tmp_path: Path) -> None:
+    source = convert.open_source([extrae(tmp_path / "x.prv")], None)
+    for rank in (0, 1):
+        calls = {model.ops()[e.op].name: e for e in source.events(rank)}
+        received, waited, exchanged = calls["MPI_Irecv"], calls["MPI_Waitall"], calls["MPI_Sendrecv"]
+        assert (received.peer, received.tag, received.size_bytes) == (1 - rank, 2 - rank, 4096)
+        assert received.requests == (0,) and waited.completed == (0,)
+        assert (exchanged.peer, exchanged.size_bytes, exchanged.recv_peer, exchanged.recv_bytes) == (1 - rank, 2048) * 2
+        assert (exchanged.tag, exchanged.recv_tag) == (9, 9)
+
+
+def test_collectives_are_the_same_on_all_ranks(tmp_path: Path) -> None:
+    source = convert.open_source([extrae(tmp_path / "x.prv")], None)
+    for rank in (0, 1):
+        calls = {model.ops()[e.op].name: e for e in source.events(rank)}
+        assert (calls["MPI_Bcast"].root, calls["MPI_Bcast"].size_bytes, calls["MPI_Bcast"].recv_bytes) == (0, 800, 0)
+        assert (calls["MPI_Alltoall"].size_bytes, calls["MPI_Alltoall"].recv_bytes) == (128, 128)
+
+
+def test_a_trace_of_extrae_is_replayed_as_it_ran(tmp_path: Path, fallow: Fallow) -> None:
+    assert fallow("trace", "convert", extrae(tmp_path / "x.prv"), "-o", tmp_path / "x.ftr").returncode == 0
+    done = fallow("sim", tmp_path / "x.ftr", "--policy", "always-on", "--json")
+    assert done.returncode == 0, done.stderr
+    (policy,) = json.loads(done.stdout)["simulations"]
+    assert 0.0004 < policy["run_time_s"] < 0.0015
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "got", "sizes"),
+    [
+        ("MPI_Bcast", 4 * 100, 100, (100, 0)),  # Score-P's root counts each rank
+        ("MPI_Bcast", 0, 100, (100, 0)),
+        ("MPI_Bcast", 100, 0, (100, 0)),  # Extrae's root
+        ("MPI_Reduce", 0, 100, (100, 0)),
+        ("MPI_Allgather", 100, 400, (100, 400)),
+        ("MPI_Allgather", 400, 400, (100, 400)),
+        ("MPI_Allgather", 100, 0, (100, 400)),
+        ("MPI_Alltoall", 400, 400, (400, 400)),
+        ("MPI_Alltoall", 100, 400, (400, 400)),
+        ("MPI_Alltoall", 100, 0, (400, 400)),
+        ("MPI_Gatherv", 7, 9, (7, 9)),
+    ],
+)
+def test_sizes_of_collectives_as_tools_count_them(name: str, given: int, got: int, sizes: tuple[int, int]) -> None:
+    assert collective_sizes(name, given, got, 4) == sizes
+
+
+def test_simgrid_counts_elements_of_datatypes(tmp_path: Path) -> None:
+    path = tmp_path / "x.tit"
+    path.write_text("x.0\nx.1\n")
+    body = (
+        "send {peer} 0 10\nrecv {peer} 0 10 1\nbcast 100\nbcast 100 0 2\nallreduce 5 1e3\nallreduce 5 1e3 6\nfinalize\n"
+    )
+    for init, each in (("init", 1), ("init 0", 8)):
+        for rank in (0, 1):
+            lines = f"{rank} {init}\n" + "".join(f"{rank} {line}\n" for line in body.splitlines())
+            (tmp_path / f"x.{rank}").write_text(lines.format(peer=1 - rank))
+        source = convert.open_source([path], None)
+        sizes = [e.size_bytes for e in source.events(0) if e.size_bytes]
+        assert sizes == [10 * each, 40, 100 * each, 100, 5 * each, 5]
