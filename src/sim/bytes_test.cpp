@@ -31,7 +31,10 @@ void add(Checksum& sum, const Details& d) {
   for (const RankDetail& r : d.ranks) {
     sum.add_all(r.end, r.computing, r.in_calls, r.waiting, r.resting, r.calls, r.mispredictions, r.searches, r.predicted_delay);
   }
-  for (const LinkTotals& l : d.links) sum.add_all(l.rests, l.late, l.busy, l.low, l.deep, l.delay, l.narrow);
+  for (const LinkTotals& l : d.links) {
+    sum.add_all(l.rests, l.late);
+    for (const TimeSum t : {l.busy, l.low, l.deep, l.delay, l.narrow}) sum.add_all(static_cast<Time>(t));
+  }
   for (const std::uint32_t number : d.numbers) sum.add_all(number);
 }
 

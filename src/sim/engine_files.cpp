@@ -54,7 +54,7 @@ std::uint32_t Engine::access(std::uint32_t r, std::uint64_t bytes) {
   Rank& rank = ranks_[r];
   const Time per_kib = std::max(s.node_ps_per_kib, s.ps_per_kib * static_cast<Time>(nodes_in_use()));
   Time& free = side_.files_free[r / machine_.node.ranks];
-  free = std::max(free, rank.now) + static_cast<Time>(bytes * static_cast<std::uint64_t>(per_kib) >> 10);
+  free = std::min(kNever, std::max(free, rank.now) + duration_of(bytes, per_kib));
   const std::uint32_t request = take_request(r);
   if (lags_ != nullptr) [[unlikely]] lags_->request(request) = acting_;
   queue_.push({free + s.latency, tie_of(r, r, ++rank.messages), request, EventKind::access});

@@ -285,7 +285,7 @@ void Engine::transmit(std::uint32_t message, Time at) {
   if (!same_node(m.rank, m.peer)) [[likely]] return network_.send(message, at, clock_, count);
   if (memory_free_.empty()) [[unlikely]] memory_free_ = Slice<Time>(ranks_.first(), ranks_.last() - ranks_.first());
   Time& free = memory_free_[m.peer];
-  free = std::max(at, free) + static_cast<Time>(wire_bytes(m) * static_cast<std::uint64_t>(machine_.node.memory_ps_per_kib) >> 10);
+  free = std::min(kNever, std::max(at, free) + duration_of(wire_bytes(m), machine_.node.memory_ps_per_kib));
   const Time there = free + machine_.node.memory_latency;
   const std::uint64_t tie = tie_of(m.rank, m.peer, count);
   if ((m.flags & kData) != 0) queue_.push({there, tie_back(tie), network_.notice_of(message), EventKind::sent});

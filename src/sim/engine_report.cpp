@@ -18,7 +18,7 @@ Result Engine::result() const {
   });
   each_share([&](const Engine& engine) { engine.add_to(result); });
   const CoreTotals& c = result.cores;
-  result.cores.in_calls = static_cast<Time>(size_) * result.makespan - c.computing - c.waiting - c.resting - c.changing;
+  result.cores.in_calls = TimeSum{size_} * result.makespan - c.computing - c.waiting - c.resting - c.changing;
   result.core_policy = policy_.core;
   result.switch_parts = network_.switch_totals(result.nodes, result.makespan);
   result.card_parts = network_.card_totals(result.nodes, result.makespan);
@@ -86,8 +86,8 @@ void Engine::add_to(Details& d) const {
     x.waiting = rank.waiting;
     CoreTotals core;
     cores_.add_to(core, static_cast<std::uint32_t>(r));
-    x.waiting += core.waiting + core.changing;
-    x.resting = core.resting;
+    x.waiting += static_cast<Time>(core.waiting + core.changing);
+    x.resting = static_cast<Time>(core.resting);
     x.in_calls = x.end - x.computing - x.waiting - x.resting;
     x.calls = rank.calls;
     if (predictors_.empty()) continue;

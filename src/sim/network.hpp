@@ -45,8 +45,8 @@ struct LinkMore {
 /// Sums over the links of a class.
 struct LinkTotals {
   std::uint64_t links = 0, rests = 0, late = 0;
-  Time busy = 0, low = 0, deep = 0, delay = 0;
-  Time narrow = 0;  ///< awake with the fewer lanes that compressed messages need
+  TimeSum busy = 0, low = 0, deep = 0, delay = 0;
+  TimeSum narrow = 0;  ///< awake with the fewer lanes that compressed messages need
 
   LinkTotals& operator+=(const LinkTotals& o) noexcept {
     links += o.links, rests += o.rests, late += o.late;

@@ -344,7 +344,7 @@ LinkTotals Network::total(std::uint32_t l, Time end) const {
   }
   if (widths_.empty()) return t;
   const Width& w = widths_[l];
-  const Time rested = t.low + t.deep;
+  const auto rested = static_cast<Time>(t.low + t.deep);
   const Time wide = w.since < 0 || end < w.since ? w.wide : w.wide + std::max<Time>(0, end - w.since - (rested - w.rested));
   t.narrow = end - rested - wide;
   return t;

@@ -12,7 +12,7 @@ namespace fallow::sim {
 /// Sums over switches or cards.
 struct PartTotals {
   std::uint64_t parts = 0, rests = 0, late = 0;
-  Time low = 0, deep = 0, delay = 0;  ///< each part counts as often as it has ports (a card has one)
+  TimeSum low = 0, deep = 0, delay = 0;  ///< each part counts as often as it has ports (a card has one)
 };
 
 class Parts {
@@ -67,8 +67,8 @@ class Parts {
       const Part& p = parts_[i];
       const RestResult open = end > p.free ? end_of_gap(policy_, p.plan, states_, p.free, end, true) : RestResult{};
       t.parts += ports[i];
-      t.low += (p.low + open.low) * ports[i];
-      t.deep += (p.deep + open.deep) * ports[i];
+      t.low += TimeSum{p.low + open.low} * ports[i];
+      t.deep += TimeSum{p.deep + open.deep} * ports[i];
       t.rests += p.rests + open.rests;
       t.late += p.late;
       t.delay += p.delay;

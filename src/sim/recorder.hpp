@@ -41,10 +41,10 @@ struct TimelineOptions {
 struct IdleHistogram {
   static constexpr std::size_t kBins = 44;
   std::array<std::uint64_t, kBins> count{};
-  std::array<Time, kBins> time{};
+  std::array<TimeSum, kBins> time{};
   /// The publication's classes (Dickov, Table 5.1): below 20 us, from there to below 200 us, longer.
   std::array<std::uint64_t, 3> class_count{};
-  std::array<Time, 3> class_time{};
+  std::array<TimeSum, 3> class_time{};
 
   void add(Time gap) noexcept {
     const auto ns = static_cast<std::uint64_t>(std::max<Time>(gap / kNs, 1));

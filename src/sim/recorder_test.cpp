@@ -158,12 +158,12 @@ TEST(Recorder, IdleTimeIsWhatIsNotSending) {
   const auto source = synthesize("cg", options);
   Recorder recorder(8, 1, nullptr, true);
   const Recorded r = replay(crossbar(10), {}, *source, recorder);
-  Time idle = 0;
+  TimeSum idle = 0;
   std::uint64_t count = 0;
-  for (const Time t : recorder.edge_idle().time) idle += t;
+  for (const TimeSum t : recorder.edge_idle().time) idle += t;
   for (const std::uint64_t n : recorder.edge_idle().count) count += n;
-  Time classes = 0;
-  for (const Time t : recorder.edge_idle().class_time) classes += t;
+  TimeSum classes = 0;
+  for (const TimeSum t : recorder.edge_idle().class_time) classes += t;
   EXPECT_EQ(idle, classes);
   EXPECT_NEAR(static_cast<double>(idle + r.result.edge.busy), static_cast<double>(16 * r.result.makespan), 1e-3 * static_cast<double>(idle));
   EXPECT_GT(count, 16u * 30u);

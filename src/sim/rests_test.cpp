@@ -120,8 +120,8 @@ TEST(Sums, TimesAndEnergiesAddUpWhateverRests) {
     const LinkSpec& link = machine.link;
     double ports = 0;
     for (const LinkTotals* t : {&r.edge, &r.upper}) {
-      const Time all = static_cast<Time>(t->links) * r.makespan;
-      const Time full = all - t->low - t->deep - t->narrow;
+      const auto all = static_cast<Time>(t->links) * r.makespan;
+      const TimeSum full = all - t->low - t->deep - t->narrow;
       EXPECT_GE(full, 0) << where;
       EXPECT_GE(t->low, 0) << where;
       EXPECT_GE(t->narrow, 0) << where;
@@ -132,7 +132,7 @@ TEST(Sums, TimesAndEnergiesAddUpWhateverRests) {
     EXPECT_NEAR(r.energy.edge_links.value + r.energy.upper_links.value, ports, 1e-9 * ports) << where;
     const double beside = link.port.value * (1 - link.share_of_switch) / link.share_of_switch;
     const Time of_switches = static_cast<Time>(r.edge.links / 2 + r.upper.links) * r.makespan;
-    const Time passing = r.edge.busy / 2 + r.upper.busy;
+    const TimeSum passing = r.edge.busy / 2 + r.upper.busy;
     EXPECT_LE(r.switch_parts.low, of_switches) << where;
     const double switches = beside * (0.8 * seconds(of_switches - r.switch_parts.low).value +
                                       0.8 * machine.switches.states.rest.fraction * seconds(r.switch_parts.low).value + 0.2 * seconds(passing).value);
@@ -142,6 +142,25 @@ TEST(Sums, TimesAndEnergiesAddUpWhateverRests) {
     const CoreTotals& c = r.cores;
     EXPECT_EQ(c.computing + c.in_calls + c.waiting + c.resting + c.changing, static_cast<Time>(r.ranks) * r.makespan) << where;
   }
+}
+
+/// 600 ranks for five hours: 63 bits do not hold their picoseconds.
+TEST(Sums, OfLongRunsOfManyRanksAreWhole) {
+  SynthOptions program;
+  program.ranks = 600;
+  program.iterations = 18;
+  program.compute = Nanoseconds(1'000'000'000'000);
+  Machine machine;
+  machine.topology = full_fat_tree(program.ranks, 3);
+  const auto source = synthesize("stencil3d", program);
+  const Result r = Engine(machine, make_policy("oracle", {}, machine), *source).run();
+  const double all = static_cast<double>(program.ranks) * seconds(r.makespan).value;
+  EXPECT_GT(all, 9.3e6);
+  EXPECT_GT(seconds(r.cores.computing).value, 0.9 * all);
+  EXPECT_GT(seconds(r.edge.low).value, 0.9 * 2 * all);
+  EXPECT_LT(seconds(r.edge.low).value, 2 * all);
+  EXPECT_GT(r.energy.cores.value, 0);
+  EXPECT_NE(to_json(r).find("\"low_ps\":" + std::to_string(static_cast<std::int64_t>(r.edge.low / 1'000'000'000)).substr(0, 10)), std::string::npos);
 }
 
 // --- links between switches

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 namespace fallow::sim {
 namespace {
@@ -31,6 +32,17 @@ void add(std::string& out, const char* key, std::uint64_t value) {
 void add(std::string& out, const char* key, Time value) {
   begin(out, key);
   out.append(std::to_string(value)).append(",");
+}
+void add(std::string& out, const char* key, TimeSum value) {
+  char text[40];  // a sign and 39 digits
+  char* digit = std::end(text);
+  TimeSum left = value < 0 ? -value : value;
+  do {
+    *--digit = static_cast<char>('0' + static_cast<int>(left % 10));
+  } while ((left /= 10) != 0);
+  if (value < 0) *--digit = '-';
+  begin(out, key);
+  out.append(digit, std::end(text)).append(",");
 }
 void close(std::string& out) {
   out.back() = '}';

@@ -16,11 +16,11 @@ inline constexpr std::uint32_t kModel = 6;
 
 /// Sums over all ranks: what their cores did. They add up to ranks x makespan: who is through waits for the last one.
 struct CoreTotals {
-  Time computing = 0, in_calls = 0;
-  Time waiting = 0;    ///< polling
-  Time resting = 0;    ///< asleep, at a lower frequency or throttled, as the policy has it
-  Time changing = 0;   ///< on the way into such a state and back; draws what polling draws
-  Time late = 0;       ///< part of the above: from the coming of what was waited for until the rank went on
+  TimeSum computing = 0, in_calls = 0;
+  TimeSum waiting = 0;    ///< polling
+  TimeSum resting = 0;    ///< asleep, at a lower frequency or throttled, as the policy has it
+  TimeSum changing = 0;   ///< on the way into such a state and back; draws what polling draws
+  TimeSum late = 0;       ///< part of the above: from the coming of what was waited for until the rank went on
   std::uint64_t rests = 0;
 };
 

@@ -17,9 +17,19 @@ inline constexpr Time kUs = 1000 * kNs;
 inline constexpr Time kMs = 1000 * kUs;
 inline constexpr Time kNever = std::numeric_limits<Time>::max() / 4;
 
+/// A sum over ranks or links: of a million ranks, 63 bits last for no more than 9 s.
+__extension__ using TimeSum = __int128;
+
 constexpr Seconds seconds(Time t) noexcept { return Seconds(static_cast<double>(t) * 1e-12); }
+constexpr Seconds seconds(TimeSum t) noexcept { return Seconds(static_cast<double>(t) * 1e-12); }
 /// Rounded down, for those who count in nanoseconds.
 constexpr Nanoseconds nanoseconds(Time t) noexcept { return Nanoseconds(t / kNs); }
+
+/// What so many bytes take at this pace; kNever where that is more than can be told (hours).
+constexpr Time duration_of(std::uint64_t bytes, Time ps_per_kib) noexcept {
+  std::uint64_t product = 0;
+  return __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(ps_per_kib), &product) ? kNever : static_cast<Time>(product >> 10);
+}
 
 inline constexpr std::uint32_t kNone = 0xffffffff;
 inline constexpr std::uint32_t kMaxRanks = 1u << 20;  ///< a rank takes 20 bits of an event's order

@@ -276,8 +276,8 @@ PolicyOptions policy_options(const nb::dict& options) {
 
 nb::dict idle_dict(const IdleHistogram& h) {
   nb::list bins, classes;
-  for (std::size_t i = 0; i < IdleHistogram::kBins; ++i) bins.append(nb::make_tuple(h.count[i], h.time[i]));
-  for (std::size_t i = 0; i < h.class_count.size(); ++i) classes.append(nb::make_tuple(h.class_count[i], h.class_time[i]));
+  for (std::size_t i = 0; i < IdleHistogram::kBins; ++i) bins.append(nb::make_tuple(h.count[i], static_cast<double>(h.time[i])));
+  for (std::size_t i = 0; i < h.class_count.size(); ++i) classes.append(nb::make_tuple(h.class_count[i], static_cast<double>(h.class_time[i])));
   nb::dict d;
   d["bins"] = bins;
   d["classes"] = classes;
@@ -299,7 +299,7 @@ nb::dict details_dict(const Engine& engine, const Machine& m, Recorder& recorder
     const std::uint32_t l = d.numbers[i];
     const LinkTotals& t = d.links[i];
     links.append(nb::make_tuple(l < nodes ? "up" : l < 2 * nodes ? "down" : "upper", l < nodes ? l : l < 2 * nodes ? l - nodes : l - 2 * nodes,
-                                t.busy, t.low, t.deep, t.rests, t.late, t.delay));
+                                static_cast<Time>(t.busy), static_cast<Time>(t.low), static_cast<Time>(t.deep), t.rests, t.late, static_cast<Time>(t.delay)));
   }
   nb::dict out;
   out["ranks"] = ranks;
