@@ -21,7 +21,7 @@ PpsPredictor::PpsPredictor(const PpsOptions& options)
     : options_(options),
       grams_(options.max_grams, options.max_events),
       patterns_(options.max_patterns, options.max_positions),
-      predicted_(std::max(16U, options.max_grams) / 4) {
+      predicted_(std::max(std::max(16U, options.max_grams) / 4, static_cast<std::uint32_t>(std::max(1, options.min_pattern)))) {
   options_.min_pattern = std::max(1, options.min_pattern);
   options_.repeats = std::max(2, options.repeats);
   restart(options.threshold);

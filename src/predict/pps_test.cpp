@@ -195,6 +195,24 @@ TEST(Pps, SmallPoolsAreEmptiedAndStillPredict) {
   EXPECT_TRUE(pps.predicting());
 }
 
+TEST(Pps, PredictsPatternsOfTheShortestLengthAskedForFromSmallPools) {
+  PpsOptions options;
+  options.max_grams = 16;
+  options.min_pattern = 7;
+  options.repeats = 2;
+  PpsPredictor pps(options);
+  Builder b(1);
+  for (int i = 0; i < 40; ++i) {
+    for (std::uint16_t op = 1; op <= 7; ++op) b.call(op, op, kMs);
+  }
+  bool predicted = false;
+  for (const Event& event : b.take()) {
+    pps.on_exit(event);
+    predicted = predicted || (pps.predicting() && pps.pattern_size() == 7);
+  }
+  EXPECT_TRUE(predicted);
+}
+
 TEST(Pps, DefaultPoolsAreLargeEnoughForThePublishedRuns) {
   // The longest published run has 12,923 gaps over 20 us per process (WRF, 64 processes).
   const auto stream = streams::bt(700, 0.02);
