@@ -123,7 +123,31 @@ TEST(StreamWriter, LeavesNothingWhereNotEvenTheRanksFit) {
   EXPECT_THROW(StreamWriter(folder / "a.ftr", info), TraceFileError);
   setrlimit(RLIMIT_FSIZE, &old);
   std::signal(SIGXFSZ, handler);
-  EXPECT_FALSE(std::filesystem::exists(folder / "a.ftr.tmp"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder / ""));
+}
+
+/// As two commands do that were told the same name.
+TEST(StreamWriter, OneDoesNotDisturbAnotherOfTheSameTrace) {
+  const testing::TemporaryFolder folder;
+  TraceInfo info;
+  info.ranks.resize(1);
+  const auto add = [](StreamWriter& writer, int events, std::uint64_t from) {
+    for (int i = 0; i < events; ++i) {
+      CallEvent event;
+      event.enter_ns = from + 1000 * static_cast<std::uint64_t>(i);
+      event.exit_ns = event.enter_ns + 10;
+      writer.add(0, event);
+    }
+    writer.end_rank(0, 0);
+  };
+  StreamWriter one(folder / "a.ftr", info);
+  add(one, 20'000, 0);
+  StreamWriter two(folder / "a.ftr", info);
+  add(two, 3, 7);
+  one.finish();
+  EXPECT_EQ(TraceReader({folder / "a.ftr"}).info().ranks[0].events, 20'000U);
+  two.finish();
+  EXPECT_EQ(TraceReader({folder / "a.ftr"}).info().ranks[0].events, 3U);
 }
 
 }  // namespace

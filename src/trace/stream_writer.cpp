@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 
 #include "trace/chunk_file.hpp"
@@ -22,10 +23,16 @@ std::string target_of(const std::string& path) {
   return none ? path : real.string();
 }
 
+/// In its directory, under a name of its own: others may write the same trace at the same time.
+std::string temporary_of(const std::string& path) {
+  static std::atomic<unsigned> count{0};
+  return path + "." + std::to_string(::getpid()) + "-" + std::to_string(count++) + ".tmp";
+}
+
 }  // namespace
 
 StreamWriter::StreamWriter(const std::string& path, const TraceInfo& info, const std::vector<std::uint64_t>& shift)
-    : path_(target_of(path)), temporary_(path_ + ".tmp") {
+    : path_(target_of(path)), temporary_(temporary_of(path_)) {
   std::string problem;
   const FileOptions options{static_cast<std::uint32_t>(info.ranks.size()), 0, info.clock, info.start_wall_ns};
   if (writer_.open(temporary_.c_str(), options, problem) != Status::ok) {
