@@ -134,6 +134,26 @@ def test_recording_runs_the_program_under_fallow(tmp_path, started):
     assert not started  # what is there is not recorded again
 
 
+@pytest.mark.parametrize(
+    ("launcher", "message"),
+    [
+        ("mpirun -n {n}", "--launcher needs {ranks} where the number of ranks stands, as in 'mpirun -n {ranks}'"),
+        ("mpirun -n 4", "--launcher needs {ranks} where the number of ranks stands, as in 'mpirun -n {ranks}'"),
+        ("mpirun -n '{ranks}", "--launcher mpirun -n '{ranks}: No closing quotation"),
+    ],
+)
+def test_launchers_that_cannot_be_meant(fallow, tmp_path, launcher, message):
+    done = fallow("reproduce", "dickov2015", "--record", "--programs", tmp_path, "--launcher", launcher)
+    assert (done.returncode, done.stderr) == (2, f"fallow: {message}\n")
+
+
+def test_words_of_a_launcher_are_a_shells(tmp_path):
+    words = record.launch_words("'/opt/my mpi/mpirun' -n {ranks} --map-by '{x}'", 16)
+    assert words == ["/opt/my mpi/mpirun", "-n", "16", "--map-by", "{x}"]
+    bt = next(p for p in record.programs() if p.name == "bt")
+    assert bt.command_line(16, tmp_path / "my programs")[0] == f"{tmp_path}/my programs/bt"
+
+
 def test_what_a_trace_was_recorded_with_is_known_of_ours_only(tmp_path, started):
     traces = tmp_path / "traces"
     bt = next(p for p in record.programs() if p.name == "bt").at_most(16)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -63,7 +64,8 @@ class Program:
 
     def command_line(self, ranks: int, where: Path | None) -> list[str]:
         """The program and its arguments."""
-        return self.command.format(programs=where.absolute() if where else "", **self.values[ranks]).split()
+        words = self.command.format(programs="{programs}", **self.values[ranks]).split()
+        return [word.replace("{programs}", str(where.absolute() if where else "")) for word in words]
 
 
 def data(name: str) -> Mapping[str, Any]:
@@ -87,6 +89,16 @@ def programs(of: str = "dickov2015") -> tuple[Program, ...]:
     return tuple(found)
 
 
+def launch_words(launcher: str, ranks: int) -> list[str]:
+    """The words of a launcher's command, in which {ranks} is the number of ranks; UserError where that is not said."""
+    if "{ranks}" not in launcher:
+        raise UserError("--launcher needs {ranks} where the number of ranks stands, as in 'mpirun -n {ranks}'")
+    try:
+        return [word.replace("{ranks}", str(ranks)) for word in shlex.split(launcher)]
+    except ValueError as error:
+        raise UserError(f"--launcher {launcher}: {error}") from None
+
+
 def _why_not(program: Program, where: Path | None) -> str | None:
     """Why a program cannot be recorded here; None if it can."""
     first = program.command.split()[0]
@@ -108,6 +120,7 @@ def record(
     Computation is taken as CPU time, so more ranks than cores give the times of a core each. `where` holds the built
     programs of examples/; {ranks} in `launcher` stands for their number.
     """
+    launch_words(launcher, 1)
     directory.mkdir(parents=True, exist_ok=True)
     wanted = [(p, [n for n in p.ranks if again or not p.trace(directory, n).exists()]) for p in chosen]
     session = _Session(directory, where, launcher, sum(len(ranks) for _, ranks in wanted))
@@ -206,7 +219,7 @@ class _Session:
         part = place / f"trace-{ranks}.ftr"
         command = [sys.executable, "-m", "fallow", "run", "--quiet", "--mode", "sleep", "--clock", "cpu"]
         command += ["--trace", str(part), "--out", str(place / f"run-{ranks}"), "--"]
-        command += [*self.launcher.format(ranks=ranks).split(), *program.command_line(ranks, self.where)]
+        command += [*launch_words(self.launcher, ranks), *program.command_line(ranks, self.where)]
         began = time.monotonic()
         status, said = self._run(command, place, name, {})
         if status is None:
