@@ -195,7 +195,6 @@ def _wish(a: argparse.Namespace) -> predict_study.Wish:
     options |= {"react_down": a.react[0], "react_up": a.react[-1]}
     timeline = (a.timeline_rank, a.timeline_from, a.timeline_calls)
     drawn = a.html is not None or any(value is not None for value in timeline)
-    first = min(a.ranks) if a.ranks else 0
     if a.timeline_rank is not None and a.timeline_rank < 0:
         raise UserError(f"--timeline-rank {a.timeline_rank}: ranks count from 0")
     if any(lead >= 1 for lead in a.lead or ()):
@@ -210,7 +209,8 @@ def _wish(a: argparse.Namespace) -> predict_study.Wish:
         ranks=a.ranks,
         ranks_per_node=0 if a.no_nodes else a.ranks_per_node,
         costs=not a.no_cost,
-        timeline_rank=(first if a.timeline_rank is None else a.timeline_rank) if drawn else None,
+        timeline=drawn,
+        timeline_rank=a.timeline_rank,
         timeline_from_ns=int(a.timeline_from or 0),
         timeline_calls=a.timeline_calls or 4000,
         threads=a.threads,

@@ -184,7 +184,7 @@ def _info_lines(d: dict[str, Any], style: Style) -> Iterator[str]:
     yield f"  {plural(d['events'], 'event')} in {d['size_bytes']} bytes{per_event}"
     yield f"  {plural(d['communicators'], 'communicator')} beside the world, {plural(d['sites'], 'call site')}"
     if d["events_dropped"]:
-        yield f"  {d['events_dropped']} events were dropped, as they came too fast: gaps there are too long"
+        yield f"  {plural(d['events_dropped'], 'event')} not recorded, as they came too fast: gaps there are too long"
     if d["ranks_empty"]:
         yield f"  without events: {plural(d['ranks_empty'], 'rank')}"
     if d["ranks_incomplete"]:

@@ -51,7 +51,8 @@ class Wish:
     ranks: Sequence[int] = ()  # none: all
     ranks_per_node: int | None = None  # None: by recorded host; 0: no joint evaluation
     costs: bool = True
-    timeline_rank: int | None = None
+    timeline: bool = False
+    timeline_rank: int | None = None  # None: the first studied one that has events
     timeline_from_ns: int = 0
     timeline_calls: int = 4000
     threads: int = 0
@@ -347,7 +348,7 @@ def _notes(info: Info, rows: Sequence[dict[str, Any]], studied: Sequence[int]) -
         )
     dropped = sum(rows[r]["dropped"] for r in studied)
     if dropped:
-        notes.append(f"{dropped} events were not recorded: gaps around them are too long")
+        notes.append(f"{plural(dropped, 'event')} not recorded: gaps around such events are too long")
     broken = sum(not rows[r]["complete"] for r in studied)
     if broken:
         notes.append(f"read up to the last whole block, as its end is missing: {plural(broken, 'rank')}")
@@ -384,9 +385,9 @@ def _joined(wish: Wish, runner: _Runner, info: Info, ways: Sequence[Way], ranks:
     return _nodes_report(groups, [_name(way, ways) for way in ways], runner.study.nodes())
 
 
-def _drawn(wish: Wish, runner: _Runner, ways: Sequence[Way]) -> PredictTimeline | None:
-    rank = wish.timeline_rank
-    if rank is None:
+def _drawn(wish: Wish, runner: _Runner, ways: Sequence[Way], ranks: Sequence[int]) -> PredictTimeline | None:
+    rank = ranks[0] if wish.timeline_rank is None else wish.timeline_rank
+    if not wish.timeline:
         return None
     plain = [way.native for way in ways]
     begin = wish.timeline_from_ns
@@ -430,6 +431,6 @@ def study(paths: Sequence[str], info: Info, rank_rows: Sequence[dict[str, Any]],
         sweep=points,
         cost_calls=cost_calls,
         nodes=_joined(wish, runner, info, ways, ranks),
-        timeline=_drawn(wish, runner, ways),
+        timeline=_drawn(wish, runner, ways, ranks),
         notes=runner.notes,
     )

@@ -15,7 +15,7 @@ import pytest
 import predict_traces as traces
 import trace_samples as samples
 from fallow import cli, predict_schema
-from fallow.traces.model import Event, write_source
+from fallow.traces.model import Event, MemorySource, write_source
 from test_html import parse
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -179,6 +179,15 @@ def test_calls_of_threads_that_overlap_make_no_gaps(tmp_path: Path, capsys: pyte
     report = study(capsys, path, "--predictor", "oracle")
     assert [b["count"] for b in report["gaps"]["papers"]] == [50, 0, 49]
     assert report["ways"][0]["idle_s"] == pytest.approx(49 * 700e-6)
+
+
+def test_the_timeline_is_of_the_first_rank_with_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = traces.solver()
+    events = [[], *(list(whole.events(r)) for r in range(1, whole.info.size))]
+    write_source(MemorySource(whole.info, events), tmp_path / "t.ftr")
+    for chosen, rank in (([], 1), (["--ranks", "2-3"], 2)):
+        report = study(capsys, tmp_path / "t.ftr", "--predictor", "oracle", *chosen, "--timeline-calls", "10")
+        assert (report["timeline"]["rank"], len(report["timeline"]["gap_ns"])) == (rank, 10)
 
 
 def test_the_timeline_is_what_happened(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:

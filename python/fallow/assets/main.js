@@ -125,7 +125,7 @@ function sitesCard(report, title) {
     callColumn, ...waitColumns,
     { title: "longest wait", value: (s) => s.wait_max_s, show: (s) => seconds(s.wait_max_s) },
     { title: "gap before", value: (s) => s.gap_s / (s.calls || 1), show: (s) => seconds(s.gap_s / (s.calls || 1)) },
-  ], report.sites, 16), report.sites_left_out ? el("p", { class: "note" }, `${report.sites_left_out} more call sites took less time.`) : null);
+  ], report.sites, 16), report.sites_left_out ? el("p", { class: "note" }, `${plural(report.sites_left_out, "more call site")} took less time.`) : null);
 }
 
 const PARTS = { computing: "computing", transfer: "MPI work", wait_awake: "waiting awake", wait_asleep: "waiting asleep", io: "file access",

@@ -195,7 +195,7 @@ function drawTimeline(s) {
   const button = (text, action) => el("button", { class: "plain", type: "button", onclick: action }, text);
   const until = s.timeline.complete_until_ns;
   return el("div", {}, legend(TIME_STATES.filter((x) => x.name !== "file access")), view.canvas, button("zoom in", () => view.zoom(0.5)),
-    button("zoom out", () => view.zoom(2)), button("the beginning", () => view.reset(view.home)), button("everything", () => view.reset(view.full)),
+    button("zoom out", () => view.zoom(2)), button("the beginning", () => view.reset(view.home)), button("everything", () => view.reset(view.full)), view.note(),
     until === null ? null : el("p", { class: "note" }, `Drawn until ${seconds(until * 1e-9)}; beyond, there is more than a page holds: choose a window (--window).`));
 }
 

@@ -133,7 +133,9 @@ class TimelineView extends TimeView {
   constructor(timeline) {
     super();
     this.timeline = timeline;
-    this.rows = timeline.rows.filter((row) => row.events.length).slice(0, MAX_ROWS);
+    const rows = timeline.rows.filter((row) => row.events.length);
+    this.rows = rows.slice(0, MAX_ROWS);
+    this.leftOut = rows.length - this.rows.length;
     this.states = timeline.states || STATES;
     this.segments = this.rows.map((row) => row.segments || segmentsOf(row, timeline.kinds));
     const starts = this.rows.map((row) => row.events[0][0]);
@@ -178,6 +180,11 @@ class TimelineView extends TimeView {
     }
   }
 
+  /** What is not drawn, in words. */
+  note() {
+    return this.leftOut ? el("p", { class: "note" }, `The first ${count(MAX_ROWS)} rows are drawn; ${plural(this.leftOut, "row")} below them would not fit.`) : null;
+  }
+
   describe(event) {
     const box = this.canvas.getBoundingClientRect();
     const index = Math.floor((event.clientY - box.top - FRAME.top) / this.pitch);
@@ -202,5 +209,5 @@ function timelineCard(report, title) {
   const view = new TimelineView({ ...report.timeline, rows });
   const button = (text, action) => el("button", { class: "plain", type: "button", onclick: action }, text);
   return card(title ? el("h3", {}, title) : null, legend(), view.canvas, button("zoom in", () => view.zoom(0.5)), button("zoom out", () => view.zoom(2)),
-    button("where all ranks' records reach", () => view.reset(view.home)), button("everything", () => view.reset(view.full)));
+    button("where all ranks' records reach", () => view.reset(view.home)), button("everything", () => view.reset(view.full)), view.note());
 }
