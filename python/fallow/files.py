@@ -76,3 +76,17 @@ def save(path: Path, content: str) -> None:
     """Writes a text file in one go, as `whole` does."""
     with whole(path) as file:
         file.write(content)
+
+
+def text(path: Path, most: int = 1 << 24) -> str:
+    """What a text file holds; UserError where it cannot be read, is larger than `most` bytes or not in UTF-8."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+        if len(data) > most:
+            raise UserError(f"{path}: larger than the {most >> 20} MiB that are read of such a file")
+        return data.decode("utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: not UTF-8 text") from None

@@ -9,6 +9,7 @@ import types
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from fallow import files
 from fallow.errors import UserError
 
 T = TypeVar("T")
@@ -23,9 +24,7 @@ def _no_number(text: str) -> float:
 def read(path: Path) -> dict[str, Any]:
     """The object that the file holds; UserError where it cannot be read or is none."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
+        data = json.loads(files.text(path, 1 << 30), parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not JSON: {error}") from None
     if not isinstance(data, dict):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fallow import native
+from fallow import files, native
 from fallow.errors import UserError
 
 
@@ -85,14 +85,12 @@ def _as_text(value: object) -> str | None:
 
 def read_file(path: Path) -> dict[str, str]:
     """Options from a TOML file; UserError names file and line of what cannot be used."""
-    try:
-        source = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise UserError(f"{path}: {reason}") from None
+    source = files.text(path)
     try:
         data = tomllib.loads(source)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise UserError(f"{path}: too deeply nested") from None
+    except ValueError as error:  # of numbers with too many digits too
         raise UserError(f"{path}: {error}") from None
     rows = {option.name: option for option in user_table()}
     out = {}

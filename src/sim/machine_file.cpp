@@ -1,6 +1,7 @@
 #include "sim/machine_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -396,10 +397,16 @@ Machine read_machine(const std::string& path) {
   std::error_code unknown;
   if (std::filesystem::is_directory(path, unknown)) throw MachineFileError(path + ": is a directory, not a platform file");
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
   if (!file) throw MachineFileError(path + ": " + std::strerror(errno));
-  if (!(text << file.rdbuf())) throw MachineFileError(path + ": is empty, or cannot be read");
-  return parse_machine(text.str(), path);
+  constexpr std::size_t kLargest = 64u << 20;  // bytes; a graph of 100000 links takes 1 MiB
+  std::string text;
+  std::array<char, 65536> piece;
+  while (file.read(piece.data(), piece.size()), file.gcount() > 0) {
+    text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
+    if (text.size() > kLargest) throw MachineFileError(path + ": larger than any platform file");
+  }
+  if (file.bad() || text.empty()) throw MachineFileError(path + ": is empty, or cannot be read");
+  return parse_machine(text, path);
 }
 
 }  // namespace fallow::sim

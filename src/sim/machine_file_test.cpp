@@ -169,6 +169,7 @@ TEST(MachineFile, ErrorsNameFileAndLine) {
   EXPECT_EQ(message("[cpu]\nsockets = 2\n").substr(0, 7), "m.toml:");
   EXPECT_THROW(read_machine("/nonexistent/m.toml"), MachineFileError);
   EXPECT_THROW(read_machine("/"), MachineFileError);
+  EXPECT_THROW(read_machine("/dev/zero"), MachineFileError);
 }
 
 }  // namespace

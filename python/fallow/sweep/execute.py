@@ -43,7 +43,7 @@ class Place:
         kind, _, rest = text.partition(":")
         if kind in ("dask", "tcp", "tls") and _is_address(rest):
             return cls(f"{'tcp' if kind == 'dask' else kind}:{rest}")
-        if kind in ("local", "slurm") and (not rest or (rest.isdigit() and int(rest) > 0)):
+        if kind in ("local", "slurm") and (not rest or (rest.isdecimal() and int(rest) > 0)):
             return cls(kind, int(rest or 0))
         raise UserError(f"'{text}' is no place to run; say local, local:4, slurm, slurm:20 or dask://HOST:PORT")
 

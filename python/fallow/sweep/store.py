@@ -10,6 +10,7 @@ import fcntl
 import importlib
 import json
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
@@ -19,7 +20,7 @@ from fallow.sim.machine import require
 
 Row = dict[str, Any]
 RESULTS = "results.parquet"
-_PART = "part-*.parquet"
+_PART = re.compile(r"part-[0-9]{6,}\.parquet")
 _TEXTS = {"id", "group", "program", "trace", "platform", "platform_file", "policy", "status", "error"}
 _ALWAYS = ("id", "status")
 _REAL = ("_s", "_j", "_us", "share", "lead", "budget", "jitter", "speed")
@@ -41,20 +42,30 @@ class Store:
         self.pa = _arrow()
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            self._lock: IO[str] = (directory / ".lock").open("w")
+            self._lock: IO[str] = (directory / ".lock").open("a")
         except OSError as error:
             raise UserError(f"{directory}: {error.strerror}") from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            for left in [*directory.glob("part-*.tmp"), directory / "results.tmp"]:
+                left.unlink(missing_ok=True)
+        except BlockingIOError:
             raise UserError(f"{directory}: another sweep is writing here") from None
-        for left in directory.glob("*.tmp"):
-            left.unlink()
+        except OSError as error:
+            why = (
+                f"{error.filename}: {error.strerror}"
+                if error.filename
+                else f"files cannot be locked here: {error.strerror}"
+            )
+            raise UserError(f"{directory}: {why}; choose another directory with --results") from None
         self.rows: dict[str, Row] = {}
-        for file in [directory / RESULTS, *sorted(directory.glob(_PART))]:
+        for file in [directory / RESULTS, *self._parts()]:
             if file.is_file():
                 self._take(self._read(file))
-        self.next_part = 1 + max((int(p.stem.split("-")[1]) for p in directory.glob(_PART)), default=0)
+        self.next_part = 1 + max((int(p.stem.split("-")[1]) for p in self._parts()), default=0)
+
+    def _parts(self) -> list[Path]:
+        return sorted(p for p in self.directory.iterdir() if _PART.fullmatch(p.name))
 
     def _read(self, file: Path) -> list[Row]:
         try:
@@ -116,7 +127,7 @@ class Store:
         self.rows = {row["id"]: row for row in rows}
         target = self.directory / RESULTS
         self._write(_compared(rows), target)
-        for part in self.directory.glob(_PART):
+        for part in self._parts():
             part.unlink()
         return target
 

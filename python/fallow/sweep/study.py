@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fallow import quantities
+from fallow import files, quantities
 from fallow.errors import UserError
 from fallow.sim import machine as machines
 from fallow.traces.model import find_files
@@ -84,14 +84,12 @@ class _File:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.text = files.text(path)
         try:
-            self.text = path.read_text(encoding="utf-8")
             self.data = tomllib.loads(self.text)
-        except OSError as error:
-            raise UserError(f"{path}: {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise UserError(f"{path}: is not a text in UTF-8") from None
-        except tomllib.TOMLDecodeError as error:
+        except RecursionError:
+            raise UserError(f"{path}: too deeply nested") from None
+        except ValueError as error:  # of numbers with too many digits too
             raise UserError(f"{path}: {error}") from None
 
     def line(self, section: str, key: str, table: Mapping[str, Any] | None = None) -> int:

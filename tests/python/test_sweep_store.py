@@ -1,0 +1,62 @@
+"""Where sweeps keep results: among files of others, on file systems that cannot lock; and studies that are none."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+
+import pytest
+
+from fallow.errors import UserError
+from fallow.sweep import execute
+from fallow.sweep.store import Store
+
+POINT = {"group": "g", "policy": "always-on", "status": "done", "run_time_s": 1.0, "energy_total_j": 2.0}
+
+
+def test_files_of_others_stay_what_they_are(tmp_path):
+    others = {name: name.encode() for name in ("thesis.tmp", "part-final.parquet", "part-1.parquet", ".lock")}
+    for name, content in others.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "part-000009.tmp").write_bytes(b"half")
+    (tmp_path / "results.tmp").write_bytes(b"half")
+    store = Store(tmp_path)
+    store.add([{"id": "a", **POINT}])
+    assert (tmp_path / "part-000001.parquet").is_file()
+    store.finish(["a"])
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.name != "results.parquet"} == others
+
+
+def test_a_directory_that_cannot_be_locked_is_told_from_one_in_use(tmp_path, monkeypatch):
+    def without_locks(*_):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", without_locks)
+    with pytest.raises(UserError, match="files cannot be locked here: Function not implemented; choose another directory"):
+        Store(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = " + "[" * 100_000, "s.toml: too deeply nested"),
+        ("x = " + "9" * 5000, "s.toml: Exceeds the limit"),
+        (b"x = '\xff'", "s.toml: not UTF-8 text"),
+    ],
+)
+def test_what_no_parser_takes_ends_with_one_line(fallow, tmp_path, text, message):
+    (tmp_path / "s.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    done = fallow("sweep", "s.toml")
+    assert done.returncode == 2 and done.stderr.startswith(f"fallow: {message}") and done.stderr.count("\n") == 1
+
+
+def test_files_without_an_end_are_not_read_to_it(fallow, tmp_path):
+    for command in (["sweep", "/dev/zero"], ["run", "--config", "/dev/zero", "true"], ["sim", "--synth", "cg", "--platform", "/dev/zero"]):
+        done = fallow(*command)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+
+
+def test_numbers_of_workers_are_numbers():
+    with pytest.raises(UserError, match="is no place to run"):
+        execute.Place.parse("local:²")
