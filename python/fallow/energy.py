@@ -105,6 +105,7 @@ def platform(name: str, directory: Path | None) -> _native.Platform | None:
     kept = directory / rundir.MACHINE_DIR if directory is not None else None
     try:
         if name:
+            native.file_name(Path(name))
             loaded: _native.Platform = load(name, platform_directories())
             return loaded
         made: _native.Platform = generic(kept if kept is not None and kept.is_dir() else "/")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import trace_samples as samples
 from fallow.traces import convert, model
 from fallow.traces.others import collective_sizes
 
@@ -109,3 +110,14 @@ def test_simgrid_counts_elements_of_datatypes(tmp_path: Path) -> None:
         source = convert.open_source([path], None)
         sizes = [e.size_bytes for e in source.events(0) if e.size_bytes]
         assert sizes == [10 * each, 40, 100 * each, 100, 5 * each, 5]
+
+
+def test_names_that_a_format_cannot_hold(tmp_path: Path, fallow: Fallow) -> None:
+    convert.convert(samples.plain(2, 2), tmp_path / "a.ftr", None)
+    assert fallow("trace", "convert", "a.ftr", "-o", 'gro\u00df "1".dim').returncode == 0
+    assert convert.open_source([tmp_path / 'gro\u00df "1".dim'], None).info.size == 2
+    for ending in ("dim", "tit", "parquet", "otf2", "prv"):
+        done = fallow("trace", "convert", "a.ftr", "-o", f"x\udcff.{ending}")
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "the name is not UTF-8" in done.stderr
+    done = fallow("sim", "--synth", "cg", "--platform", "x\udcff.toml")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "the name is not UTF-8" in done.stderr

@@ -50,11 +50,13 @@ class MachineSpec:
 def load(where: MachineSpec) -> Any:  # noqa: ANN401  # _native.SimMachine
     """Reads the platform and changes it; UserError names file and line."""
     try:
-        machine = require("read_sim_machine")(str(path_of(where.platform)))
+        machine = require("read_sim_machine")(native.file_name(path_of(where.platform)))
         for key, value in where.settings.items():
             machine.set(key, value)
     except (ValueError, TypeError, OverflowError) as error:
         raise UserError(str(error)) from None
+    except MemoryError:
+        raise UserError(f"{where.platform}: its network does not fit into memory") from None
     return machine
 
 

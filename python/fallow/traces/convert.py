@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fallow import files
+from fallow import files, native
 from fallow.errors import UserError
 from fallow.text import plural
 from fallow.traces import dimemas, goal, model, otf2_format, paraver, paraver_read, parquet, perfetto, simgrid
@@ -90,6 +90,7 @@ def convert(source: Source, out: Path, name: str | None) -> list[str]:
     f = by_name(name) if name else by_path(out, "--to")
     if f.write is None:
         raise UserError(f"{f.title} can be read, not written")
+    native.file_name(out)  # some formats name files inside
     losses = Losses()
     if f.name not in _WITH_ALL:
         _lose(source.info, losses)

@@ -118,8 +118,10 @@ def write(source: Source, path: Path, losses: Losses) -> None:
     own_comms = {rank: number for number, rank in enumerate(alone, FIRST_COMM + len(info.comms))}
     count = 1 + len(info.comms) + len(own_comms)
 
+    name = re.sub(r'[^ -~]|"', "_", path.name)
+
     def header(offset: str) -> str:
-        line = f'#DIMEMAS:"{path.name}":1,{offset}:{info.size}({threads}),{count}'
+        line = f'#DIMEMAS:"{name}":1,{offset}:{info.size}({threads}),{count}'
         return line + " " * (_OFFSET_WIDTH - len(offset)) + "\n"
 
     with path.open("w+", encoding="ascii", newline="\n") as file:
