@@ -5,7 +5,11 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import subprocess
+import sys
+import time
 
+import pyarrow.parquet
 import pytest
 
 from fallow.errors import UserError
@@ -55,6 +59,22 @@ def test_files_without_an_end_are_not_read_to_it(fallow, tmp_path):
     for command in (["sweep", "/dev/zero"], ["run", "--config", "/dev/zero", "true"], ["sim", "--synth", "cg", "--platform", "/dev/zero"]):
         done = fallow(*command)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+
+
+def test_a_scheduler_that_is_lost_ends_the_sweep_with_a_line(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    iterations = ", ".join(str(n) for n in range(20_000, 20_040))
+    (tmp_path / "s.toml").write_text(f'[[synth]]\nprogram = "stencil3d"\nranks = 27\niterations = [{iterations}]\n[policy]\npolicy = "oracle"\n')
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", memory_limit=0) as cluster:
+        address = cluster.scheduler_address.replace("tcp://", "dask://")
+        command = [sys.executable, "-m", "fallow", "sweep", "s.toml", "--on", address]
+        running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        while not list(tmp_path.glob("s.results/part-*.parquet")) and running.poll() is None:
+            time.sleep(0.2)
+    _, said = running.communicate(timeout=120)
+    assert (running.returncode, said) == (2, "fallow: the Dask scheduler was lost; the same command goes on from what was kept\n")
+    kept = list(tmp_path.glob("s.results/part-*.parquet"))
+    assert kept and all(row["status"] == "done" for p in kept for row in pyarrow.parquet.read_table(p).to_pylist())
 
 
 def test_numbers_of_workers_are_numbers():

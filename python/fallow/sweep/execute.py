@@ -64,7 +64,8 @@ def _distributed() -> Any:  # noqa: ANN401  # modules without types
         "distributed.worker.memory.pause": False, "distributed.worker.memory.spill": False,
         "distributed.worker.memory.target": False, "distributed.comm.timeouts.connect": "60s",
     })  # fmt: skip
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ("distributed", "distributed.client", "tornado.application"):  # each has a level of its own
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return distributed
 
 
@@ -124,9 +125,10 @@ def client(place: Place, slurm: Mapping[str, Any]) -> Iterator[Any]:
             yield stack.enter_context(distributed.Client(cluster))
         else:
             try:
-                yield stack.enter_context(distributed.Client(place.kind, timeout="20s"))
+                connected = distributed.Client(place.kind, timeout="20s")
             except (OSError, TimeoutError, ValueError) as error:
                 raise UserError(f"no Dask scheduler answers at {place.kind}: {error}") from None
+            yield stack.enter_context(connected)
 
 
 class _Progress:
@@ -176,13 +178,16 @@ def _drive(found: Any, waiting: list[Point], progress: _Progress) -> None:  # no
             under_way[future.key] = point
             stream.add(future)
 
-    feed()
-    for future in stream:
-        point = under_way.pop(future.key)
-        error = future.exception()
-        progress.add(_lost(point, error) if error is not None else future.result())
-        future.release()
+    try:
         feed()
+        for future in stream:
+            point = under_way.pop(future.key)
+            error = future.exception()
+            progress.add(_lost(point, error) if error is not None else future.result())
+            future.release()
+            feed()
+    except (distributed.CancelledError, distributed.comm.CommClosedError, TimeoutError):  # of no point's making
+        raise UserError("the Dask scheduler was lost; the same command goes on from what was kept") from None
 
 
 def sweep(study: SweepStudy, store: Store, place: Place, *, retry: bool = False) -> tuple[int, int]:
