@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -121,3 +122,12 @@ def test_names_that_a_format_cannot_hold(tmp_path: Path, fallow: Fallow) -> None
         assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "the name is not UTF-8" in done.stderr
     done = fallow("sim", "--synth", "cg", "--platform", "x\udcff.toml")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "the name is not UTF-8" in done.stderr
+
+
+@pytest.mark.parametrize("ending", ["prv", "dim", "tit", "otf2"])
+def test_files_without_lines_are_not_read_to_their_end(tmp_path: Path, ending: str, fallow: Fallow) -> None:
+    with (tmp_path / f"x.{ending}").open("wb") as file:
+        file.truncate(5 << 30)
+    most = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))}
+    done = fallow("trace", "convert", f"x.{ending}", "-o", "y.ftr", **most)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1) and f"x.{ending}: " in done.stderr, done.stderr

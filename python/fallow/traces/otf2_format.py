@@ -23,6 +23,7 @@ from fallow.traces.text import Losses, site_of, site_text
 _TIMER_HZ = 1_000_000_000
 _UNDEFINED_ROOT = 0xFFFFFFFF
 _NO_REQUEST = 0xFFFFFFFFFFFFFFFF
+_LARGEST_ANCHOR = 1 << 24  # bytes; of all files of an archive it alone is not larger for longer runs
 _FIELDS = "fallow.call"
 _COMPUTE = "fallow.compute_ns"
 _WAIT = "fallow.wait_ns"
@@ -424,6 +425,8 @@ def read(path: Path) -> MemorySource:
     anchor = path / "traces.otf2" if path.is_dir() else path
     if not anchor.is_file():
         raise UserError(f"{anchor}: no such file")
+    if anchor.stat().st_size > _LARGEST_ANCHOR:  # the library takes all of it into memory
+        raise UserError(f"{anchor}: larger than any archive's anchor file")
     with otf2_errors.collected() as complaints:
         try:
             with otf2.reader.open(str(anchor)) as trace:
