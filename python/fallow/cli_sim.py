@@ -285,6 +285,10 @@ def cases(arguments: argparse.Namespace) -> list[Case]:
 
 
 def _study(arguments: argparse.Namespace) -> Study:
+    for option in ("cores", "core_state", "topology"):
+        for word in [getattr(arguments, option) or ""] if option != "cores" else arguments.cores:
+            flag = "--" + option.replace("_", "-")
+            native.in_utf8(Path(word), f"fallow sim --help says what {flag} takes")
     _expect_effect(arguments)
     spec = _program(arguments)
     said = {name: getattr(arguments, name) for name in ("topology", "ranks_per_node", "network", "cpu_speed")}

@@ -120,8 +120,9 @@ def test_names_that_a_format_cannot_hold(tmp_path: Path, fallow: Fallow) -> None
     for ending in ("dim", "tit", "parquet", "otf2", "prv"):
         done = fallow("trace", "convert", "a.ftr", "-o", f"x\udcff.{ending}")
         assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "the name is not UTF-8" in done.stderr
-    done = fallow("sim", "--synth", "cg", "--platform", "x\udcff.toml")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "the name is not UTF-8" in done.stderr
+    for flag in ("--platform", "--topology", "--cores", "--core-state"):
+        done = fallow("sim", "--synth", "cg", flag, "/x\udcff")
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "the name is not UTF-8" in done.stderr, flag
 
 
 @pytest.mark.parametrize("ending", ["prv", "dim", "tit", "otf2"])
