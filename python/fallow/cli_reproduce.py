@@ -63,6 +63,8 @@ def _run(arguments: argparse.Namespace) -> int:
     notes = []
     if arguments.programs is not None and not arguments.programs.is_dir():
         raise UserError(f"{arguments.programs}: no such directory; --programs names that of the built examples")
+    if not arguments.output.name:
+        raise UserError(f"{arguments.output}: names no file; -o takes what names begin with, such as dickov2015")
     expect_room(*(arguments.output.with_name(arguments.output.name + suffix) for suffix in _SUFFIXES))
     if arguments.record:
         chosen = [p.at_most(arguments.most_ranks) for p in record.programs()]

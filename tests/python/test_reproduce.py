@@ -147,6 +147,12 @@ def test_launchers_that_cannot_be_meant(fallow, tmp_path, launcher, message):
     assert (done.returncode, done.stderr) == (2, f"fallow: {message}\n")
 
 
+@pytest.mark.parametrize("name", ["", ".", "/"])
+def test_an_output_that_is_no_name(fallow, name):
+    done = fallow("reproduce", "dickov2015", "-o", name)
+    assert done.returncode == 2 and done.stderr.endswith("names no file; -o takes what names begin with, such as dickov2015\n")
+
+
 def test_words_of_a_launcher_are_a_shells(tmp_path):
     words = record.launch_words("'/opt/my mpi/mpirun' -n {ranks} --map-by '{x}'", 16)
     assert words == ["/opt/my mpi/mpirun", "-n", "16", "--map-by", "{x}"]
