@@ -117,6 +117,8 @@ def test_names_that_a_format_cannot_hold(tmp_path: Path, fallow: Fallow) -> None
     convert.convert(samples.plain(2, 2), tmp_path / "a.ftr", None)
     assert fallow("trace", "convert", "a.ftr", "-o", 'gro\u00df "1".dim').returncode == 0
     assert convert.open_source([tmp_path / 'gro\u00df "1".dim'], None).info.size == 2
+    done = fallow("trace", "convert", "a.ftr", "-o", "x.row", "--to", "paraver")
+    assert (done.returncode, done.stderr) == (2, "fallow: x.row: names and labels are put there, beside a .prv; say -o x.prv\n")
     for ending in ("dim", "tit", "parquet", "otf2", "prv"):
         done = fallow("trace", "convert", "a.ftr", "-o", f"x\udcff.{ending}")
         assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "the name is not UTF-8" in done.stderr

@@ -91,6 +91,8 @@ def convert(source: Source, out: Path, name: str | None) -> list[str]:
     if f.write is None:
         raise UserError(f"{f.title} can be read, not written")
     native.file_name(out)  # some formats name files inside
+    if f.name == "paraver" and out.suffix in (".pcf", ".row"):
+        raise UserError(f"{out}: names and labels are put there, beside a .prv; say -o {out.with_suffix('.prv')}")
     losses = Losses()
     if f.name not in _WITH_ALL:
         _lose(source.info, losses)
