@@ -14,7 +14,7 @@ from typing import Any
 
 from fallow import native, predict_html, predict_study, predict_text
 from fallow.errors import UserError
-from fallow.files import expect_room, save
+from fallow.files import expect_apart, expect_room, save
 from fallow.predict_model import PredictReport
 from fallow.quantities import share, time_ns
 from fallow.text import Style
@@ -239,6 +239,7 @@ def dumps(report: PredictReport) -> str:
 def _run(arguments: argparse.Namespace) -> int:
     wish = _wish(arguments)
     expect_room(arguments.html)
+    expect_apart([arguments.html], arguments.trace)
     with ExitStack() as stack:
         files = _native_trace(arguments.trace, stack)
         source = model.FileSource(files)

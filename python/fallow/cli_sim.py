@@ -11,7 +11,7 @@ from typing import Any
 from fallow import native
 from fallow.cli_synth import add_synth_options, synth_options
 from fallow.errors import UserError
-from fallow.files import expect_room
+from fallow.files import expect_apart, expect_room
 from fallow.quantities import listed, positive, share, time_us, whole
 from fallow.sim import page, run, text, timeline
 from fallow.sim.machine import MachineSpec, machine_settings
@@ -333,6 +333,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.timeline and arguments.timeline.suffix not in (".json", ".prv"):
         raise UserError(f"{arguments.timeline}: a timeline is written as .json (Perfetto) or .prv (Paraver)")
     expect_room(arguments.html, arguments.timeline)
+    platform = [Path(arguments.platform)] if arguments.platform.endswith(".toml") else []
+    expect_apart((arguments.html, arguments.timeline), [*arguments.trace, *platform])
     found = _study(arguments)
     _expect_window(found, _drawn(arguments))
     if arguments.timeline:

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
 
@@ -70,6 +70,18 @@ def expect_room(*paths: Path | None) -> None:
         if not os.access(place, os.W_OK):
             why = errno.EROFS if os.statvfs(place).f_flag & os.ST_RDONLY else errno.EACCES
             raise UserError(f"{path}: {os.strerror(why)}")
+
+
+def expect_apart(written: Iterable[Path | None], read: Iterable[Path]) -> None:
+    """UserError where a file would take the place of one that is read, or of another one that is written."""
+    places = {os.path.realpath(path) for path in read}
+    for path in written:
+        if path is None or (path.exists() and not path.is_file()):
+            continue
+        place = os.path.realpath(path)
+        if place in places:
+            raise UserError(f"{path}: is named twice, and would be written over")
+        places.add(place)
 
 
 def save(path: Path, content: str) -> None:

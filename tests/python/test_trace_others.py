@@ -134,3 +134,18 @@ def test_files_without_lines_are_not_read_to_their_end(tmp_path: Path, ending: s
     most = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))}
     done = fallow("trace", "convert", f"x.{ending}", "-o", "y.ftr", **most)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1) and f"x.{ending}: " in done.stderr, done.stderr
+
+
+def test_a_page_does_not_take_the_place_of_what_is_read(tmp_path: Path, fallow: Fallow) -> None:
+    convert.convert(samples.plain(2, 2), tmp_path / "a.ftr", None)
+    kept = (tmp_path / "a.ftr").read_bytes()
+    (tmp_path / "link.html").symlink_to("a.ftr")
+    for command in (
+        ["sim", "a.ftr", "--html", "a.ftr"],
+        ["sim", "a.ftr", "--html", "link.html"],
+        ["sim", "a.ftr", "--html", "x.json", "--timeline", "./x.json"],
+        ["predict", "a.ftr", "--html", "./a.ftr"],
+    ):
+        done = fallow(*command)
+        assert done.returncode == 2 and done.stderr.endswith(": is named twice, and would be written over\n"), command
+    assert (tmp_path / "a.ftr").read_bytes() == kept and not (tmp_path / "x.json").exists()
