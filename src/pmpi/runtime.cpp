@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -23,8 +22,6 @@ namespace {
 pthread_key_t g_thread_key;  // its destructor takes a thread's block back
 
 enum Message : unsigned { kBadOption = 0, kNoFile = 1, kNoPage = 2, kMissingCalls = 3, kNoTrace = 4 };
-
-constexpr unsigned long kTimerSlackNs = 1;  // the default of 50 us would be added to every sleep
 
 /// Whether this is a copy of the rank that was made without the handlers of fork() (_Fork, clone): it shares the rank's files.
 bool is_copy(Runtime& rt) noexcept { return rt.writer.header().pid != getpid(); }
@@ -148,10 +145,6 @@ void open_everything(Runtime& rt) {
   if (rt.sleep_allowed && rt.options.wake && !rt.whole_job_here && rt.world_size > 1) {
     rt.sockets.enable();
     if (launch.local_size != 1) rt.node.hang_bell();
-  }
-  if (rt.sleep_allowed) {
-    rt.timer_slack_before = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
-    prctl(PR_SET_TIMERSLACK, kTimerSlackNs, 0, 0, 0);
   }
 }
 
@@ -286,7 +279,6 @@ void finish_runtime(std::uint32_t how) noexcept {
   rt.writer.header().state = static_cast<std::uint32_t>(trace::RankState::ended);
   rt.node.detach();
   rt.preload->pass_through();
-  if (rt.timer_slack_before > 0) prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(rt.timer_slack_before), 0, 0, 0);
   fallow_tls.thread = nullptr;
   fallow_tls.waiting = nullptr;
 }

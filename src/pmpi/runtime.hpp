@@ -102,7 +102,6 @@ struct Runtime {
   Sockets sockets;                  ///< that the sleeper sleeps on, where ranks are on other nodes
   Toll toll;                        ///< of the sleeper's sleeps, where ranks of other nodes cannot be seen
   std::uint64_t last_touch = 0;     ///< tick at which the header's CPU times were written
-  int timer_slack_before = -1;      ///< of the starting thread, ns
 };
 
 /// Storage of the runtime, constructed when this library is loaded and never destroyed: the program may call MPI from

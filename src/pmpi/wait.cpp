@@ -69,10 +69,28 @@ bool disarm(Thread& t) noexcept {
 
 namespace {
 
+/// While it lives, timers of this thread end in time: the default slack of 50 us would be added to every sleep. Only
+/// then: sleeps of the program's own, and its children, which inherit it, keep theirs.
+class ExactTimers {
+ public:
+  ExactTimers() noexcept : before_(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)) {
+    if (before_ > 1) prctl(PR_SET_TIMERSLACK, 1ul, 0, 0, 0);
+  }
+  ~ExactTimers() {
+    if (before_ > 1) prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(before_), 0, 0, 0);
+  }
+  ExactTimers(const ExactTimers&) = delete;
+  ExactTimers& operator=(const ExactTimers&) = delete;
+
+ private:
+  const int before_;  ///< ns; below 0: not to be had
+};
+
 /// Sleeps until the tick, a wake by a peer, data, or a signal.
 Sockets::End sleep_until(NodeSlot& own, std::uint64_t now, std::uint64_t end) noexcept {
   Runtime& rt = runtime();
   const double ns = std::min(rt.clock.to_ns(end - now), kLongestSleepNs);
+  const ExactTimers exact;
   if (own.by_bell.load(std::memory_order_relaxed) != 0) {
     const Sockets::End ended = rt.sockets.sleep(ns, rt.node.bell());
     if (ended == Sockets::End::bell) rt.node.hush();
