@@ -148,6 +148,8 @@ bool RankWriter::attach(Thread& thread) noexcept {
   thread.ring = reinterpret_cast<trace::Event*>(at);
   thread.ring_mask = header_->ring_events - 1;
   thread.site_mask = header_->site_slots - 1;
+  // A block that another thread has left goes on where that one ended: readers find its last events by their number.
+  thread.recorded = thread.totalled = thread.foreseen = thread.counters->events;
   thread.counters->thread_id = static_cast<std::uint64_t>(syscall(SYS_gettid));
   return true;
 }

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -20,6 +21,7 @@ namespace fallow::pmpi {
 namespace {
 
 pthread_key_t g_thread_key;  // its destructor takes a thread's block back
+constinit thread_local bool t_dropped = false;  // there was no block for this thread: it is not asked for again at each call
 
 enum Message : unsigned { kBadOption = 0, kNoFile = 1, kNoPage = 2, kMissingCalls = 3, kNoTrace = 4 };
 
@@ -31,7 +33,9 @@ void release_thread(void* pointer) noexcept {
   fallow_tls.waiting = nullptr;
   // All is written, or this is a copy of the process that must not write to its parent's files. What belongs to the thread
   // stays: finish_runtime() may be looking at it.
-  if (runtime().phase.load() != Phase::running || is_copy(runtime())) return;
+  Runtime& rt = runtime();
+  const std::lock_guard lock(rt.threads_mutex);
+  if (rt.phase.load() != Phase::running || is_copy(rt)) return;
   auto* const thread = static_cast<Thread*>(pointer);
   if (runtime().forecast.belongs_to(thread)) runtime().forecast.close();
   add_to_totals(*thread);
@@ -218,7 +222,7 @@ Thread* attach_thread() noexcept {
   Runtime& rt = runtime();
   if (fallow_tls.thread != nullptr) return static_cast<Thread*>(fallow_tls.thread);
   const Phase phase = rt.phase.load(std::memory_order_acquire);
-  if (phase == Phase::ended) return nullptr;
+  if (phase == Phase::ended || t_dropped) return nullptr;
   const CancelGuard whole;
   if (phase != Phase::running) {
     // MPI was started by a way that no wrapper saw.
@@ -228,7 +232,10 @@ Thread* attach_thread() noexcept {
     if (initialized == 0 || finalized != 0 || !start_runtime()) return nullptr;
   }
   auto thread = std::unique_ptr<Thread>(new (std::nothrow) Thread);
-  if (thread == nullptr || !rt.writer.attach(*thread)) return nullptr;
+  if (thread == nullptr || !rt.writer.attach(*thread)) {
+    t_dropped = true;
+    return nullptr;
+  }
   if (rt.tracer.active()) thread->trace = rt.tracer.attach(thread->index);
   if (rt.threads.fetch_add(1, std::memory_order_relaxed) == 0) {
     open_forecast(rt, *thread);
@@ -261,6 +268,22 @@ void touch_header(bool now_or_never) noexcept {
   h.tick_hz = rt.clock.ticks_per_ns() * 1e9;
 }
 
+namespace {
+/// The other threads are outside MPI now, or the process is ending under them: then one may be at its totals itself, and is
+/// given a moment for that.
+void total_all_threads(Runtime& rt) noexcept {
+  constexpr int kLooks = 100;
+  const timespec moment{0, 100'000};
+  const std::lock_guard lock(rt.threads_mutex);
+  for (const std::atomic<Thread*>& entry : rt.thread_of_block) {
+    Thread* const thread = entry.load();
+    if (thread == nullptr) continue;
+    for (int look = 0; look < kLooks && thread->totalling.load(std::memory_order_acquire); ++look) syscall(SYS_nanosleep, &moment, nullptr);
+    add_to_totals(*thread);
+  }
+}
+}  // namespace
+
 void finish_runtime(std::uint32_t how) noexcept {
   Runtime& rt = runtime();
   Phase running = Phase::running;
@@ -269,10 +292,7 @@ void finish_runtime(std::uint32_t how) noexcept {
   const FloatGuard guard;
   const CancelGuard whole;
   remove_hooks(rt);
-  // The other threads are outside MPI now, or the process is ending under them.
-  for (const std::atomic<Thread*>& entry : rt.thread_of_block) {
-    if (Thread* const thread = entry.load(); thread != nullptr) add_to_totals(*thread);
-  }
+  total_all_threads(rt);
   rt.tracer.finish(true);
   touch_header(true);
   rt.writer.header().finalized = how;

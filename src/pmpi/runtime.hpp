@@ -72,7 +72,7 @@ struct Runtime {
   predict::WaitModel waits{wait_arena};
   Forecast forecast;
   MeasuredCosts costs;
-  std::mutex start_mutex;
+  std::mutex start_mutex, threads_mutex;
 
   std::array<std::uint8_t, trace::kMaxOps> op_traits{};  ///< OpTraits by function
   double ns_per_tick = 1.0;

@@ -24,11 +24,11 @@ void trace_simply(Thread& t, std::uint16_t op, std::uint64_t enter, std::uint64_
 /// The program left the call under way by an exception or longjmp. It counts, as ended now.
 void leave_unreturned(Thread& t) noexcept {
   fallow_tls.waiting = nullptr;
-  trace::Event& e = t.ring[t.recorded & t.ring_mask];
-  e = {t.enter, runtime().clock.now(), 0, -1, -1, t.op, 0, 0, 0, 0};
+  trace::Event& e = t.next_event(t.enter, 0, -1, -1, t.op, 0);
+  const std::uint64_t exit = runtime().clock.now();
   t.callers[t.recorded % kPendingEvents] = t.caller;
-  if (t.look != Look::none) settle_wait(t, e.exit, e);
-  ++t.recorded;
+  if (t.look != Look::none) settle_wait(t, exit, e);
+  t.push(e, exit);
   if (t.recorded - t.totalled >= kPendingEvents) add_to_totals(t);
   trace_simply(t, t.op, t.enter, e.exit, t.caller, trace::kEventFailed);
   runtime().node.own().doing(trace::RankState::computing, e.exit);
@@ -56,11 +56,10 @@ void count_nested(const void* frame, const void* caller, std::uint16_t op, bool 
   Thread& t = *thread;
   if (!profiling) t.nested = {frame, caller, op};
   if (t.recorded - t.totalled >= kPendingEvents) add_to_totals(t);
-  trace::Event& e = t.ring[t.recorded & t.ring_mask];
   const std::uint64_t now = runtime().clock.now();
-  e = {now, now, 0, -1, -1, op, 0, 0, 0, 0};
+  trace::Event& e = t.next_event(now, 0, -1, -1, op, 0);
   t.callers[t.recorded % kPendingEvents] = caller;
-  ++t.recorded;
+  t.push(e, now);
 }
 
 }  // namespace
@@ -250,12 +249,16 @@ inline void add_event(Thread& t, Batch& b, std::uint64_t number) noexcept {
 }  // namespace
 
 void add_to_totals(Thread& t) noexcept {
-  if (t.totalled == t.recorded) return;
+  if (t.totalled == t.recorded || !t.begin_totals()) return;
   const Runtime& rt = runtime();
   trace::ThreadCounters& c = *t.counters;
   if (c.first_tick == 0) c.first_tick = t.ring[t.totalled & t.ring_mask].enter;
   Batch b{rt.ns_per_tick_q32, kOpFiles | (t.tells_tests ? 0u : kOpTests) | (rt.oversubscribed ? kOpBlocks : 0u)};
-  for (; t.totalled != t.recorded; ++t.totalled) add_event(t, b, t.totalled);
+  const std::uint64_t until = std::atomic_ref(t.recorded).load(std::memory_order_acquire);  // of another thread there may be more soon
+  for (; t.totalled != until; ++t.totalled) add_event(t, b, t.totalled);
+  c.bytes_received += t.received_too;
+  t.received_too = 0;
+  t.end_totals();
 }
 
 void catch_up(Thread& t) noexcept {
@@ -300,12 +303,11 @@ StartScope::~StartScope() {
 void StartScope::record(std::uint16_t op, const void* caller) noexcept {
   Thread* const thread = attach_thread();
   if (thread == nullptr) return;
-  trace::Event& e = thread->ring[thread->recorded & thread->ring_mask];
-  e = {enter_, runtime().clock.now(), 0, -1, -1, op, 0, 0, 0, 0};
+  trace::Event& e = thread->next_event(enter_, 0, -1, -1, op, 0);
   if (fallow_tls.caller != nullptr) caller = fallow_tls.caller;
   thread->callers[thread->recorded % kPendingEvents] = caller;
   fallow_tls.caller = nullptr;
-  ++thread->recorded;
+  thread->push(e, runtime().clock.now());
   trace_simply(*thread, op, enter_, e.exit, caller, 0);
 }
 

@@ -214,8 +214,7 @@ class Scope {
 
   FALLOW_HOT void push_event() noexcept {
     Thread& t = thread_;
-    trace::Event& e = t.ring[t.recorded & t.ring_mask];
-    e = {enter_, exit_, bytes_, peer_, tag_, op_, comm_id_, 0, 0, 0};
+    trace::Event& e = t.next_event(enter_, bytes_, peer_, tag_, op_, comm_id_);
     t.callers[t.recorded % kPendingEvents] = caller_;
     if constexpr (kBlocks) {
       if (t.look != Look::none) [[unlikely]] {
@@ -224,7 +223,7 @@ class Scope {
       }
     }
     __builtin_prefetch(&t.ring[(t.recorded + 2) & t.ring_mask], 1);  // a store that misses delays the next message
-    ++t.recorded;
+    t.push(e, exit_);
     const Forecast& forecast = runtime().forecast;
     if (forecast.belongs_to(&t) && forecast.matters_after(caller_)) [[unlikely]] foresee_gap(t);
     if (t.recorded - t.totalled >= kPendingEvents) [[unlikely]] catch_up(t);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 
 #include "pmpi/mpi_header.hpp"
@@ -120,8 +121,32 @@ struct alignas(64) Thread {
   trace::Event* ring = nullptr;
   std::uint32_t ring_mask = 0, site_mask = 0;
   std::uint64_t last_exit = 0;
+  std::uint64_t received_too = 0;  ///< bytes of the receiving halves of calls that send and receive, not yet in the totals
   std::uint32_t index = 0;       ///< number of the thread block
   ThreadTrace* trace = nullptr;  ///< null: the run is not recorded call by call
+  std::atomic<bool> totalling{false};  ///< somebody adds its events to the totals: itself, or who ends the process under it
+
+  /// The next event in the ring. Until push() it has the exit of an older one, so that readers leave it where the thread is
+  /// killed or the process ends in between.
+  trace::Event& next_event(std::uint64_t entered, std::uint64_t bytes, std::int32_t with, std::int32_t tag, std::uint16_t function,
+                           std::uint16_t comm) noexcept {
+    trace::Event& e = ring[recorded & ring_mask];
+    e.enter = entered;
+    e.bytes = bytes;
+    e.peer = with;
+    e.tag = tag;
+    e.op = function;
+    e.comm = comm;
+    e.site = e.awake_us = e.asleep_us = 0;
+    return e;
+  }
+  void push(trace::Event& e, std::uint64_t exit) noexcept {
+    std::atomic_ref(e.exit).store(exit, std::memory_order_release);
+    std::atomic_ref(recorded).store(recorded + 1, std::memory_order_release);
+  }
+  /// False if another thread is at it.
+  bool begin_totals() noexcept { return !totalling.exchange(true, std::memory_order_acquire); }
+  void end_totals() noexcept { totalling.store(false, std::memory_order_release); }
 
   // --- caches
   std::uint64_t last_comm = 0;

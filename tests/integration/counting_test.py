@@ -1,0 +1,48 @@
+"""Every call is counted once, whatever threads come, go or are left behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.lab import Lab
+from harness.running import HANGS_S
+
+_ENDS = 25  # of a process; of 80, some had calls that were never made
+_BLOCKS = 64  # threads of a rank that are recorded
+
+
+def _alone(lab: Lab, rc: int, name: str, *args: str) -> dict[str, Any]:
+    """The report of a program without a launcher."""
+    running, record = lab.start("auto", [lab.program(name), *args])
+    outcome = running.finish(HANGS_S)
+    assert outcome.rc == rc and not outcome.timed_out, outcome.describe()
+    return lab.fallow.report(record)
+
+
+def _events(report: dict[str, Any]) -> list[int]:
+    """How many calls each thread's timeline has."""
+    return [len(row["events"]) for row in report["timeline"]["rows"]]
+
+
+def test_a_process_that_ends_beside_its_threads(lab: Lab) -> None:
+    """Who ends the process adds up the calls of threads that are still at it: none of them twice, and no others."""
+    for i in range(_ENDS):
+        report = _alone(lab, 7, "exits_beside.c", str(3000 + 137 * i))
+        assert {f["function"] for f in report["functions"]} == {"MPI_Init_thread", "MPI_Iprobe"}, report["functions"]
+        assert report["health"]["events_skipped"] == 0
+
+
+def test_more_threads_than_are_recorded(lab: Lab) -> None:
+    """Each of them counts once among those left out, however many calls it makes."""
+    report = _alone(lab, 0, "many_threads.c", "70", "50", "together")
+    assert report["health"]["threads_dropped"] == 70 + 1 - _BLOCKS  # with the one that starts MPI
+    assert report["totals"]["calls"] == 2 + 50 * (_BLOCKS - 1)
+
+
+def test_threads_that_come_and_go(lab: Lab) -> None:
+    """The next thread goes on where the last one ended, in the timeline too, and when the rank is killed."""
+    report = _alone(lab, 0, "many_threads.c", "20", "10", "in turn")
+    assert (report["totals"]["calls"], report["health"]["events_skipped"]) == (2 + 200, 0)
+    assert _events(report) == [2, 200]
+    report = _alone(lab, -9, "many_threads.c", "20", "10", "killed")
+    assert (report["totals"]["calls"], report["health"]["events_skipped"]) == (1 + 200, 0)
