@@ -38,6 +38,15 @@ def _sum(side: str, proto: Prototype, types: str) -> str:
     return f"scope.{kind}({_peers(proto)}, {side}counts, {types})"
 
 
+def _in_place(proto: Prototype) -> str:
+    """Bytes that a rank sends which has them in the buffer that it receives in."""
+    if proto.has("root"):
+        return "0"
+    if proto.has("recvcounts"):
+        return "scope.own(comm, recvcounts, recvtype)"
+    return "scope.bytes(recvcount, recvtype)" if proto.has("recvcount") else "0"
+
+
 def _size(call: Call, proto: Prototype) -> str:
     """C++ expression of the event's bytes; only arguments that are significant at the calling rank."""
     rooted = "fallow::pmpi::is_rank(root) ? " if proto.has("root") else ""
@@ -48,11 +57,7 @@ def _size(call: Call, proto: Prototype) -> str:
     if call.size == "send" and proto.has("sendbuf", "recvbuf", "sendtag"):
         return "scope.bytes(sendcount, sendtype)"
     if call.size == "send":
-        own = "scope.bytes(sendcount, sendtype)"
-        in_place = "0"
-        if proto.has("recvcount") and not proto.has("root"):
-            in_place = "scope.bytes(recvcount, recvtype)"
-        return f"{rooted}(sendbuf == MPI_IN_PLACE ? {in_place} : {own}){end}"
+        return f"{rooted}(sendbuf == MPI_IN_PLACE ? {_in_place(proto)} : scope.bytes(sendcount, sendtype)){end}"
     if call.size == "recv":
         return f"{rooted}(recvbuf == MPI_IN_PLACE ? 0 : scope.bytes(recvcount, recvtype)){end}"
     if call.size == "send_each":
@@ -151,6 +156,8 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
         body += [f"  const int result = next({arguments});"]
     body += ["  scope.leave();"]
     body += [f"  if (result == MPI_SUCCESS) [[likely]] {_record(call, proto)}"]
+    if proto.has("dest", "sendcount", "recvcount"):
+        body += ["  if (result == MPI_SUCCESS) [[likely]] scope.received_too(scope.bytes(recvcount, recvtype));"]
     body += [f"  {line}" for line in [*_made(call, proto), *trace_block(name, trace)]]
     if call.wakes in {"recent", "peer"}:
         body += ["  scope.wake_after();"]

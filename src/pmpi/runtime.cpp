@@ -16,6 +16,7 @@
 #include "pmpi/launcher.hpp"
 #include "pmpi/scope.hpp"
 #include "pmpi/wrapper_table.hpp"
+#include "trace/direction.hpp"
 
 namespace fallow::pmpi {
 namespace {
@@ -82,11 +83,13 @@ void read_world(Runtime& rt, const LaunchInfo& launch) noexcept {
 }
 
 /// OpTraits of a function.
-std::uint8_t traits_of(trace::OpKind kind, bool blocks) noexcept {
+std::uint8_t traits_of(const WrapperEntry& entry) noexcept {
   using trace::OpKind;
-  unsigned traits = blocks ? kOpBlocks : 0u;
-  if (kind == OpKind::send || kind == OpKind::start || kind == OpKind::collective) traits |= kOpSends;
-  if (kind == OpKind::recv) traits |= kOpReceives;
+  const auto kind = static_cast<OpKind>(entry.kind);
+  const trace::Direction direction = trace::direction_of(entry.name, kind);
+  unsigned traits = entry.blocks ? kOpBlocks : 0u;
+  if (direction.sends) traits |= kOpSends;
+  if (direction.receives) traits |= kOpReceives;
   if (kind == OpKind::io) traits |= kOpFiles;
   if (kind == OpKind::test) traits |= kOpTests;
   return static_cast<std::uint8_t>(traits);
@@ -99,7 +102,7 @@ void fill_header(Runtime& rt, const LaunchInfo& launch) noexcept {
     std::snprintf(info.name, sizeof info.name, "%s", entry.name);
     info.kind = entry.kind;
     info.blocks = entry.blocks ? 1 : 0;
-    rt.op_traits[entry.op] = traits_of(static_cast<trace::OpKind>(entry.kind), entry.blocks);
+    rt.op_traits[entry.op] = traits_of(entry);
   }
   h.state = static_cast<std::uint32_t>(trace::RankState::computing);
   h.family = FALLOW_FAMILY_NUMBER;

@@ -148,9 +148,19 @@ class Scope {
     bytes_ = bytes;
   }
 
+  /// Beside what was recorded, so much was received.
+  FALLOW_HOT void received_too(std::uint64_t bytes) noexcept { thread_.received_too += bytes; }
+
   template <class Count>
   FALLOW_HOT std::uint64_t bytes(Count count, MPI_Datatype type) noexcept {
     return data_size(thread_, count, type);
+  }
+
+  /// Of what each rank gets, this one's part.
+  template <class Count>
+  FALLOW_HOT std::uint64_t own(MPI_Comm comm, const Count* counts, MPI_Datatype type) noexcept {
+    const CommInfo* const info = comm_info(thread_, comm);
+    return info != nullptr ? bytes(counts[info->rank], type) : 0;
   }
 
   template <class Count>

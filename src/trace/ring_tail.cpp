@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "trace/direction.hpp"
+
 namespace fallow::trace {
 namespace {
 
@@ -58,9 +60,9 @@ void add(ThreadCounters& t, const RankHeader& h, const Event& e, const Call& c) 
   (kind == OpKind::io ? t.io : t.transfer) += c.duration - c.awake - c.asleep;
   add(t.gaps, h, c.gap);
   if (h.ops[e.op].blocks != 0) add(t.waits, h, c.awake + c.asleep);
-  if (kind == OpKind::recv || kind == OpKind::send || kind == OpKind::start || kind == OpKind::collective) {
-    (kind == OpKind::recv ? t.bytes_received : t.bytes_sent) += e.bytes;
-  }
+  const Direction direction = direction_of(h.ops[e.op].name, kind);
+  if (direction.sends) t.bytes_sent += e.bytes;
+  if (direction.receives) t.bytes_received += e.bytes;
   if (t.first_tick == 0) t.first_tick = e.enter;
   t.last_exit_tick = e.exit;
   ++t.events;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "trace/direction.hpp"
 #include "trace/rank_test_writer.hpp"
 
 namespace fallow::trace {
@@ -95,6 +96,23 @@ TEST(RingTail, IsAddedAsTheRuntimeAdds) {
   EXPECT_EQ(ops[kRecv].calls, 7u);
   EXPECT_EQ(ops[kRecv].ticks, 100'500u);
   EXPECT_EQ(ops[kWrite].calls, 1u);
+}
+
+TEST(RingTail, BytesGoWhereTheCallMovesThem) {
+  const auto is = [](const char* name, OpKind kind, bool sends, bool receives) {
+    const Direction d = direction_of(name, kind);
+    EXPECT_EQ(d.sends, sends) << name;
+    EXPECT_EQ(d.receives, receives) << name;
+  };
+  for (const char* name : {"MPI_Isend", "MPI_Ibcast", "MPI_Isendrecv_c", "MPI_Psend_init"}) is(name, OpKind::start, true, false);
+  for (const char* name : {"MPI_Irecv", "MPI_Imrecv_c", "MPI_Precv_init"}) is(name, OpKind::start, false, true);
+  is("MPI_Isendrecv_replace", OpKind::start, true, true);
+  is("MPI_Recv", OpKind::recv, false, true);
+  is("MPI_Sendrecv", OpKind::recv, true, false);
+  for (const char* name : {"MPI_Put", "MPI_Raccumulate"}) is(name, OpKind::rma, true, false);
+  for (const char* name : {"MPI_Get", "MPI_Rget_c"}) is(name, OpKind::rma, false, true);
+  is("MPI_Rget_accumulate", OpKind::rma, true, true);
+  is("MPI_File_read", OpKind::io, false, false);
 }
 
 TEST(RingTail, WaitsOfCrowdedRanksThatHardlyPolledCount) {

@@ -1,7 +1,8 @@
-"""Every call is counted once, whatever threads come, go or are left behind."""
+"""Every call is counted once, and its bytes as sent or received, whatever threads come, go or are left behind."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from harness.lab import Lab
@@ -46,3 +47,13 @@ def test_threads_that_come_and_go(lab: Lab) -> None:
     assert _events(report) == [2, 200]
     report = _alone(lab, -9, "many_threads.c", "20", "10", "killed")
     assert (report["totals"]["calls"], report["health"]["events_skipped"]) == (1 + 200, 0)
+
+
+def test_bytes_are_sent_or_received(lab: Lab, tmp_path: Path) -> None:
+    """By what the calls do, not by their kind: what starts a receive sends nothing."""
+    trial = lab.run("auto", 2, lab.program("directions.c"), options=["--trace", str(tmp_path / "t.ftr")])
+    assert trial.outcome.rc == 0, trial.outcome.describe()
+    sent = [10 * (1000 + 100 + 10) + 500 + own for own in (70, 80)]
+    received = 10 * (1000 + 1000 + 10) + 200
+    ranks = lab.fallow.report(trial.record)["ranks"]
+    assert [(r["sent_bytes"], r["received_bytes"]) for r in ranks] == [(n, received) for n in sent]
