@@ -21,6 +21,7 @@ bool PmpiCalls::load(const fallow_preload_api& preload) noexcept {
   take(comm_remote_group, "PMPI_Comm_remote_group");
   take(group_translate_ranks, "PMPI_Group_translate_ranks");
   take(group_size, "PMPI_Group_size");
+  take(group_rank, "PMPI_Group_rank");
   take(group_free, "PMPI_Group_free");
   take(win_get_group, "PMPI_Win_get_group");
   take(test_cancelled, "PMPI_Test_cancelled");

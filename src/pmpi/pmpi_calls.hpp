@@ -19,6 +19,7 @@ struct PmpiCalls {
   decltype(&MPI_Comm_remote_group) comm_remote_group = nullptr;
   decltype(&MPI_Group_translate_ranks) group_translate_ranks = nullptr;
   decltype(&MPI_Group_size) group_size = nullptr;
+  decltype(&MPI_Group_rank) group_rank = nullptr;
   decltype(&MPI_Group_free) group_free = nullptr;
   decltype(&MPI_Win_get_group) win_get_group = nullptr;
   decltype(&MPI_Test_cancelled) test_cancelled = nullptr;

@@ -76,7 +76,12 @@ void read_world(Runtime& rt, const LaunchInfo& launch) noexcept {
   rt.mpi.initialized(&initialized);
   rt.world_rank = launch.world_rank;
   rt.world_size = launch.world_size;
-  if (initialized == 0) return;  // the sessions model: MPI_COMM_WORLD cannot be asked
+  if (initialized == 0) {  // the sessions model: MPI_COMM_WORLD cannot be asked
+#if MPI_VERSION >= 4
+    if (rt.world_rank < 0 || rt.world_size < 0) rt.world.find_own(rt.mpi, rt.world_rank, rt.world_size);
+#endif
+    return;
+  }
   rt.mpi.comm_rank(MPI_COMM_WORLD, &rt.world_rank);
   rt.mpi.comm_size(MPI_COMM_WORLD, &rt.world_size);
   rt.world.take_comm_world(rt.mpi);

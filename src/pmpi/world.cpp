@@ -36,6 +36,15 @@ std::vector<std::int32_t> World::ranks(const PmpiCalls& calls, MPI_Group group, 
   return world;
 }
 
+void World::find_own(const PmpiCalls& calls, std::int32_t& rank, std::int32_t& size) noexcept {
+  const std::lock_guard lock(mutex_);
+  MPI_Group everyone = MPI_GROUP_NULL;
+  if (sessions_.empty() || calls.group_from_session_pset == nullptr || calls.group_from_session_pset(sessions_.back(), "mpi://WORLD", &everyone) != MPI_SUCCESS) return;
+  calls.group_rank(everyone, &rank);
+  calls.group_size(everyone, &size);
+  calls.group_free(&everyone);
+}
+
 void World::begin(MPI_Session session) noexcept try {
   const std::lock_guard lock(mutex_);
   began_ = true;

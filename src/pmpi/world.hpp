@@ -25,6 +25,8 @@ class World {
   std::vector<std::int32_t> ranks(const PmpiCalls& calls, MPI_Group group, std::int32_t size);
 
 #if MPI_VERSION >= 4
+  /// Rank and size of the world by the process set of a session, if there is one.
+  void find_own(const PmpiCalls& calls, std::int32_t& rank, std::int32_t& size) noexcept;
   /// A session is there until the program ends it.
   void begin(MPI_Session session) noexcept;
   void end(MPI_Session session) noexcept;

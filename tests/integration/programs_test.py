@@ -103,6 +103,16 @@ def test_spawned_ranks(lab: Lab) -> None:
     assert [row["label"] for row in lab.fallow.report(trial.record)["ranks"]] == ["1:0", "1:1", "2:0", "2:1"]
 
 
+def test_sessions_without_a_launcher(lab: Lab) -> None:
+    """Rank and size are those of the process set that every session has; a file without them cannot be read."""
+    running, record = lab.start("auto", [lab.program("sessions.c")])
+    outcome = running.finish(HANGS_S)
+    assert outcome.rc == 0, outcome.describe()
+    assert [(r.world_rank, r.world_size) for r in lab.records(record)] == ([(0, 1)] if lab.family.mpi4 else [])
+    if lab.family.mpi4:
+        assert lab.fallow.report(record)["totals"]["ranks"] == 1
+
+
 def _end(lab: Lab, mode: str, program: Path, way: str) -> Trial:
     if way not in ALONE:
         return lab.run(mode, 2, program, way)
