@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <climits>
 #include <cstddef>
 #include <cstdio>
@@ -121,6 +122,19 @@ bool others_stopped_waiting(const NodePage& page, std::uint32_t ranks, const Nod
   return false;
 }
 
+void Processors::add_own() noexcept {
+  static_assert(sizeof(cpu_set_t) == sizeof words_);
+  std::array<std::uint64_t, CPU_SETSIZE / 64> own{};
+  if (sched_getaffinity(0, sizeof own, reinterpret_cast<cpu_set_t*>(own.data())) != 0) own.fill(~std::uint64_t{0});
+  for (std::size_t i = 0; i < own.size(); ++i) words_[i].fetch_or(own[i], std::memory_order_relaxed);
+}
+
+std::uint32_t Processors::count() const noexcept {
+  int n = 0;
+  for (const std::atomic<std::uint64_t>& word : words_) n += std::popcount(word.load(std::memory_order_relaxed));
+  return static_cast<std::uint32_t>(n);
+}
+
 Node::~Node() { detach(); }
 
 void Node::fall_back() noexcept {
@@ -146,6 +160,7 @@ Status Node::attach(const std::string& run_id, std::int32_t world_rank, std::uin
   close(fd);
   if (address == MAP_FAILED) return Status::failed;
   page_ = static_cast<NodePage*>(address);  // all zero is the initial state, wanted and world_rank apart
+  page_->processors.add_own();
   const std::uint32_t index = page_->attached.fetch_add(1);
   if (index >= kNodeSlots) {
     munmap(address, sizeof(NodePage));

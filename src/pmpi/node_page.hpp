@@ -2,6 +2,8 @@
 // another. It is unlinked as soon as all of them have it open, so that nothing is left behind when they are killed.
 #pragma once
 
+#include <sched.h>
+
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -49,11 +51,23 @@ struct alignas(128) NodeSlot {
 /// Whether all ranks that the launcher started on the node have attached to the page.
 enum class Company : std::uint32_t { unknown = 0, complete = 1, incomplete = 2 };
 
+/// A set of processors that several processes add to. All zero is the empty set.
+class Processors {
+ public:
+  /// Adds those that the calling thread may run on; where the kernel does not tell, all that there can be.
+  void add_own() noexcept;
+  std::uint32_t count() const noexcept;
+
+ private:
+  std::atomic<std::uint64_t> words_[CPU_SETSIZE / 64]{};
+};
+
 struct NodePage {
   std::atomic<std::uint32_t> company{0};       ///< Company: 0 until the first rank knows
   std::atomic<std::uint32_t> attached{0};      ///< slots in use
   std::atomic<std::uint32_t> said{0};          ///< bits of the messages that some rank has printed
   std::atomic<std::uint32_t> tests{0};         ///< set once some rank has polled by itself: it waits unseen
+  Processors processors;                       ///< that the ranks attached so far may use
   alignas(128) std::atomic<std::uint32_t> sleepers{0};  ///< ranks asleep or about to be
   alignas(128) Budget budget;
   NodeSlot slots[kNodeSlots];

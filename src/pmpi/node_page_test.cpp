@@ -66,6 +66,23 @@ TEST(NodePage, WhoComesTooLateIsToldTheSameAsTheOthers) {
   EXPECT_FALSE(first.is_complete(2));
 }
 
+TEST(NodePage, ProcessorsAreThoseOfAllThatAdded) {
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  Processors processors;
+  EXPECT_EQ(processors.count(), 0u);
+  std::uint32_t added = 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    if (!CPU_ISSET(cpu, &before) || sched_setaffinity(0, sizeof one, &one) != 0) continue;
+    for (int twice = 0; twice < 2; ++twice) processors.add_own();
+    EXPECT_EQ(processors.count(), ++added);
+  }
+  sched_setaffinity(0, sizeof before, &before);
+}
+
 TEST(NodePage, TheLinkRestsWhileAllItsRanksArePredictedIdle) {
   const auto page = std::make_unique<NodePage>();
   NodeSlot& a = page->slots[0];

@@ -62,9 +62,10 @@ std::uint32_t allowed_cpus() noexcept {
   return static_cast<std::uint32_t>(CPU_COUNT(&set));
 }
 
-/// Processors that the job may use on this node: those of this rank's set, and one per local rank where ranks are
-/// bound each to their own.
-bool is_oversubscribed(const LaunchInfo& launch, std::uint32_t local) noexcept {
+/// Whether ranks of this node have to share processors. `all_here`: every one of them has told which it may use. Else this
+/// one's set says it, and ranks that are bound are taken to be bound each to their own.
+bool is_oversubscribed(Runtime& rt, const LaunchInfo& launch, std::uint32_t local, bool all_here) noexcept {
+  if (all_here) return local > rt.node.page().processors.count();
   const auto online = static_cast<std::uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
   const std::uint32_t allowed = allowed_cpus();
   const bool bound = allowed < online && launch.local_size > 1;
@@ -144,9 +145,10 @@ void open_everything(Runtime& rt) {
   if (rt.node.attach(rt.options.run_id, rt.world_rank, local) == Status::failed) {
     say(kNoPage, "ranks cannot wake each other: no shared memory to be had");
   }
-  rt.oversubscribed = is_oversubscribed(launch, local != 0 ? local : 1);
+  const bool all_here = local > 0 && rt.node.is_complete(local);
+  rt.oversubscribed = is_oversubscribed(rt, launch, local != 0 ? local : 1, all_here);
   if (rt.oversubscribed && rt.options.mode != WaitMode::spin) rt.first_polls = kFirstPollsShared;
-  rt.whole_job_here = rt.options.wake && launch.local_size > 0 && launch.local_size == rt.world_size && rt.node.is_complete(local);
+  rt.whole_job_here = rt.options.wake && launch.local_size == rt.world_size && all_here;
   std::string problem;
   if (rt.writer.open(rt.options, rt.world_rank, problem) == Status::failed) say(kNoFile, problem);
   fill_header(rt, launch);

@@ -75,6 +75,16 @@ def _ms_a_round(lab: Lab, mode: str) -> float:
     return float(trial.outcome.out.split()[-1])
 
 
+def test_ranks_that_may_use_the_same_core_share_it(lab: Lab) -> None:
+    """What counts is the processors that the ranks of a node may use together, not those that the machine has."""
+    one = str(min(os.sched_getaffinity(0)))
+    for ranks, said in ((2, "more ranks than processors"), (1, "a processor per rank")):
+        launch = ["taskset", "-c", one, *lab.family.launch(ranks, lab.program("descriptors.c"))]
+        running, _ = lab.start("auto", launch, options=["--verbose"])
+        outcome = running.finish()
+        assert outcome.rc == 0 and outcome.err.count(said) == ranks, outcome.describe()
+
+
 def test_ranks_do_not_hold_each_other_up_where_they_share_cores(lab: Lab) -> None:
     """Each step of a collective call waits for whoever sleeps; all together must not sleep for as long as all have slept."""
     # Side by side with ranks that only give way to each other. The sum of 64 KB alone lasted 270 times as long as bare.
