@@ -141,6 +141,9 @@ void CommTable::fill(CommInfo& info, CommMembers& members, MPI_Comm comm) {
   }
   info.world = runtime().world.ranks(mpi, group, info.peers);
   mpi.group_free(&group);
+  // Ranks that were spawned, or that it connected to, have a page of their own and wake nobody here.
+  const bool strangers = std::find(info.world.begin(), info.world.end(), -1) != info.world.end();
+  if (strangers) runtime().whole_job_here.store(false, std::memory_order_relaxed);
   if (runtime().tracer.active()) find_members(info, members, comm);
 }
 

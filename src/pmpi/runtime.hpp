@@ -79,7 +79,7 @@ struct Runtime {
   std::uint64_t ns_per_tick_q32 = std::uint64_t{1} << 32;  ///< the same, times 2^32
   std::int32_t world_rank = -1, world_size = -1;
   World world;
-  bool whole_job_here = false;      ///< every rank of the world runs on this node under Fallow
+  std::atomic<bool> whole_job_here{false};  ///< every rank that this one talks to runs on this node under Fallow, in one job
   bool oversubscribed = false;
   std::atomic<std::uint32_t> first_polls{kFirstPolls};
   bool threads_share_a_lock = false;///< the library holds its lock while it polls (MPICH with MPI_THREAD_MULTIPLE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from harness.fallow import BARE
 from harness.lab import Lab
 from harness.quiet import shown
 
@@ -65,6 +66,22 @@ def test_who_is_needed_in_the_middle_of_a_call_does_not_sleep_through_it(lab: La
         slept()
     else:
         shown(slept, lambda share: share < 0.4, _TRIES // 2)  # 0.74 to 0.76 when only the end of the call counted
+
+
+def _seconds_with_a_stranger(lab: Lab, mode: str) -> float:
+    trial = lab.run(mode, 1, lab.program("strangers.c"))
+    assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
+    return float(trial.outcome.out.split()[-1])
+
+
+def test_ranks_of_another_job_are_not_relied_upon_to_wake(lab: Lab) -> None:
+    """A spawned rank wakes none of those that started it: their sleeps must not be planned as if it did."""
+    if lab.family.name != "openmpi":
+        pytest.skip("MPI_Comm_spawn does not work, or ranks yield the core at each poll")
+    pairs: list[tuple[float, float]] = []
+    while len(pairs) < _TRIES // 2 and not any(auto < 1.25 * bare for auto, bare in pairs):  # 1.5 to 1.6
+        pairs.append((_seconds_with_a_stranger(lab, "auto"), _seconds_with_a_stranger(lab, BARE)))
+    assert any(auto < 1.25 * bare for auto, bare in pairs), pairs
 
 
 def _ms_a_round(lab: Lab, mode: str) -> float:
