@@ -7,7 +7,8 @@
  * Fortran names lie in libraries of their own, which may come later, and are always of the second kind.
  * Libraries that are linked before this one, as the dynamic linker goes from the last to the first, have their weak
  * references taken back one by one (unbind).
- * No function here may lock, allocate or call the dynamic linker's dlsym: the dynamic linker is in the middle of its work. */
+ * No function here may lock, allocate or call the dynamic linker's dlsym: the dynamic linker is in the middle of its work.
+ * Nor may it call what ThreadSanitizer's library has put in the place of libc's functions, and which cannot work yet. */
 #define _GNU_SOURCE
 #include "names.h"
 
@@ -16,8 +17,8 @@
 #include <link.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "preload.h"
@@ -38,6 +39,58 @@ static const struct fallow_mpi mpis[] = {
     {"libmpi.so.40", "", "libfallow-rt-openmpi.so"},
 };
 
+/* ---- in place of libc's functions ------------------------------------------------------------------------- */
+
+static int same(const char* a, const char* b) {
+  for (; *a && *a == *b; ++a, ++b) {
+  }
+  return *a == *b;
+}
+
+/* The rest of `text` behind `beginning`, or null. */
+static const char* behind(const char* text, const char* beginning) {
+  for (; *beginning; ++text, ++beginning) {
+    if (*text != *beginning) return NULL;
+  }
+  return text;
+}
+
+static int contains(const char* text, const char* part) {
+  for (; *text; ++text) {
+    if (behind(text, part)) return 1;
+  }
+  return *part == 0;
+}
+
+static const char* base_name(const char* path) {
+  const char* name = path;
+  for (; *path; ++path) {
+    if (*path == '/') name = path + 1;
+  }
+  return name;
+}
+
+static void copy(const char* from, char* to, unsigned size) {
+  for (; *from && size > 1; --size) *to++ = *from++;
+  if (size) *to = 0;
+}
+
+static int protect(uintptr_t start, size_t bytes, int protection) { return (int)syscall(SYS_mprotect, start, bytes, protection); }
+
+typedef int (*iterate_fn)(int (*visit)(struct dl_phdr_info*, size_t, void*), void* data);
+static iterate_fn libcs_iterate(void);
+
+/* dl_iterate_phdr of libc itself. */
+static void each_object(int (*visit)(struct dl_phdr_info*, size_t, void*), void* data) {
+  static iterate_fn iterate;
+  iterate_fn known = __atomic_load_n(&iterate, __ATOMIC_RELAXED);
+  if (!known) {
+    known = libcs_iterate();
+    __atomic_store_n(&iterate, known, __ATOMIC_RELAXED);
+  }
+  known(visit, data);
+}
+
 /* ---- what is loaded ------------------------------------------------------------------------------------- */
 
 struct loaded {
@@ -50,12 +103,11 @@ static int match_mpi(struct dl_phdr_info* info, size_t size, void* data) {
   (void)size;
   struct loaded* l = data;
   if (!info->dlpi_name) return 0;
-  const char* slash = strrchr(info->dlpi_name, '/');
-  const char* name = slash ? slash + 1 : info->dlpi_name;
+  const char* name = base_name(info->dlpi_name);
   for (size_t i = 0; i < sizeof mpis / sizeof mpis[0]; ++i) {
-    if (strncmp(name, mpis[i].prefix, strlen(mpis[i].prefix)) != 0 || !strstr(name, mpis[i].version)) continue;
+    if (!behind(name, mpis[i].prefix) || !contains(name, mpis[i].version)) continue;
     l->mpi = &mpis[i];
-    if (l->path && strlen(info->dlpi_name) < l->size) strcpy(l->path, info->dlpi_name);
+    if (l->path) copy(info->dlpi_name, l->path, l->size);
     return 1;
   }
   return 0;
@@ -63,7 +115,7 @@ static int match_mpi(struct dl_phdr_info* info, size_t size, void* data) {
 
 const struct fallow_mpi* fallow_loaded_mpi(char* path, unsigned size) {
   struct loaded l = {NULL, path, size};
-  dl_iterate_phdr(match_mpi, &l);
+  each_object(match_mpi, &l);
   return l.mpi;
 }
 
@@ -112,7 +164,7 @@ static struct tables tables_of_other(const struct dl_phdr_info* info) {
 
 static int is_definition(const struct tables* t, uint32_t i, const char* name) {
   const ElfW(Sym)* s = &t->symbols[i];
-  return s->st_shndx != SHN_UNDEF && s->st_value != 0 && strcmp(t->strings + s->st_name, name) == 0;
+  return s->st_shndx != SHN_UNDEF && s->st_value != 0 && same(t->strings + s->st_name, name);
 }
 
 static uint32_t gnu_hash_of(const char* name) {
@@ -122,22 +174,22 @@ static uint32_t gnu_hash_of(const char* name) {
 }
 
 /* The hash table of "ELF: symbol hash table, GNU style": buckets, Bloom filter of one word a line, chains. */
-static int gnu_defines(const struct tables* t, const char* name) {
+static const ElfW(Sym)* gnu_find(const struct tables* t, const char* name) {
   const uint32_t hash = gnu_hash_of(name);
   const uint32_t buckets = t->gnu_hash[0], first = t->gnu_hash[1], words = t->gnu_hash[2], shift = t->gnu_hash[3];
   enum { kBits = sizeof(ElfW(Addr)) * CHAR_BIT };
   const ElfW(Addr)* filter = (const ElfW(Addr)*)(t->gnu_hash + 4);
   const uint32_t* bucket = (const uint32_t*)(filter + words);
   const uint32_t* chain = bucket + buckets;
-  if (buckets == 0 || words == 0) return 0;
+  if (buckets == 0 || words == 0) return NULL;
   const ElfW(Addr) line = filter[(hash / kBits) % words];
-  if (!((line >> (hash % kBits)) & (line >> ((hash >> shift) % kBits)) & 1)) return 0;
+  if (!((line >> (hash % kBits)) & (line >> ((hash >> shift) % kBits)) & 1)) return NULL;
   uint32_t i = bucket[hash % buckets];
-  if (i < first) return 0;
+  if (i < first) return NULL;
   for (;; ++i) {
     const uint32_t other = chain[i - first];
-    if ((other | 1) == (hash | 1) && is_definition(t, i, name)) return 1;
-    if (other & 1) return 0;
+    if ((other | 1) == (hash | 1) && is_definition(t, i, name)) return &t->symbols[i];
+    if (other & 1) return NULL;
   }
 }
 
@@ -166,9 +218,20 @@ static int ask_object(struct dl_phdr_info* info, size_t size, void* data) {
   struct question* q = data;
   const struct tables t = tables_of_other(info);
   if (!t.symbols || !t.strings) return 0;
-  if (t.gnu_hash) q->defined = gnu_defines(&t, q->name);
+  if (t.gnu_hash) q->defined = gnu_find(&t, q->name) != NULL;
   else if (t.sysv_hash) q->defined = sysv_defines(&t, q->name);
   return q->defined;
+}
+
+/* By the list of what is loaded that debuggers read: nobody changes it while the process is linked, when this is called first. */
+static iterate_fn libcs_iterate(void) {
+  for (const struct link_map* m = _r_debug.r_map; m; m = m->l_next) {
+    if (!m->l_name || !same(base_name(m->l_name), "libc.so.6")) continue;
+    const struct tables t = tables_of(m->l_ld, m->l_addr);
+    const ElfW(Sym)* found = t.symbols && t.strings && t.gnu_hash ? gnu_find(&t, "dl_iterate_phdr") : NULL;
+    if (found && ELF64_ST_TYPE(found->st_info) == STT_FUNC) return (iterate_fn)(m->l_addr + found->st_value);
+  }
+  return dl_iterate_phdr;
 }
 
 /* Whether another object of the process defines the name. */
@@ -176,7 +239,7 @@ static int is_defined(unsigned index) {
   static unsigned char defined[FALLOW_SYMBOLS]; /* 1: known; what is not defined yet may come */
   if (__atomic_load_n(&defined[index], __ATOMIC_RELAXED)) return 1;
   struct question q = {fallow_names[index], 0};
-  dl_iterate_phdr(ask_object, &q);
+  each_object(ask_object, &q);
   if (q.defined) __atomic_store_n(&defined[index], 1, __ATOMIC_RELAXED);
   return q.defined;
 }
@@ -219,7 +282,7 @@ static void put_right(int mpi_loaded, int linking) {
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   const uintptr_t begin = (uintptr_t)own.symbols & ~(page - 1);
   const uintptr_t end = ((uintptr_t)(own.symbols + count) + page - 1) & ~(page - 1);
-  if (mprotect((void*)begin, end - begin, PROT_READ | PROT_WRITE) != 0) return; /* then every name stays in sight */
+  if (protect(begin, end - begin, PROT_READ | PROT_WRITE) != 0) return; /* then every name stays in sight */
   ElfW(Sym)* symbols = (ElfW(Sym)*)(uintptr_t)own.symbols;
   for (uint32_t i = 1; i < count; ++i) {
     const unsigned index = symbols[i].st_value != 0 ? index_of(&symbols[i]) : FALLOW_SYMBOLS;
@@ -230,7 +293,7 @@ static void put_right(int mpi_loaded, int linking) {
       show_lazily(&symbols[i], index);
     }
   }
-  mprotect((void*)begin, end - begin, PROT_READ);
+  protect(begin, end - begin, PROT_READ);
 }
 
 /* ---- references that were bound before ------------------------------------------------------------------- */
@@ -249,11 +312,11 @@ static void clear(const struct dl_phdr_info* info, uintptr_t offset) {
   const uintptr_t at = info->dlpi_addr + offset;
   const ElfW(Phdr)* relro = segment_of(info, PT_GNU_RELRO);
   const int protected = relro && offset >= relro->p_vaddr && offset < relro->p_vaddr + relro->p_memsz;
-  void* const start = (void*)(at & ~(page - 1));
-  if (!is_writable(info, offset) || (protected && mprotect(start, page, PROT_READ | PROT_WRITE) != 0)) return;
+  const uintptr_t start = at & ~(page - 1);
+  if (!is_writable(info, offset) || (protected && protect(start, page, PROT_READ | PROT_WRITE) != 0)) return;
   *(uintptr_t*)at = 0;
   const uintptr_t end = protected ? info->dlpi_addr + relro->p_vaddr + relro->p_memsz : 0;
-  if ((uintptr_t)start + page <= end) mprotect(start, page, PROT_READ);
+  if (start + page <= end) protect(start, page, PROT_READ);
 }
 
 static int unbind(struct dl_phdr_info* info, size_t size, void* data) {
@@ -276,7 +339,7 @@ static int unbind(struct dl_phdr_info* info, size_t size, void* data) {
 
 void fallow_hide_names(void) {
   put_right(fallow_loaded_mpi(NULL, 0) != NULL, 1);
-  dl_iterate_phdr(unbind, NULL);
+  each_object(unbind, NULL);
 }
 
 /* The dynamic linker asks for the address of an entry. */

@@ -24,6 +24,11 @@ EXPORT int fallow_active(void) { return __atomic_load_n(&fallow_hints.active, __
 EXPORT void fallow_latency_critical_begin(void) { __atomic_fetch_add(&fallow_hints.latency_critical, 1, __ATOMIC_RELAXED); }
 EXPORT void fallow_latency_critical_end(void) { __atomic_fetch_sub(&fallow_hints.latency_critical, 1, __ATOMIC_RELAXED); }
 
+/* AddressSanitizer's runtime refuses to start where it is not the first library, which a preloaded one always is. It asks
+ * the program for its options by this name; that of a program which has some of its own is found first. */
+EXPORT const char* __asan_default_options(void);
+EXPORT const char* __asan_default_options(void) { return "verify_asan_link_order=0"; }
+
 extern void* fallow_slots[];               /* generated: one jump target per symbol */
 extern void* const fallow_stubs[];         /* generated: the stub that resolves each symbol */
 void* fallow_resolve(unsigned index);      /* called by the stubs */
