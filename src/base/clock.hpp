@@ -16,7 +16,7 @@ namespace fallow {
 /// Of the kernel itself, for slow paths: what fakes a program's time takes clock_gettime's place, and may stop the clock.
 inline std::uint64_t monotonic_ns() noexcept {
   timespec t{};
-  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+  if (syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t) != 0) clock_gettime(CLOCK_MONOTONIC, &t);  // a sandbox refuses it
   return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u + static_cast<std::uint64_t>(t.tv_nsec);
 }
 

@@ -140,12 +140,13 @@ Node::~Node() { detach(); }
 void Node::fall_back() noexcept {
   static NodePage* const private_page = new (std::nothrow) NodePage;
   page_ = private_page;
-  own_ = &page_->slots[0];
+  own_ = page_ != nullptr ? &page_->slots[0] : nullptr;
   shared_ = false;
 }
 
 Status Node::attach(const std::string& run_id, std::int32_t world_rank, std::uint32_t local_size) noexcept try {
   fall_back();
+  if (!usable()) return Status::failed;
   own_->world_rank.store(world_rank, std::memory_order_relaxed);
   name_ = "/fallow-" + (run_id.empty() ? std::to_string(getuid()) : run_id) + "-" + job_key();
   const int fd = shm_open(name_.c_str(), O_RDWR | O_CREAT, 0600);

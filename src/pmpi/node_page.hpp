@@ -96,6 +96,8 @@ class Node {
   /// a shared memory of their own, as in containers. All ranks get the same answer, those that come too late as well.
   bool is_complete(std::uint32_t local_size) noexcept;
 
+  /// False where there was no memory even for a page of its own: then there is nothing to be had here.
+  bool usable() const noexcept { return page_ != nullptr; }
   NodePage& page() noexcept { return *page_; }
   NodeSlot& own() noexcept { return *own_; }
   bool shared() const noexcept { return shared_; }

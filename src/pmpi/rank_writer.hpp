@@ -18,6 +18,8 @@ class RankWriter {
   /// Creates `dir`/rank-RRRRRR-HOST-PID.fallow, or anonymous memory if that fails. `problem` says why it did.
   Status open(const Options& options, std::int32_t world_rank, std::string& problem) noexcept;
 
+  /// False if there was no memory either.
+  bool usable() const noexcept { return header_ != nullptr; }
   trace::RankHeader& header() noexcept { return *header_; }
 
   /// Gives a thread its counters. False when all blocks are taken: the thread is then not recorded.

@@ -24,7 +24,7 @@ namespace {
 pthread_key_t g_thread_key;  // its destructor takes a thread's block back
 constinit thread_local bool t_dropped = false;  // there was no block for this thread: it is not asked for again at each call
 
-enum Message : unsigned { kBadOption = 0, kNoFile = 1, kNoPage = 2, kMissingCalls = 3, kNoTrace = 4 };
+enum Message : unsigned { kBadOption = 0, kNoFile = 1, kNoPage = 2, kMissingCalls = 3, kNoTrace = 4, kNoMemory = 7 };
 
 /// Whether this is a copy of the rank that was made without the handlers of fork() (_Fork, clone): it shares the rank's files.
 bool is_copy(Runtime& rt) noexcept { return rt.writer.header().pid != getpid(); }
@@ -143,6 +143,7 @@ void open_everything(Runtime& rt) {
   rt.ns_per_tick_q32 = static_cast<std::uint64_t>(rt.ns_per_tick * 4294967296.0);
   const auto local = static_cast<std::uint32_t>(launch.local_size);
   if (rt.node.attach(rt.options.run_id, rt.world_rank, local) == Status::failed) {
+    if (!rt.node.usable()) throw std::bad_alloc();
     say(kNoPage, "ranks cannot wake each other: no shared memory to be had");
   }
   const bool all_here = local > 0 && rt.node.is_complete(local);
@@ -150,7 +151,10 @@ void open_everything(Runtime& rt) {
   if (rt.oversubscribed && rt.options.mode != WaitMode::spin) rt.first_polls = kFirstPollsShared;
   rt.whole_job_here = rt.options.wake && launch.local_size == rt.world_size && all_here;
   std::string problem;
-  if (rt.writer.open(rt.options, rt.world_rank, problem) == Status::failed) say(kNoFile, problem);
+  if (rt.writer.open(rt.options, rt.world_rank, problem) == Status::failed) {
+    if (!rt.writer.usable()) throw std::bad_alloc();
+    say(kNoFile, problem);
+  }
   fill_header(rt, launch);
   if (!rt.options.trace.empty() && rt.tracer.open(rt, problem) == Status::failed) say(kNoTrace, "no trace will be recorded: " + problem);
   const double share = rt.whole_job_here ? 1.0 : share_of_node(rt.world_size, launch.local_size);
@@ -180,6 +184,12 @@ bool start_once(Runtime& rt) noexcept try {
   restore_environment();
   return true;
 } catch (...) {
+  rt.node.detach();
+  try {
+    say(kNoMemory, "the program runs without Fallow: not enough memory");
+  } catch (...) {
+    // Not even for that line.
+  }
   return false;
 }
 

@@ -2,16 +2,58 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+
 import pytest
+from harness.building import build
 from harness.fallow import BARE
-from harness.lab import Lab
+from harness.lab import PROGRAMS, Lab
 
 # As `ulimit` takes them, and whether MPIs start under them.
 LIMITS = {"-n 12": False, "-n 48": True, "-v 800000": True}
+_FALLOWS = 6_000  # kilobytes of address space, more than Fallow takes
 
 
 def _limited(limit: str, command: list[str]) -> list[str]:
     return ["sh", "-c", f'ulimit {limit}; exec "$@"', "sh", *command]
+
+
+def _under(lab: Lab, kilobytes: int, library: str = "") -> int:
+    """The exit status of one rank that has so much address space, with the library loaded beside it."""
+    env = {"LD_PRELOAD": library, "FALLOW_DIR": str(lab.scratch), "FALLOW_RUN_ID": "limits"} if library else {}
+    command = ["prlimit", f"--as={1024 * kilobytes}", "--core=0", "env", *(f"{k}={v}" for k, v in env.items())]
+    argv = [*command, str(lab.program("steady.c")), "0"]
+    return subprocess.run(argv, env=lab.environment(), cwd=lab.scratch, capture_output=True, check=False).returncode
+
+
+def test_where_memory_runs_out(lab: Lab) -> None:
+    """Wherever there is hardly enough address space for Fallow, the program runs without it or gets none itself: no crash."""
+    if lab.family.name != "mpich":
+        pytest.skip("one family is enough, and this one starts fastest")
+    low, high = 20_000, 4_000_000
+    while high - low > 500:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _under(lab, middle) == 0 else (middle, high)
+    library = str(lab.fallow.library())
+    ends = [_under(lab, high + more, library) for more in range(0, _FALLOWS, 150)]
+    assert ends[-1] == 0 and -signal.SIGSEGV not in ends, ends
+
+
+# On x86-64: what Fallow asks the kernel for beside what a program does.
+REFUSED = {"clock_gettime": 228, "prctl": 157, "nanosleep": 35, "ppoll": 271}
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_refused_calls(lab: Lab, call: str) -> None:
+    """What a sandbox refuses is done without."""
+    refuses = build(None, "refuses", [PROGRAMS / "refuses.c"], compiler="cc")
+    command = [str(refuses), str(REFUSED[call]), str(lab.program("steady.c")), "0.05"]
+    bare = lab.start(BARE, command)[0].finish()
+    running, record = lab.start("auto", command)
+    outcome = running.finish(30.0)
+    assert not outcome.timed_out and (outcome.rc, outcome.out) == (bare.rc, bare.out), outcome.describe()
+    assert [r.finalized for r in lab.records(record)] == [1], outcome.describe()
 
 
 @pytest.mark.parametrize("limit", LIMITS)

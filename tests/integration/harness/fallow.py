@@ -30,6 +30,10 @@ class Fallow:
             raise FileNotFoundError(f"{self.exe} is not there: run `make build` first")
         return [str(self.exe), "run", "--quiet", "--mode", mode, "--out", str(out), *options, "--", *argv]
 
+    def library(self) -> Path:
+        """What is preloaded."""
+        return next((self.exe.parent.parent / "lib").glob("python*/site-packages/fallow/lib/libfallow.so"))
+
     def report(self, record: Path) -> dict[str, Any]:
         """What `fallow report --json` says of a run."""
         result = subprocess.run([self.exe, "report", record, "--json"], capture_output=True, text=True, check=False)
