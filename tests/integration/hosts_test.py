@@ -100,7 +100,8 @@ def test_long_messages_that_came_during_sleeps_are_paid(lab: Lab, hosts: Hosts) 
         sleeps = sum(r.sleeps for r in ranks)
         return sum(r.wake_delay_s for r in ranks) / sleeps if sleeps else 0.0
 
-    shown(delayed, lambda delay: delay > 2 * _ANY_SLEEP_S, _TRIES)  # 8 to 12 us when the transfer counted as wait
+    # 8 to 12 us when the transfer counted as wait; on a machine with faster caches 14 to 24, and 21 to 39 since.
+    shown(delayed, lambda delay: delay > 1.3 * _ANY_SLEEP_S, _TRIES)
 
 
 def test_waits_over_tcp_are_slept_in_until_data_come(lab: Lab, hosts: Hosts) -> None:
