@@ -32,6 +32,31 @@ inline bool tsc_is_invariant() noexcept {
   return __get_cpuid(0x80000007u, &a, &b, &c, &d) != 0 && (d & (1u << 8)) != 0;
 }
 
+/// The same moment on two clocks.
+struct Instant {
+  std::uint64_t ticks, ns;
+};
+
+/// Reads `ns` between two readings of `ticks`, several times, and keeps the closest: a process that loses its core in between
+/// would take the time until it has it back for none.
+template <class Ticks, class Ns>
+Instant same_moment(Ticks ticks, Ns ns) noexcept {
+  constexpr int kTries = 8;
+  Instant best{};
+  std::uint64_t closest = ~std::uint64_t{0};
+  std::uint64_t before = ticks();
+  for (int i = 0; i < kTries; ++i) {
+    const std::uint64_t at = ns();
+    const std::uint64_t after = ticks();
+    if (after - before < closest) {
+      closest = after - before;
+      best = {before + closest / 2, at};
+    }
+    before = after;
+  }
+  return best;
+}
+
 /// A source of ticks and its rate. now() takes about 10 ns from the counter, 30 ns from clock_gettime.
 class TickClock {
  public:
@@ -39,11 +64,10 @@ class TickClock {
   /// recalibrate() makes it exact later).
   explicit TickClock(ClockSource wanted = ClockSource::automatic) noexcept {
     tsc_ = wanted == ClockSource::tsc || (wanted != ClockSource::monotonic && tsc_is_invariant());
-    start_ns_ = monotonic_ns();
-    start_ticks_ = now();
+    start_ = instant();
     if (tsc_) {
       constexpr std::uint64_t kCalibrationNs = 200000;
-      while (monotonic_ns() - start_ns_ < kCalibrationNs) _mm_pause();
+      while (monotonic_ns() - start_.ns < kCalibrationNs) _mm_pause();
       recalibrate();
     }
   }
@@ -55,29 +79,30 @@ class TickClock {
     return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u + static_cast<std::uint64_t>(t.tv_nsec);
   }
 
+  /// Now, on this clock and on CLOCK_MONOTONIC; takes a few microseconds.
+  Instant instant() const noexcept {
+    return same_moment([this] { return now(); }, [] { return monotonic_ns(); });
+  }
   /// Takes the rate from all the time since the start. Returns the instant used, in both scales.
-  struct Instant {
-    std::uint64_t ticks, ns;
-  };
   Instant recalibrate() noexcept {
-    const Instant i{now(), monotonic_ns()};
-    if (tsc_ && i.ns > start_ns_ && i.ticks > start_ticks_) {
-      ticks_per_ns_ = static_cast<double>(i.ticks - start_ticks_) / static_cast<double>(i.ns - start_ns_);
+    const Instant i = instant();
+    if (tsc_ && i.ns > start_.ns && i.ticks > start_.ticks) {
+      ticks_per_ns_ = static_cast<double>(i.ticks - start_.ticks) / static_cast<double>(i.ns - start_.ns);
     }
     return i;
   }
 
   bool uses_tsc() const noexcept { return tsc_; }
   double ticks_per_ns() const noexcept { return ticks_per_ns_; }
-  std::uint64_t start_ticks() const noexcept { return start_ticks_; }
-  std::uint64_t start_ns() const noexcept { return start_ns_; }
+  std::uint64_t start_ticks() const noexcept { return start_.ticks; }
+  std::uint64_t start_ns() const noexcept { return start_.ns; }
   std::uint64_t to_ticks(double ns) const noexcept { return static_cast<std::uint64_t>(ns * ticks_per_ns_); }
   double to_ns(std::uint64_t ticks) const noexcept { return static_cast<double>(ticks) / ticks_per_ns_; }
 
  private:
   bool tsc_ = false;
   double ticks_per_ns_ = 1.0;
-  std::uint64_t start_ticks_ = 0, start_ns_ = 0;
+  Instant start_{};
 };
 
 }  // namespace fallow

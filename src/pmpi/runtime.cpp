@@ -131,7 +131,8 @@ void fill_header(Runtime& rt, const LaunchInfo& launch) noexcept {
   std::snprintf(h.mpi_version, sizeof h.mpi_version, "%s", version);
   h.tick_start = rt.clock.start_ticks();
   h.mono_start_ns = rt.clock.start_ns();
-  h.wall_start_ns = wall_ns() - (monotonic_ns() - rt.clock.start_ns());
+  const Instant now = same_moment(monotonic_ns, wall_ns);
+  h.wall_start_ns = now.ns - (now.ticks - rt.clock.start_ns());
   h.tick_hz = rt.clock.ticks_per_ns() * 1e9;
   rt.threads_share_a_lock = h.thread_level == 3 && FALLOW_FAMILY_NUMBER != static_cast<int>(trace::Family::openmpi);
 }
@@ -274,7 +275,7 @@ void touch_header(bool now_or_never) noexcept {
   const std::uint64_t now = rt.clock.now();
   if (!now_or_never && static_cast<double>(now - rt.last_touch) * rt.ns_per_tick < 1e9) return;
   rt.last_touch = now;
-  const TickClock::Instant instant = rt.clock.recalibrate();
+  const Instant instant = rt.clock.recalibrate();
   trace::RankHeader& h = rt.writer.header();
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

@@ -142,9 +142,9 @@ std::uint32_t Tracer::pack(ThreadTrace& thread, std::uint32_t most) noexcept {
   const TickClock& clock = runtime().clock;
   const std::uint64_t now = clock.now();
   if (clock.to_ns(now - thread.calibrated.load(std::memory_order_relaxed)) > kCalibrateNs) {
-    const std::uint64_t ns = monotonic_ns() - clock.start_ns();
-    const std::uint64_t ticks = clock.now();
-    thread.recorder.calibrate(ticks, ns, static_cast<double>(ns) / static_cast<double>(ticks - clock.start_ticks()));
+    const Instant i = clock.instant();
+    const std::uint64_t ns = i.ns - clock.start_ns();
+    thread.recorder.calibrate(i.ticks, ns, static_cast<double>(ns) / static_cast<double>(i.ticks - clock.start_ticks()));
     thread.calibrated.store(now, std::memory_order_relaxed);
   }
   return thread.recorder.pump(most, now);
