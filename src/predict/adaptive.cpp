@@ -52,6 +52,7 @@ constexpr float kBenefit = 16.0F;             // units of benefit for one gain o
 constexpr float kBenefitCost = 0.5F;          // ... less these for each visit that changes the choice
 constexpr std::uint32_t kBenefitLoss = 8;     // one visit in so many without a change costs one unit
 constexpr unsigned kBenefitNeeded = 24;       // to be looked at each time; noise alone seldom gets there
+constexpr double kLeastLeft = 0.05, kLeastOthersLeft = 0.02;  // shares of budgets by which the price is divided, at least
 constexpr float kWaitErrorGood = 100.0F;  // codes: 5 %
 constexpr float kWaitClearlyBetter = 0.8F;
 constexpr std::uint8_t kWaitsNeeded = 3;
@@ -326,6 +327,19 @@ void AdaptivePredictor::learn_wait(Nanoseconds wait) noexcept {
   }
 }
 
+/// The dearer delay, the less of the credit is left, and of the budget that others keep.
+void AdaptivePredictor::set_price(double credit) noexcept {
+  const double whole = credit + (1.0 + options_.budget) * paid_ns_;
+  const double left = std::max(kLeastLeft, credit / whole);
+  price_ = static_cast<float>(options_.delay_price / (left * others_left_));
+}
+
+void AdaptivePredictor::budget_left(double share) noexcept {
+  others_left_ = std::max(kLeastOthersLeft, share);
+  const double credit = credit_ns();
+  if (credit > 0.0) set_price(credit);
+}
+
 Answer AdaptivePredictor::on_exit(const Event& event) noexcept {
   if (!arrived_) arrive(event);
   arrived_ = false;
@@ -338,9 +352,7 @@ Answer AdaptivePredictor::on_exit(const Event& event) noexcept {
   if (chosen_ > 0.0F) {
     answer.expected_gap = Nanoseconds(static_cast<std::int64_t>(chosen_));
     if (credit >= worst) {  // one more mistake can be paid
-      const double whole = credit + (1.0 + options_.budget) * paid_ns_;
-      const double left = std::max(0.05, credit / whole);
-      price_ = static_cast<float>(options_.delay_price / left);
+      set_price(credit);
       answer.rest_for = Nanoseconds(static_cast<std::int64_t>(chosen_ - up_));
     }
   }

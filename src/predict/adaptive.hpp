@@ -51,6 +51,8 @@ class AdaptivePredictor final : public Predictor {
 
   WaitForecast on_enter(const Call& call) noexcept override;
   Answer on_exit(const Event& event) noexcept override;
+  /// The price of delay is divided by it, from the next plans on.
+  void budget_left(double share) noexcept override;
   [[nodiscard]] PredictorState state() const noexcept override;
 
   /// Calls went by that were not fed: what follows the last one is not a gap to learn from, and what was begun with
@@ -101,6 +103,7 @@ class AdaptivePredictor final : public Predictor {
   static constexpr unsigned kNextCalls = 4096;
 
   void carve(std::span<std::byte> arena);
+  void set_price(double credit) noexcept;
   void arrive(const Call& call) noexcept;
   void settle(Nanoseconds gap) noexcept;
   void learn(Context& c, float gap_ns, std::uint16_t code, const Earnings& earnings, bool is_root) const noexcept;
@@ -169,6 +172,7 @@ class AdaptivePredictor final : public Predictor {
   double paid_ns_ = 0;
   float mean_ideal_ = 0;       ///< what the oracle would have after a call, ns
   float price_;
+  double others_left_ = 1;     ///< share of a budget that others keep account of
   std::uint64_t mispredictions_ = 0;
 };
 

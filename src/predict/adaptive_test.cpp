@@ -208,6 +208,29 @@ TEST(Adaptive, DelayMeasuredElsewhereCountsAgainstTheBudget) {
   EXPECT_EQ(predictor.on_exit(next).rest_for.value, 0);
 }
 
+TEST(Adaptive, DelaysLessTheLessOfItsUsersBudgetIsLeft) {
+  const auto stream = streams::bt(250, 0.1);
+  double delay = 1e18, low = 1e18;
+  for (const double left : {1.0, 0.25, 0.0}) {
+    AdaptivePredictor predictor{AdaptiveOptions{}};
+    RestOutcome sum{};
+    Answer last;
+    Nanoseconds exit = stream.front().enter;
+    for (const Event& event : stream) {
+      const RestOutcome one = rest_outcome(last, event.enter - exit, AdaptiveOptions{}.react);
+      sum = {sum.low + one.low, sum.delay + one.delay};
+      predictor.budget_left(left);
+      last = predictor.on_exit(event);
+      exit = event.exit;
+    }
+    EXPECT_LT(static_cast<double>(sum.delay.value), 0.95 * delay) << left;
+    EXPECT_LT(static_cast<double>(sum.low.value), low) << left;
+    EXPECT_GT(sum.low.value, 0) << left;
+    delay = static_cast<double>(sum.delay.value);
+    low = static_cast<double>(sum.low.value);
+  }
+}
+
 TEST(Adaptive, ForecastsWaits) {
   AdaptivePredictor predictor{AdaptiveOptions{}};
   Builder b(1, 0.05);

@@ -73,6 +73,10 @@ class Predictor {
   /// A call has ended. `event.enter` minus the previous event's exit is the gap that the last answer was about.
   virtual Answer on_exit(const Event& event) noexcept = 0;
 
+  /// Of a budget of delay that the predictor's user keeps account of, this share (0 to 1) is left. What has no price of
+  /// delay takes no notice.
+  virtual void budget_left(double share) noexcept { static_cast<void>(share); }
+
   [[nodiscard]] virtual PredictorState state() const noexcept = 0;
 
  protected:

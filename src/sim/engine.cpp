@@ -366,6 +366,7 @@ void Engine::leave_call(std::uint32_t r, const CallEvent& call) {
   event.op = static_cast<std::uint16_t>(call.op);
   event.comm = static_cast<std::uint16_t>(call.comm);
   predict::Predictor& predictor = *predictors_[r];
+  if (lags_ != nullptr) predictor.budget_left(network_.budget_left(r / machine_.node.ranks, rank.now));
   const predict::Answer answer = predictor.on_exit(event);
   if (recorder_ != nullptr && answer.call_expected) [[unlikely]] recorder_->expected(r);
   rest_.leave(r, rank.now, answer.rest_for.value * kNs, network_);

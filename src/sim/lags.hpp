@@ -26,12 +26,11 @@ class Lags {
   Time& collective(std::uint32_t i) { return entry(collectives_, i); }
   Time& link(std::uint32_t i) { return entry(links_, i); }
   /// A message comes to a link at `at`, which the ones before hold until `free`, and takes it at `start`. A link never hides
-  /// a lag, as somebody else goes first then; and who comes later than those before it by so much more might have gone first.
+  /// a lag, as somebody else goes first then.
   void take(std::uint32_t link_number, std::uint32_t message_number, Time free, Time at, Time start) {
     Time& mine = message(message_number);
     Time& before = link(link_number);
-    const Time behind = std::clamp<Time>(mine - before, 0, start - at);
-    mine = before = std::max(mine + behind, start - std::max(at - mine, free - before));
+    mine = before = std::max(mine, start - std::max(at - mine, free - before));
   }
   /// The most of ranks `first` to `last`, which is not among them.
   Time most(std::uint32_t first, std::uint32_t last) {

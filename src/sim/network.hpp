@@ -138,6 +138,10 @@ class Network {
   void activate_group(NodeGroup group, Time at) noexcept;
   /// Messages have lags from now on, those that take something at rest more.
   void keep_lags(Lags& lags) noexcept { lags_ = &lags; }
+  /// Share that is left at `at` of what a node's ranks may lag by; 1 where nobody keeps account.
+  double budget_left(std::uint32_t node, Time at) const noexcept {
+    return silences_.empty() ? 1.0 : silences_[node].left(at, silence_, machine_.link.rest);
+  }
   /// The ranks of a node lag by at most so much.
   void lags(std::uint32_t node, Time lag) noexcept {
     if (!silences_.empty()) silences_[node].lags(lag);

@@ -11,6 +11,8 @@ constexpr float kMostSeen = 2048;      // silences after which all count half
 constexpr double kMostRate = 4;        // delay may come at up to so many times the budget while much of it is left, ...
 constexpr double kShareLeft = 0.1;     // ... and at the budget's rate when this share of it is
 constexpr Time kRiseFades = 8;          // one part of so many with each silence
+constexpr float kExpectedLasts = 1 - 1.0F / 32;  // ... of the rests expected on a message's way, before any are seen
+constexpr double kLeastLeft = 0.02;     // of the budget, for the price of delay
 constexpr double kPriceStep = 1.4;
 constexpr int kPrices = 40;
 
@@ -29,9 +31,19 @@ std::size_t Silence::bin_of(Time length) noexcept {
   return std::min(bin, kBins - 1);
 }
 
+/// What one more rest may cost: as much as any lately, or as is to be expected.
+Time Silence::reserve(const RestState& rest) const noexcept {
+  return std::max(rise_, static_cast<Time>(static_cast<double>(expected_rests_) * static_cast<double>(rest.down + rest.up)));
+}
+
+double Silence::left(Time at, const SilencePolicy& policy, const RestState& rest) const noexcept {
+  const double whole = policy.budget * static_cast<double>(at);
+  return whole > 0 ? std::clamp(1 - static_cast<double>(lag_ + reserve(rest)) / whole, 0.0, 1.0) : 0.0;
+}
+
 /// From when on one more rest is within the budget, whatever it may cost.
 Time Silence::affordable(const SilencePolicy& policy, const RestState& rest) const noexcept {
-  const double from = static_cast<double>(lag_ + std::max(rise_, Time{expected_rests_} * (rest.down + rest.up))) / policy.budget;  // infinite without one
+  const double from = static_cast<double>(lag_ + reserve(rest)) / policy.budget;  // infinite without one
   return from < static_cast<double>(kNever) ? static_cast<Time>(from) : kNever;
 }
 
@@ -43,6 +55,7 @@ Time Silence::begin(Time from, Kind kind, const SilencePolicy& policy, const Res
 void Silence::ended(Time at, Time length, Kind kind, const SilencePolicy& policy, const RestState& rest) noexcept {
   before_ = lag_;
   rise_ -= rise_ / kRiseFades;
+  expected_rests_ = std::max(1.0F, expected_rests_ * kExpectedLasts);
   const std::size_t bin = bin_of(length);
   if (bin == kBins) return;
   Bin& b = seen_[kind][bin];
@@ -77,10 +90,10 @@ void Silence::choose(Time at, const SilencePolicy& policy, const RestState& rest
   span_ += static_cast<float>(us(at - chosen_at_));
   chosen_at_ = at;
   const double whole = policy.budget * us(at);
-  const double left = whole > 0 ? std::clamp(1 - us(lag_) / whole, 0.0, 1.0) : 0.0;
-  const double allowed = policy.budget * std::min(kMostRate, left / kShareLeft) * static_cast<double>(span_);
+  const double unused = whole > 0 ? std::clamp(1 - us(lag_) / whole, 0.0, 1.0) : 0.0;
+  const double allowed = policy.budget * std::min(kMostRate, unused / kShareLeft) * static_cast<double>(span_);
   std::array<Choice, kKinds> choice;
-  double price = policy.price;
+  double price = policy.price / std::max(kLeastLeft, left(at, policy, rest));
   for (int k = 0; k < kPrices; ++k, price *= kPriceStep) {
     double late = 0;
     for (const Kind kind : {kPlain, kAfterPlan}) {

@@ -16,7 +16,7 @@ namespace fallow::sim {
 struct SilencePolicy {
   bool rests = false;
   double budget = 0.01;  ///< a node's ranks may lag by this share of the time so far
-  double price = 6;      ///< time at rest given up to avoid one unit of delay, at least
+  double price = 6;      ///< time at rest given up to avoid one unit of delay while all of the budget is left
 };
 
 /// What one node knows of its silences: the times in which nothing passed its links and they were awake, or would have been
@@ -32,8 +32,10 @@ class Silence {
   bool affords(Time at, const SilencePolicy& policy, const RestState& rest) const noexcept { return at >= affordable(policy, rest); }
   /// A message has ended a silence of `length` at `at`.
   void ended(Time at, Time length, Kind kind, const SilencePolicy& policy, const RestState& rest) noexcept;
-  /// One message may find so many rests on its way, as long as none have been seen.
-  void expect_rests(std::uint32_t count) noexcept { expected_rests_ = count; }
+  /// Share of the budget that is left at `at`, beside what one more rest may cost.
+  double left(Time at, const SilencePolicy& policy, const RestState& rest) const noexcept;
+  /// One message may find so many rests on its way: expected less with each silence that has ended.
+  void expect_rests(std::uint32_t count) noexcept { expected_rests_ = static_cast<float>(count); }
   /// The node's ranks lag by at most so much (see Lags).
   void lags(Time lag) noexcept {
     lag_ = lag;
@@ -48,6 +50,7 @@ class Silence {
     float count = 0, time = 0;  // silences, and their length in all, us
   };
   static std::size_t bin_of(Time length) noexcept;
+  Time reserve(const RestState& rest) const noexcept;
   Time affordable(const SilencePolicy& policy, const RestState& rest) const noexcept;
   void choose(Time at, const SilencePolicy& policy, const RestState& rest) noexcept;
   struct Choice {
@@ -62,7 +65,7 @@ class Silence {
   Time lag_ = 0;
   Time before_ = 0;  // the lag when the last silence ended ...
   Time rise_ = 0;    // ... and how much it has grown since, at most; fades
-  std::uint32_t expected_rests_ = 1;
+  float expected_rests_ = 1;
   Time chosen_at_ = 0;
   float span_ = 0;          // time in which what is in the bins was seen, us
   float count_ = 0;

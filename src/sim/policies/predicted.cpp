@@ -9,9 +9,9 @@ namespace {
 /// What a node knows of how much it lags is as old as its last message: so it keeps to a little less than the budget.
 constexpr double kBudgetShare = 0.95;
 
-/// Prices of delay: time at rest given up to avoid one unit of it, in predicted windows and after silences at least. Those that
-/// saved most on recorded programs, within the budget (docs/adr/0044).
-constexpr double kWindowPrice = 8, kSilencePrice = 10;
+/// Prices of delay: time at rest given up to avoid one unit of it, in predicted windows and after silences, while all of the
+/// budget is left. Those that saved most within it on recorded and generated programs (docs/adr/0044).
+constexpr double kWindowPrice = 8, kSilencePrice = 12;
 
 /// A rank's own account of windows that were too long: much of that delay is hidden by waiting for others. What is not is held to
 /// the budget where messages pass.
