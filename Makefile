@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src gen python include platforms cmake CMakeLists.txt pyproject.toml -type f -not -name '*_test.cpp' -not -path '*/__pycache__/*' 2>/dev/null)
 PYTEST := $(BIN)/python -m pytest
+ALIKE := tests/python tests/gen  # measure no times and start no MPI programs: they share the cores
 
 .PHONY: help build demo test test-long fuzz bench lint docs clean
 
@@ -36,7 +37,8 @@ demo: build  ## a real program with and without Fallow, and a report to look at
 test: build  ## unit, conformance, integration and fault tests (under 20 minutes)
 	@cmake --preset test >/dev/null && cmake --build --preset test
 	@ctest --preset test
-	@$(PYTEST) -m "not long" tests
+	@$(PYTEST) -m "not long" -n 2 --dist loadfile $(ALIKE)
+	@$(PYTEST) -m "not long" $(addprefix --ignore=,$(ALIKE)) tests
 
 test-long: build  ## the suites that take long: sanitizers, another compiler, all of mpi4py, Slurm
 	@tools/install-packages fuzz long
