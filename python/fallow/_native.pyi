@@ -252,6 +252,7 @@ def platform_energy(
     run_time_s: float,
     cores_used: int = 0,
     waits_yield: bool = False,
+    at_once: int = 0,
 ) -> PlatformEnergy: ...
 
 class SimError(ValueError):

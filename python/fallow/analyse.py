@@ -259,13 +259,14 @@ def load(directory: Path, platform: str | None = None) -> Report:
     machine = energy.platform(platform or (info.platform if info else ""), directory)
     totals = _totals(found.read, rows, run.run_time_s)
     shown, left_out = sites.build(found.read)
+    cores = energy.at_once((t["first_ns"], t["last_ns"]) for rank in found.read for t in rank["threads"])
     return Report(
         schema=SCHEMA,
         version=VERSION,
         run=run,
         health=_health(found, notes),
         totals=totals,
-        energy=energy.build(directory, run, rows, machine, notes),
+        energy=energy.build(directory, run, rows, machine, notes, cores=cores),
         ranks=rows,
         functions=sites.functions(found.read),
         sites=shown,

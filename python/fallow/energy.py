@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,7 +132,13 @@ def _concerns(assumption: str, *, yields: bool) -> bool:
     return not dot or used is None or key in used or (yields and key == "yield_w")
 
 
-def _modelled(machine: _native.Platform, run: Run, ranks: Sequence[RankReport]) -> Modelled:
+def at_once(spans: Iterable[tuple[int, int]]) -> int:
+    """How many of these (begin, end) there were at the same time, at most."""
+    ends = sorted((time, step) for begin, end in spans if end > begin for time, step in ((begin, 1), (end, -1)))
+    return max(accumulate((step for _, step in ends)), default=0)
+
+
+def _modelled(machine: _native.Platform, run: Run, ranks: Sequence[RankReport], used: int) -> Modelled:
     compute = native.require().platform_energy
     yields = run.modes == ["yield"]
     energy: _native.PlatformEnergy = compute(
@@ -140,6 +147,7 @@ def _modelled(machine: _native.Platform, run: Run, ranks: Sequence[RankReport]) 
         nodes=max(1, len(run.hosts)),
         run_time_s=run.run_time_s,
         waits_yield=yields,
+        at_once=used,
     )
     awake = energy["all_awake"]
     cores, cores_awake = _parts(energy, _CORE_PARTS), _parts(awake, _CORE_PARTS)
@@ -157,14 +165,20 @@ def _modelled(machine: _native.Platform, run: Run, ranks: Sequence[RankReport]) 
     )
 
 
-def build(
-    directory: Path, run: Run, ranks: Sequence[RankReport], machine: _native.Platform | None, notes: list[str]
+def build(  # noqa: PLR0913 - one value each
+    directory: Path,
+    run: Run,
+    ranks: Sequence[RankReport],
+    machine: _native.Platform | None,
+    notes: list[str],
+    *,
+    cores: int,
 ) -> Energy:
-    """Both kinds, as far as there are meters and a model."""
+    """Both kinds, as far as there are meters and a model. `cores`: that the ranks' threads had at the same time."""
     modelled = None
     if machine is not None:
         try:
-            modelled = _modelled(machine, run, ranks)
+            modelled = _modelled(machine, run, ranks, cores)
         except ValueError as error:
             notes.append(f"no energy is modelled on {machine.name}: {error}")
     return Energy(metered(directory, run.run_time_s, notes), modelled)

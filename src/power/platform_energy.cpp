@@ -73,7 +73,7 @@ EnergyParts energy_of(const Platform& p, const Usage& u, double used, double sha
 
 PlatformEnergy platform_energy(const Platform& platform, const Usage& usage) {
   check(platform, usage);
-  const double ranks = static_cast<double>(usage.ranks.size());
+  const double ranks = usage.at_once != 0 ? usage.at_once : static_cast<double>(usage.ranks.size());
   const double cores = static_cast<double>(usage.nodes) * platform.cores();
   const double used = usage.cores_used != 0 ? usage.cores_used : std::min(ranks, cores);
   const double share = ranks > used ? used / ranks : 1.0;

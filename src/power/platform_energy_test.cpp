@@ -96,6 +96,25 @@ TEST(PlatformEnergy, SharedCoresAreCountedOnce) {
   EXPECT_DOUBLE_EQ(two.unused_cores.value, 20);
 }
 
+TEST(PlatformEnergy, RanksOfProgramsThatFollowEachOtherHaveTheSameCores) {
+  const std::vector<Residency> ranks(8, only(Doing::wait_asleep, 10));  // four programs of two ranks
+  Usage usage{ranks, 1, Seconds(40)};
+  usage.at_once = 2;
+  const EnergyParts e = platform_energy(simple(), usage).actual;
+  EXPECT_DOUBLE_EQ(e.wait_asleep.value, 8 * 10);
+  EXPECT_DOUBLE_EQ(e.unaccounted.value, 0);
+  EXPECT_DOUBLE_EQ(e.unused_cores.value, 2 * 40);
+}
+
+TEST(PlatformEnergy, ThreadsOfARankHaveACoreEach) {
+  const Residency rank = only(Doing::computing, 30);  // of three threads, 10 s each
+  Usage usage{{&rank, 1}, 1, Seconds(10)};
+  usage.at_once = 3;
+  const EnergyParts e = platform_energy(simple(), usage).actual;
+  EXPECT_DOUBLE_EQ(e.computing.value, 3 * 10 * 10);
+  EXPECT_DOUBLE_EQ(e.unused_cores.value, 10);
+}
+
 TEST(PlatformEnergy, RefusesWhatCannotBe) {
   const Platform p = simple();
   EXPECT_THROW(platform_energy(p, {{}, 0, Seconds(1)}), std::invalid_argument);

@@ -283,6 +283,22 @@ def test_several_programs_in_one_run_are_noted(tmp_path):
     assert "2 MPI programs" in report.health.notes[0]
 
 
+def test_programs_one_after_the_other_are_on_the_same_cores(tmp_path):
+    """Four programs in turn are charged for no more cores, and no less of their sleep, than one of four times the length."""
+    directory = write_run(tmp_path / "r", [], run_time_s=4.0)
+    for turn in range(4):
+        for rank in range(2):
+            calls = [Call(0, 1000), Call(1000, 990_000_000, asleep=980_000_000)]
+            start = RankFile.wall_start_ns + turn * 1_000_000_000
+            made = RankFile(rank=rank, size=2, calls=calls, launch=turn + 1, wall_start_ns=start)
+            (directory / f"rank-{rank:06d}-node1-{10 * turn + rank}.fallow").write_bytes(made.build())
+    energy = analyse.load(directory, "minotauro").energy.modelled
+    sleep_w, cores = 2, 12  # as its file says
+    assert energy.parts["wait_asleep"] == pytest.approx(8 * 0.98 * sleep_w, rel=0.01)
+    assert energy.parts["unused_cores"] == pytest.approx((cores - 2) * 4.0 * sleep_w, rel=0.01)
+    assert energy.parts["unaccounted"] < 0.05 * energy.energy_j
+
+
 def test_ranks_without_a_record_are_named(tmp_path, fallow):
     directory = write_run(tmp_path / "r", [lively_rank(i, 4, 5) for i in (0, 3)])
     out = fallow("report", directory).stdout
