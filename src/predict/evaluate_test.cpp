@@ -159,6 +159,22 @@ TEST(NodeLink, OraclesOfTwoRanksDelayNobody) {
   EXPECT_LE(sum.rest_of_oracle(), 1.0);
 }
 
+TEST(NodeLink, ARankThatHasEndedKeepsNoLinkAwake) {
+  Builder a(1), b(2);
+  a.call(1, 1, 0);
+  b.call(1, 1, 0);
+  for (int i = 0; i < 10; ++i) b.call(1, 1, kMs);
+  const auto shorter = a.take(), longer = b.take();
+  OraclePredictor first(shorter, {}), second(longer, {});
+  Predictor* const predictors[] = {&first, &second};
+  const std::span<const Event> both[] = {shorter, longer};
+  const NodeEvaluation sum = evaluate_node(both, predictors, {});
+  EXPECT_GT(sum.low.value, 8 * kMs);
+  EXPECT_EQ(sum.low, sum.oracle_low);
+  EXPECT_EQ(sum.delay.value, 0);
+  EXPECT_EQ(sum.rests, 10U);
+}
+
 TEST(NodeLink, TheBeginningOfTheClockIsNoGap) {
   const auto stream = streams::alya(100, 0.05, 1);
   auto later = stream;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <queue>
 
 namespace fallow::predict {
@@ -29,11 +28,12 @@ Nanoseconds NodeLink::on_enter(std::size_t rank, Nanoseconds now) noexcept {
 
 void NodeLink::on_exit(std::size_t rank, Nanoseconds now, Nanoseconds rest_for) noexcept {
   --in_call_;
-  idle_until_[rank] = rest_for.value > 0 ? now + rest_for : Nanoseconds(0);
+  idle_until_[rank] = rest_for == kForGood ? kForGood : rest_for.value > 0 ? now + rest_for : Nanoseconds(0);
   if (in_call_ > 0) return;
   quiet_since_ = now;
-  Nanoseconds first(std::numeric_limits<std::int64_t>::max());
+  Nanoseconds first = kForGood;
   for (const Nanoseconds until : idle_until_) first = std::min(first, until);
+  if (first == kForGood) return;           // nobody comes any more
   if (first <= now + react_.down) return;  // one of them is not predicted idle for long enough
   rest_from_ = now;
   rest_until_ = first;
@@ -99,8 +99,11 @@ class NodeRun {
   }
 
  private:
-  void advance(std::size_t r) {
-    if (events_.next(r, ranks_[r].event)) queue_.push({ranks_[r].event.enter + ranks_[r].shift, r});
+  /// False at the rank's end.
+  bool advance(std::size_t r) {
+    if (!events_.next(r, ranks_[r].event)) return false;
+    queue_.push({ranks_[r].event.enter + ranks_[r].shift, r});
+    return true;
   }
 
   void enter(const Next& now) {
@@ -120,10 +123,11 @@ class NodeRun {
     Event event = rank.event;
     event.enter = rank.entered;
     event.exit = now.when;
-    link_.on_exit(now.rank, now.when, predictors_[now.rank]->on_exit(event).rest_for);
+    const Nanoseconds rest_for = predictors_[now.rank]->on_exit(event).rest_for;
     rank.in_call = false;
     sum_.run = std::max(sum_.run, now.when - first_);
-    advance(now.rank);
+    const bool more = advance(now.rank);
+    link_.on_exit(now.rank, now.when, more ? rest_for : NodeLink::kForGood);
   }
 
   RankEvents& events_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,8 @@ class NodeLink {
 
   /// A rank begins a call. Returns for how long it has to wait for the link. Times never go back. Not while in a call.
   Nanoseconds on_enter(std::size_t rank, Nanoseconds now) noexcept;
+  /// A rank that makes no other call rests for so long: it does not keep the others' link awake.
+  static constexpr Nanoseconds kForGood{std::numeric_limits<std::int64_t>::max()};
   /// A rank has ended a call and is predicted idle for `rest_for` (0: not predicted).
   void on_exit(std::size_t rank, Nanoseconds now, Nanoseconds rest_for) noexcept;
 
