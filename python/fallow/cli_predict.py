@@ -14,7 +14,7 @@ from typing import Any
 
 from fallow import native, predict_html, predict_study, predict_text
 from fallow.errors import UserError
-from fallow.files import expect_apart, expect_room, save
+from fallow.files import deliver, expect_apart, expect_room
 from fallow.predict_model import PredictReport
 from fallow.quantities import share, time_ns
 from fallow.text import Style
@@ -153,7 +153,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     p.add_argument("--threads", type=_threads, default=0, metavar="N", help="threads to use [one per processor]")
     form = p.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON; its schema is part of the documentation")
-    form.add_argument("--html", type=Path, metavar="FILE", help="write one self-contained page with plots")
+    form.add_argument(
+        "--html", type=Path, metavar="FILE", help="write one self-contained page with plots; - is standard output"
+    )
     line = p.add_argument_group("timeline, in the page; in JSON if one of these is given")
     line.add_argument("--timeline-rank", type=int, metavar="RANK", help="whose calls to show [the first studied]")
     line.add_argument("--timeline-from", type=_time, metavar="TIME", help="where to begin, on the trace's clock")
@@ -251,8 +253,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(dumps(shown))
     elif arguments.html is not None:
-        save(arguments.html, predict_html.page(shown))
-        print(arguments.html)
+        deliver(arguments.html, predict_html.page(shown))
     else:
         for line in predict_text.lines(shown, Style.of(sys.stdout)):
             print(line)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fallow import analyse, compare, compare_text, pair_text, report_html, report_json, report_text
 from fallow.errors import UserError
-from fallow.files import save
+from fallow.files import deliver
 from fallow.model import Report
 from fallow.text import Style
 
@@ -39,7 +39,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     form = p.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON; its schema is part of the documentation")
     form.add_argument(
-        "--html", nargs="?", const="", metavar="FILE", help="write one self-contained page (default: RUN/report.html)"
+        "--html",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="write one self-contained page; - is standard output (default: RUN/report.html)",
     )
     p.set_defaults(action=_run)
 
@@ -95,8 +99,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print(report_json.dumps(reports))
     elif arguments.html is not None:
         target = Path(arguments.html) if arguments.html else paths[-1] / "report.html"
-        save(target, report_html.page(reports))
-        print(target)
+        deliver(target, report_html.page(reports))
     else:
         _print(reports)
     return 0

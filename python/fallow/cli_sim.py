@@ -11,7 +11,7 @@ from typing import Any
 from fallow import native
 from fallow.cli_synth import add_synth_options, synth_options
 from fallow.errors import UserError
-from fallow.files import expect_apart, expect_room
+from fallow.files import deliver, expect_apart, expect_room
 from fallow.quantities import listed, positive, share, time_us, whole
 from fallow.sim import page, run, text, timeline
 from fallow.sim.machine import MachineSpec, machine_settings
@@ -187,7 +187,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     form = p.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
-    form.add_argument("--html", type=Path, metavar="FILE", help="write one self-contained page")
+    form.add_argument("--html", type=Path, metavar="FILE", help="write one self-contained page; - is standard output")
     p.set_defaults(action=_run)
 
 
@@ -342,8 +342,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(text.as_dict(found), indent=1))
     elif arguments.html:
-        page.write(found, arguments.html)
-        print(arguments.html)
+        deliver(arguments.html, page.page(found))
     else:
         for line in text.lines(found, Style.of(sys.stdout)):
             print(line)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -60,7 +61,7 @@ def _direct(path: Path) -> bool:
 def expect_room(*paths: Path | None) -> None:
     """UserError where a file cannot be written later, as far as that is known: before long work, not after it."""
     for path in paths:
-        if path is None:
+        if path is None or str(path) == "-":
             continue
         if path.is_dir():
             raise UserError(f"{path}: {os.strerror(errno.EISDIR)}")
@@ -76,7 +77,7 @@ def expect_apart(written: Iterable[Path | None], read: Iterable[Path]) -> None:
     """UserError where a file would take the place of one that is read, or of another one that is written."""
     places = {os.path.realpath(path) for path in read}
     for path in written:
-        if path is None or (path.exists() and not path.is_file()):
+        if path is None or str(path) == "-" or (path.exists() and not path.is_file()):
             continue
         place = os.path.realpath(path)
         if place in places:
@@ -88,6 +89,16 @@ def save(path: Path, content: str) -> None:
     """Writes a text file in one go, as `whole` does."""
     with whole(path) as file:
         file.write(content)
+
+
+def deliver(path: Path, content: str) -> None:
+    """Writes a text file and prints its name; `-` stands for standard output, where the text goes then."""
+    if str(path) == "-":
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content.encode("utf-8", "replace"))
+        return
+    save(path, content)
+    print(path)
 
 
 def text(path: Path, most: int = 1 << 24) -> str:

@@ -63,6 +63,15 @@ def test_the_page_needs_nothing_but_itself(run_dir, fallow):
     assert "{{" not in page.style
 
 
+def test_a_dash_is_standard_output(run_dir, fallow, tmp_path):
+    assert fallow("synth", "cg", "--ranks", 4, "--iterations", 3, "-o", "cg.ftr").returncode == 0
+    for command in (("report", run_dir), ("sim", "cg.ftr"), ("predict", "cg.ftr")):
+        out = fallow(*command, "--html", "-")
+        assert out.returncode == 0 and out.stdout.startswith("<!doctype html>") and out.stdout.rstrip().endswith("</html>")
+        parse(out.stdout)
+    assert not (tmp_path / "-").exists()
+
+
 def test_its_data_is_the_report(run_dir, fallow):
     fallow("report", run_dir, "--html", "page.html")
     page = parse((run_dir.parent / "page.html").read_text())

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import html
 import json
-from pathlib import Path
 from typing import Any
 
 from fallow import report_html
-from fallow.files import save
 from fallow.sim import text, timeline
 from fallow.sim.model import Study
 
@@ -36,8 +34,3 @@ def page(study: Study) -> str:
         ends_ns = [r.end_s * 1e9 for r in outcome.ranks]
         row["timeline"] = timeline.as_dict(outcome.timeline, ends_ns) if outcome.timeline else None
     return assemble(f"Fallow: {study.program.name} on {study.machine['name']}", data, _SCRIPTS)
-
-
-def write(study: Study, path: Path) -> None:
-    """Writes the page under a temporary name, then renames it."""
-    save(path, page(study))
