@@ -7,7 +7,7 @@ import dataclasses
 import json
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from fallow.errors import UserError
 from fallow.files import deliver, expect_apart, expect_room
 from fallow.predict_model import PredictReport
 from fallow.quantities import share, time_ns
-from fallow.text import Style
+from fallow.text import Style, seconds, size
 from fallow.traces import convert, model
 
 _EPILOG = """\
@@ -180,6 +180,25 @@ def _expect_effect(predictors: list[str], given: set[str], options: dict[str, fl
         raise UserError("--demanded-share must not be less than --demanded-least, or spps finds no threshold")
 
 
+def _shown(unit: str, value: float) -> str:
+    """A bound as the user would type it."""
+    if unit == "time":
+        return seconds(value * 1e-9)
+    if unit == "share":
+        return f"{100 * value:g}%"
+    return size(value) if unit == "bytes" else f"{value:g}"
+
+
+def _expect_range(flag: str, name: str, values: Iterable[float]) -> None:
+    """UserError for a value that the option `name` of the table does not take, which `flag` gave."""
+    _, _, unit, least, most, *_ = next(row for row in predict_study.module().options() if row[0] == name)
+    for value in values:
+        if not least <= value <= most:
+            raise UserError(f"{flag}: {_shown(unit, value)} is not from {_shown(unit, least)} to {_shown(unit, most)}")
+        if unit == "count" and value != round(value):
+            raise UserError(f"{flag}: {value:g} is not a whole number")
+
+
 def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
@@ -194,6 +213,10 @@ def _wish(a: argparse.Namespace) -> predict_study.Wish:
     given = {row[0]: getattr(a, f"p_{row[0]}", None) for row in table.options()}
     options = {name: float(value) for name, value in given.items() if value is not None}
     _expect_effect(asked, {*options, *(name for name in ("threshold", "lead") if getattr(a, name))}, options)
+    for name, value in options.items():
+        _expect_range(_flag(name), name, [value])
+    _expect_range("--threshold", "threshold", a.threshold)
+    _expect_range("--react", "react_down", a.react)
     options |= {"react_down": a.react[0], "react_up": a.react[-1]}
     timeline = (a.timeline_rank, a.timeline_from, a.timeline_calls)
     drawn = a.html is not None or any(value is not None for value in timeline)
