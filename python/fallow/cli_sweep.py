@@ -31,6 +31,8 @@ a study:
 
 Every list multiplies. Results are kept in STUDY.results/results.parquet; a sweep that was killed goes on where it
 was when it is started again. Points that fail are kept with the reason; the others go on.
+
+The exit status is 0 if all points are done, 1 if some failed, and 2 if none could be simulated.
 """
 
 
@@ -75,4 +77,4 @@ def _run(arguments: argparse.Namespace) -> int:
             break
     if done == 0:
         raise UserError("no point could be simulated")
-    return 0
+    return 1 if failed else 0

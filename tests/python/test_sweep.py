@@ -43,16 +43,16 @@ def start(directory, *args, **kwargs):
 
 @pytest.fixture
 def sweep(tmp_path):
-    """Runs a sweep that ends well; machines that are busy need time to start processes."""
+    """Runs a sweep that ends as expected; machines that are busy need time to start processes."""
 
-    def run(*args, env=None):
+    def run(*args, env=None, status=0):
         running = start(tmp_path, *args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ) | (env or {}))
         try:
             out, errors = running.communicate(timeout=280)
         finally:
             running.kill()
-        assert running.returncode == 0, errors
-        return subprocess.CompletedProcess(args, 0, out, errors)
+        assert running.returncode == status, errors
+        return subprocess.CompletedProcess(args, status, out, errors)
 
     return run
 
@@ -108,14 +108,14 @@ def test_a_point_that_fails_does_not_end_the_study(sweep, tmp_path):
     recv = Event(op=op_number("MPI_Recv"), comm=COMM_WORLD, peer=1, tag=1, size_bytes=8, enter_ns=1, exit_ns=2)
     write_source(MemorySource(Info(size=2), [[recv], []]), tmp_path / "stuck.ftr")
     (tmp_path / "s.toml").write_text('traces = ["stuck.ftr"]\n[[synth]]\nprogram = "cg"\nranks = [4, 2000]\niterations = 3\n[policy]\npolicy = "oracle"\n')
-    done = sweep("s.toml", "--on", "local:1")
+    done = sweep("s.toml", "--on", "local:1", status=1)
     assert "2 points done, 4 failed" in done.stdout and "fallow: stuck.ftr" in done.stderr
     found = rows(tmp_path / "s.results")
     errors = {r["program"]: r["error"] for r in found if r["status"] == "failed"}
     assert "rank 0 in MPI_Recv (call 1)" in errors["stuck.ftr"] and "252" in errors["cg"]
     # a trace that has been mended is another point
     write_source(MemorySource(Info(size=2), [[], []]), tmp_path / "stuck.ftr")
-    assert "4 points done, 2 failed" in sweep("s.toml", "--on", "local:1").stdout
+    assert "4 points done, 2 failed" in sweep("s.toml", "--on", "local:1", status=1).stdout
 
 
 def killed_at_random(tmp_path, name: str, kills: int) -> int:
