@@ -114,6 +114,7 @@ def started(monkeypatch, tmp_path):
         return 0, ""
 
     monkeypatch.setattr(record, "run_watched", run)
+    monkeypatch.setattr(record, "ranks_of", lambda trace: int(trace.stem.rpartition("-")[2]))
     monkeypatch.setattr(record.shutil, "which", lambda name: f"/usr/bin/{name}")
     (tmp_path / "bin").mkdir()
     for name in ("bt", "sp", "mg", "cg", "ft", "lu"):
@@ -189,6 +190,60 @@ def test_an_input_that_cannot_be_made(tmp_path, started, monkeypatch):
     melt = [p.at_most(8) for p in record.programs() if p.name == "lammps"]
     lines = list(record.record(melt, tmp_path / "traces", None, "mpirun -n {ranks}"))
     assert lines == ["LAMMPS with 8 ranks is left out: its input cannot be made: Fatal error: no such box"]
+
+
+ROOT = """\
+--------------------------------------------------------------------------
+mpirun has detected an attempt to run as root.
+
+Running as root is *strongly* discouraged as any mistake or bug can
+result in catastrophic damage.
+
+We reiterate our advice against running as root - please do so at your
+own risk.
+--------------------------------------------------------------------------
+fallow: no rank left a trace in /tmp/trace-9.ftr.parts
+"""
+
+
+def test_a_launcher_that_starts_nothing_is_asked_once(tmp_path, started, monkeypatch):
+    calls = []
+    monkeypatch.setattr(record, "run_watched", lambda command, *_: (calls.append(list(command)), (1, ROOT))[1])
+    chosen = [p.at_most(16) for p in record.programs() if not p.prepare]
+    lines = list(record.record(chosen, tmp_path / "traces", tmp_path / "bin", "mpirun -n {ranks}"))
+    said = "mpirun has detected an attempt to run as root."
+    assert lines == [
+        f"NAS BT with 9 ranks is left out: it ended with 1: {said}",
+        f"what else there is is left out: mpirun starts no program here: {said}",
+    ]
+    assert len(calls) == 2 and calls[1] == ["mpirun", "-n", "1", "true"]
+
+
+def test_a_program_that_fails_does_not_end_the_recording(tmp_path, started, monkeypatch):
+    def run(command, *_):
+        return (0, "") if command[-1] == "true" else (1, "step 1\nno memory left\nfallow: no rank left a trace in x\n")
+
+    monkeypatch.setattr(record, "run_watched", run)
+    chosen = [p.at_most(16) for p in record.programs() if not p.prepare]
+    lines = list(record.record(chosen, tmp_path / "traces", tmp_path / "bin", "mpirun -n {ranks}"))
+    assert len(lines) == sum(len(p.ranks) for p in chosen)
+    assert all(line.endswith("is left out: it ended with 1: no memory left") for line in lines)
+
+
+def test_a_trace_of_other_ranks_is_not_kept(tmp_path, started, monkeypatch):
+    monkeypatch.setattr(record, "ranks_of", lambda _: 1)
+    bt = next(p for p in record.programs() if p.name == "bt").at_most(9)
+    (line,) = record.record([bt], tmp_path / "traces", tmp_path / "bin", "mpirun.mpich -n {ranks}")
+    assert line.startswith("NAS BT with 9 ranks is left out: its trace is of 1 rank: is the launcher that of the MPI")
+    assert not list((tmp_path / "traces").glob("*.ftr"))
+
+
+def test_a_trace_whose_name_says_other_ranks(fallow, tmp_path):
+    (tmp_path / "traces").mkdir()
+    assert fallow("synth", "cg", "--ranks", 4, "--iterations", 2, "-o", tmp_path / "traces" / "bt-9.ftr").returncode == 0
+    done = fallow("reproduce", "dickov2015", "--traces", "traces")
+    message = "fallow: traces/bt-9.ftr: is of 4 ranks, its name says 9; move it away or rename it\n"
+    assert (done.returncode, done.stderr) == (2, message)
 
 
 def test_a_run_that_takes_too_long_is_ended(tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ from fallow.reproduce import chapter4, record
 from fallow.reproduce.document import Bars, Document, Section
 from fallow.reproduce.measure import LEADS, SPPS_VARIANTS, Saving, TraceResults, measure, measure_kernel
 from fallow.reproduce.record import Program
+from fallow.text import plural
 
 _TITLES = {"gromacs": "GROMACS", "alya": "Alya", "wrf": "WRF", "nas_bt": "NAS BT", "nas_mg": "NAS MG"}
 _CALL_COST_S = 1e-6
@@ -65,6 +66,9 @@ def collect(directory: Path, threads: int) -> Results:
     there = [(p, n, path) for p, n, path in found if path.is_file()]
     if not there:
         raise UserError(f"{directory}: no traces here; record them with --record --programs DIR")
+    for _, n, path in there:
+        if (ranks := record.ranks_of(path)) != n:
+            raise UserError(f"{path}: is of {plural(ranks, 'rank')}, its name says {n}; move it away or rename it")
     results.recorded = frozenset((p.name, n) for p, n, _ in there if record.recorded(p, directory, n))
     missing: dict[str, list[str]] = {}
     for p, n, path in found:

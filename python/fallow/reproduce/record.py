@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -22,12 +23,15 @@ from fallow import json_files
 from fallow.errors import UserError
 from fallow.files import save
 from fallow.progress import Bar
-from fallow.text import seconds
+from fallow.text import plural, seconds
+from fallow.traces.model import FileSource
 
 _LIMIT_S = 3600
 _LOOK_EVERY_S = 0.5
 _END_S = 10  # between being asked to end and being killed
 _NOTES = "recorded.json"  # beside the traces: how each was recorded
+_RULE = re.compile(r"-{20,}")  # Open MPI puts what it has to say between two of these
+_OURS = "fallow: "
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,13 @@ def record(
             session.done += len(missing)
             yield f"{program.title} is left out: {reason}"
         elif missing:
-            yield from session.record(program, missing)
+            try:
+                yield from session.record(program, missing)
+            except NothingStartsError as error:
+                left = session.whole - session.done
+                if left:
+                    yield f"what else there is is left out: {shlex.split(launcher)[0]} starts no program here: {error}"
+                return
 
 
 def _said(trace: Path, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -154,13 +164,36 @@ def recorded(program: Program, directory: Path, ranks: int) -> bool:
     return bool(_notes(directory).get(trace.stem) == _said(trace, program.values[ranks]))
 
 
+def ranks_of(trace: Path) -> int:
+    """How many ranks a trace is of; UserError where it cannot be read."""
+    return FileSource([trace]).info.size
+
+
+def _set_apart(lines: Sequence[str]) -> str:
+    """The first paragraph of what stands between two rules, if nothing else was said."""
+    rules = [i for i, line in enumerate(lines) if _RULE.fullmatch(line)]
+    if len(rules) != 2 or any(any(c.isalpha() for c in line) for line in (*lines[: rules[0]], *lines[rules[1] :])):
+        return ""
+    first, *_ = " ".join(line or "\n" for line in lines[rules[0] + 1 : rules[1]]).strip().split("\n")
+    return first.strip()
+
+
 def _last_line(said: str) -> str:
-    """What a program said of its end: an error and the line after it, or its last words."""
-    lines = [line.strip() for line in said.splitlines() if any(c.isalpha() for c in line)]
+    """What a program or its launcher said of its end: a launcher's message, an error and the line after it, or the last
+    words; ours only if there are no others."""
+    every = [line.strip() for line in said.splitlines()]
+    theirs = [line for line in every if not line.startswith(_OURS)]
+    if told := _set_apart(theirs):
+        return told
+    lines = [line for line in theirs if any(c.isalpha() for c in line)] or [line for line in every if line]
     errors = [i for i, line in enumerate(lines) if "error:" in line.lower()]
     if errors:
         return " ".join(lines[errors[-1] : errors[-1] + 2])
     return lines[-1] if lines else "no reason was given"
+
+
+class NothingStartsError(Exception):
+    """The launcher starts no program here; says what it said."""
 
 
 @dataclass
@@ -172,6 +205,7 @@ class _Session:
     launcher: str
     whole: int
     done: int = 0
+    starts: bool = False  # the launcher has been seen to start programs
 
     def __post_init__(self) -> None:
         self.bar = Bar("recording")
@@ -194,6 +228,8 @@ class _Session:
                 self.done += 1
                 self.bar.close()
                 yield line
+                if not self.starts and (told := self._refusal(place)) is not None:
+                    raise NothingStartsError(told)
 
     def _run(self, command: Sequence[str], place: Path, note: str, more: Mapping[str, str]) -> tuple[int | None, str]:
         """The exit status, None if it took too long, and what it said."""
@@ -213,6 +249,15 @@ class _Session:
         status, said = self._run(["bash", "-euc", program.prepare], place, f"input of {program.title}", settings)
         return None if status == 0 else _last_line(said)
 
+    def _refusal(self, place: Path) -> str | None:
+        """What the launcher says if it starts nothing at all here, of whatever program; None: it does."""
+        try:
+            status, said = self._run([*launch_words(self.launcher, 1), "true"], place, "the launcher", {})
+        except UserError as error:
+            return str(error)
+        self.starts = status == 0
+        return None if self.starts else _last_line(said)
+
     def _record_one(self, program: Program, ranks: int, place: Path) -> str:
         name = f"{program.title} with {ranks} ranks"
         target = program.trace(self.directory, ranks).absolute()
@@ -226,6 +271,10 @@ class _Session:
             return f"{name} is left out: it took more than {_LIMIT_S // 60} minutes"
         if status != 0 or not part.is_file():
             return f"{name} is left out: it ended with {status}: {_last_line(said)}"
+        self.starts = True
+        if (found := ranks_of(part)) != ranks:
+            why = "is the launcher that of the MPI that it was built with?"
+            return f"{name} is left out: its trace is of {plural(found, 'rank')}: {why}"
         shutil.move(part, target.with_suffix(".part"))
         _note(self.directory, target.stem, target.with_suffix(".part"), program.values[ranks])
         target.with_suffix(".part").replace(target)
