@@ -50,6 +50,47 @@ def _run(*command: str | Path, env: dict[str, str] | None = None) -> str:
     return done.stdout
 
 
+ASK = """set(CMAKE_FIND_LIBRARY_PREFIXES lib)
+set(CMAKE_FIND_LIBRARY_SUFFIXES .so)
+include({repository}/cmake/FindMpiFamilies.cmake)
+find_mpi_families()
+foreach(family openmpi mpich)
+  message(NOTICE "${{family}}=${{FALLOW_${{family}}_INCLUDE}};${{FALLOW_${{family}}_LIBRARY}}")
+endforeach()
+"""
+REFUSES = "echo unrecognized >&2; exit 1"
+
+
+def _site(place: Path, name: str, answers: dict[str, str], *others: str) -> Path:
+    """An MPI as sites install it: a prefix whose bin/mpicc answers a few questions, and other programs that answer none."""
+    for folder in ("bin", "include", "lib64"):
+        (place / name / folder).mkdir(parents=True)
+    (place / name / "include" / "mpi.h").touch()
+    cases = "".join(f'[ "$1" = {ask} ] && {{ echo "{answer}"; exit; }}\n' for ask, answer in answers.items())
+    for program, script in [("mpicc", cases + REFUSES), *((other, REFUSES) for other in others)]:
+        (place / name / "bin" / program).write_text(f"#!/bin/sh\n{script}\n")
+        (place / name / "bin" / program).chmod(0o755)
+    return place / name
+
+
+def test_compilers_without_a_distributions_names_are_found(tmp_path: Path) -> None:
+    """MPIs built from source call their compilers mpicc; which is whose they say themselves, in whatever order they come."""
+    mpich = _site(tmp_path, "mpich", {"-compile_info": f"gcc -I/no/such -I{tmp_path}/mpich/include -L/x -lmpi"})
+    answers = {"--showme:incdirs": f"{tmp_path}/ompi/include", "--showme:libdirs": f"{tmp_path}/ompi/lib64"}
+    ompi = _site(tmp_path, "ompi", answers, "opal_wrapper")
+    (ompi / "lib64" / "libmpi.so.40").touch()
+    (tmp_path / "ask.cmake").write_text(ASK.format(repository=REPOSITORY))
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "cmake").symlink_to(str(shutil.which("cmake")))
+    for first, second in ((mpich, ompi), (ompi, mpich)):
+        env = {"PATH": f"{first}/bin:{second}/bin:{tools}:/nowhere"}
+        done = subprocess.run(["cmake", "-P", tmp_path / "ask.cmake"], env=env, capture_output=True, text=True, check=False)
+        said = done.stdout + done.stderr
+        assert f"openmpi={ompi}/include;{ompi}/lib64/libmpi.so.40\n" in said, said
+        assert f"mpich={mpich}/include;\n" in said, said
+
+
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An installed tree that was moved after it was installed."""
