@@ -149,3 +149,43 @@ def test_a_page_does_not_take_the_place_of_what_is_read(tmp_path: Path, fallow: 
         done = fallow(*command)
         assert done.returncode == 2 and done.stderr.endswith(": is named twice, and would be written over\n"), command
     assert (tmp_path / "a.ftr").read_bytes() == kept and not (tmp_path / "x.json").exists()
+
+
+@pytest.mark.parametrize("first", ["# made by hand\n0 init\n", "p0 init\n"])
+def test_one_simgrid_file_of_all_ranks(tmp_path: Path, first: str) -> None:
+    """Comments are no ranks, and p0 is rank 0."""
+    (tmp_path / "x.tit").write_text(f"{first}1 init\n0 send 1 0 8\n# half way\n1 recv 0 0 8\n0 barrier\n1 barrier\n")
+    source = convert.open_source([tmp_path / "x.tit"], None)
+    assert source.info.size == 2
+    assert [[model.ops()[e.op].name for e in source.events(r)] for r in (0, 1)] == [["MPI_Send", "MPI_Barrier"], ["MPI_Recv", "MPI_Barrier"]]
+
+
+def test_a_receive_of_otf2_is_of_its_own_thread(tmp_path: Path) -> None:
+    """While a thread is in MPI_Irecv a call of another ends: what was received is the former's all the same."""
+    pytest.importorskip("otf2.writer")
+    otf2 = pytest.importorskip("otf2")
+    with otf2.writer.open(str(tmp_path / "archive"), timer_resolution=10**9) as trace:
+        d, mpi = trace.definitions, otf2.Paradigm.MPI
+        node = d.system_tree_node("n", parent=d.system_tree_node("m"))
+        ranks = [d.location_group(f"MPI Rank {r}", system_tree_parent=node) for r in range(2)]
+        masters = [d.location(f"master {r}", group=group) for r, group in enumerate(ranks)]
+        second = d.location("thread 1", group=ranks[0])
+        d.group("MPI", group_type=otf2.GroupType.COMM_LOCATIONS, paradigm=mpi, members=tuple(masters))
+        world = d.comm("world", group=d.group("world", group_type=otf2.GroupType.COMM_GROUP, paradigm=mpi, members=tuple(masters)))
+        names = ("MPI_Irecv", "MPI_Wait", "MPI_Send", "MPI_Iprobe")
+        region = {n: d.region(n, region_role=otf2.RegionRole.FUNCTION, paradigm=mpi) for n in names}
+        first, other, sender = (trace.event_writer_from_location(x) for x in (masters[0], second, masters[1]))
+        other.enter(90, region["MPI_Iprobe"])
+        first.enter(100, region["MPI_Irecv"])
+        first.mpi_irecv_request(105, 7)
+        other.leave(120, region["MPI_Iprobe"])
+        first.leave(130, region["MPI_Irecv"])
+        first.enter(200, region["MPI_Wait"])
+        first.mpi_irecv(290, 1, world, 5, 64, 7)
+        first.leave(300, region["MPI_Wait"])
+        sender.enter(150, region["MPI_Send"])
+        sender.mpi_send(151, 0, world, 5, 64)
+        sender.leave(160, region["MPI_Send"])
+    calls = {model.ops()[e.op].name: e for e in convert.open_source([tmp_path / "archive"], None).events(0)}
+    assert (calls["MPI_Irecv"].peer, calls["MPI_Irecv"].tag, calls["MPI_Irecv"].size_bytes) == (1, 5, 64)
+    assert (calls["MPI_Iprobe"].peer, calls["MPI_Iprobe"].size_bytes) == (-1, 0)

@@ -225,6 +225,7 @@ class _Call:
     enter_ns: int
     fields: dict[str, Any]
     own: bool
+    place: int = -1  # in the list of the rank's events, once it has ended
 
 
 @dataclass
@@ -265,7 +266,7 @@ class _Reader:
         own = any(a.name == _FIELDS for a in trace.definitions.attributes)  # ours begin at 0, not at the first call
         self.offset = 0 if own else clock.global_offset
         self.numbers: list[dict[int, int]] = [{} for _ in masters]  # of open requests, by rank
-        self.pending: list[dict[int, tuple[int, int]]] = [{} for _ in masters]  # receives under way: event's place
+        self.pending: list[dict[int, _Call]] = [{} for _ in masters]  # receives under way: the call that began each
 
     def _read_comms(self, masters: list[Any]) -> dict[Any, int]:
         place = {location: rank for rank, location in enumerate(masters)}
@@ -341,6 +342,7 @@ class _Reader:
         last = call.enter_ns if thread.last_exit is None else thread.last_exit
         fields = {"compute_ns": call.enter_ns - last} | call.fields
         e = Event(op=model.op_number(call.name), thread=thread.number, enter_ns=call.enter_ns, exit_ns=exit_ns)
+        call.place = len(self.source.lists[thread.rank])
         self.source.lists[thread.rank].append(e._replace(**fields))
         thread.last_exit = exit_ns
 
@@ -379,7 +381,7 @@ class _Reader:
     def irecv_request(self, thread: _Thread, event: Handle) -> None:
         if (f := self.foreign(thread)) is not None:
             f["requests"] = (self.number(thread.rank, event.request_id),)
-            self.pending[thread.rank][event.request_id] = (thread.rank, len(self.source.lists[thread.rank]))
+            self.pending[thread.rank][event.request_id] = thread.calls[0]
 
     def complete(self, thread: _Thread, f: dict[str, Any], request: int) -> None:
         number = self.numbers[thread.rank].pop(request, None)
@@ -394,10 +396,10 @@ class _Reader:
         if (f := self.foreign(thread)) is None:
             return
         self.complete(thread, f, event.request_id)
-        rank, index = self.pending[thread.rank].pop(event.request_id, (0, -1))
-        events = self.source.lists[rank]
-        if 0 <= index < len(events):
-            events[index] = events[index]._replace(
+        begun = self.pending[thread.rank].pop(event.request_id, None)
+        events = self.source.lists[thread.rank]
+        if begun is not None and begun.place >= 0:
+            events[begun.place] = events[begun.place]._replace(
                 comm=self.comms.get(event.communicator, 0),
                 peer=event.sender,
                 tag=event.msg_tag,

@@ -341,7 +341,7 @@ _HANDLERS: dict[str, Callable[[_RankReader, list[str]], None]] = {
 
 def read(path: Path, flops_per_s: float = DEFAULT_FLOPS_PER_S) -> MemorySource:
     """Reads the list file `path` and the ranks' files that it names, or one file that holds all ranks."""
-    lines = list(read_lines(path))
+    lines = [(number, line) for number, line in read_lines(path) if not line.startswith("#")]
     if not lines:
         raise FormatError(path, 1, "the file is empty")
     if len(lines[0][1].split()) > 1:
@@ -360,7 +360,7 @@ def read(path: Path, flops_per_s: float = DEFAULT_FLOPS_PER_S) -> MemorySource:
 
 
 def _read_single(path: Path, lines: list[tuple[int, str]], flops_per_s: float) -> MemorySource:
-    names = {line.split(maxsplit=1)[0] for _, line in lines}
+    names = {line.split(maxsplit=1)[0].removeprefix("p") for _, line in lines}
     ranks = len(names)
     readers = {rank: _RankReader(rank, ranks, flops_per_s) for rank in range(ranks)}
     for number, line in lines:
