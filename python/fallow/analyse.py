@@ -228,10 +228,23 @@ def _why_nothing(found: ranks.Ranks, info: rundir.RunInfo | None) -> str:
     return ": no rank recorded anything; did the command start an MPI program?"
 
 
+def _machine(
+    named: str | None, info: rundir.RunInfo | None, directory: Path, notes: list[str]
+) -> _native.Platform | None:
+    """The platform to model on. One that the run was made with may be gone since, or known elsewhere only."""
+    if named or info is None or not info.platform:
+        return energy.platform(named or "", directory)
+    try:
+        return energy.platform(info.platform, directory)
+    except UserError as error:
+        notes.append(f"no energy is modelled: {error}; the run was made with that platform, --platform names another")
+        return None
+
+
 def load(directory: Path, platform: str | None = None) -> Report:
     """The report of a run directory, its energy modelled on the named platform or on the one the run was made with.
 
-    UserError where nothing in it can be read, or the platform cannot.
+    UserError where nothing in it can be read, or the named platform cannot.
     """
     if not directory.is_dir():
         file = directory.exists()
@@ -256,7 +269,7 @@ def load(directory: Path, platform: str | None = None) -> Report:
         _rank(rank, program, label, over)
         for rank, program, label in zip(found.read, found.programs, labels, strict=True)
     ]
-    machine = energy.platform(platform or (info.platform if info else ""), directory)
+    machine = _machine(platform, info, directory, notes)
     totals = _totals(found.read, rows, run.run_time_s)
     shown, left_out = sites.build(found.read)
     cores = energy.at_once((t["first_ns"], t["last_ns"]) for rank in found.read for t in rank["threads"])

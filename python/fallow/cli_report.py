@@ -90,6 +90,8 @@ def _run(arguments: argparse.Namespace) -> int:
         raise UserError("report takes at most two runs")
     paths = arguments.runs or [newest(Path())]
     if len(paths) == 1 and (paths[0] / compare.FILE).is_file():
+        if arguments.platform:
+            raise UserError(f"{paths[0]} is a comparison, modelled when it was made; --platform is for one of its runs")
         return _show_comparison(arguments, paths[0])
     for path in paths:
         if (path / compare.FILE).is_file():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import TextIO
@@ -11,6 +12,14 @@ from fallow.text import Style, seconds
 _QUIET_S = 1.0  # nothing is shown before
 _EVERY_S = 0.2
 _WIDTH = 30
+_USUAL_COLUMNS = 80
+
+
+def _columns(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _USUAL_COLUMNS
+    except (OSError, ValueError):
+        return _USUAL_COLUMNS
 
 
 class Bar:
@@ -32,6 +41,7 @@ class Bar:
         self.last = now
         left = f", {seconds((now - self.began) * (1 - share) / share)} left" if share > 0.01 else ""
         line = f"{self.what} [{Style.of(self.stream).bar(share, _WIDTH)}] {share * 100:3.0f} %{left}{note}"
+        line = line[: _columns(self.stream) - 1]  # a line that wraps is not drawn over
         self.stream.write("\r" + line.ljust(self.width))
         self.stream.flush()
         self.width = len(line)

@@ -32,7 +32,7 @@ class _Sum:
     wake_delay_s: float = 0.0
     sleeps: int = 0
     comm_size: int = 0
-    ranks: set[int] = field(default_factory=set)
+    ranks: set[int] = field(default_factory=set)  # by their place among those that were read
 
     def add(self, row: _native.SiteDict | _native.OpDict) -> None:
         self.calls += row["calls"]
@@ -83,10 +83,10 @@ def _key(rank: _native.RankDict, site: _native.SiteDict) -> _Key:
 def build(ranks: list[_native.RankDict]) -> tuple[list[SiteReport], int]:
     """The call sites with the most time, named, and how many more there are."""
     sums: dict[_Key, _Sum] = {}
-    for rank in ranks:
+    for place, rank in enumerate(ranks):
         for thread in rank["threads"]:
             for site in thread["sites"]:
-                sums.setdefault(_key(rank, site), _Sum()).add_site(site, rank["rank"])
+                sums.setdefault(_key(rank, site), _Sum()).add_site(site, place)
     ordered = sorted(sums.items(), key=lambda item: (-item[1].time_s, item[0]))
     shown = ordered[:MAX_SITES]
     names = symbols.resolve((key[1], key[2]) for key, _ in shown)

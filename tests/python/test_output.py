@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
+
+from fallow import progress
 
 COMMANDS = [["config"], ["config", "--json"], ["report", "RUN"], ["report", "RUN", "--json"], ["report", "RUN", "RUN"],
             ["--help"], ["--version"], ["sim", "--help"]]  # fmt: skip
@@ -46,3 +51,20 @@ def test_closed_streams_take_nothing(run_dir, command, closed):
 def test_an_error_is_not_told_on_standard_output(run_dir):
     out = _shell(run_dir, ["report", "nowhere"], "2>&-")
     assert (out.returncode, out.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_a_progress_bar_keeps_to_its_line(columns, monkeypatch):
+    """What wraps is not drawn over, so that the terminal fills with it."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    monkeypatch.setattr(progress, "_QUIET_S", -1.0)
+    with os.fdopen(theirs, "w") as terminal:
+        bar = progress.Bar("sweeping", terminal)
+        bar.show(0.5, ", 1234 of 2000 points, 12 failed, and a long story beside")
+        shown = os.read(ours, 4096).decode()
+        bar.close()
+        cleared = os.read(ours, 4096).decode()
+    os.close(ours)
+    assert shown.startswith("\rsweeping [") and len(shown.strip("\r")) == columns - 1
+    assert cleared == "\r" + " " * (columns - 1) + "\r"

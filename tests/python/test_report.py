@@ -250,6 +250,9 @@ def test_a_comparison_is_not_compared(tmp_path, fallow):
     (tmp_path / "series" / "compare.json").write_text("{}")
     out = fallow("report", run, "series")
     assert (out.returncode, out.stderr) == (2, "fallow: series is a comparison; name one of its runs: series/01-...\n")
+    out = fallow("report", "series", "--platform", "minotauro")
+    message = "fallow: series is a comparison, modelled when it was made; --platform is for one of its runs\n"
+    assert (out.returncode, out.stderr) == (2, message)
 
 
 def test_modelled_energy_adds_up_and_says_only_what_it_rests_on(run_dir, fallow):
@@ -297,6 +300,17 @@ def test_programs_one_after_the_other_are_on_the_same_cores(tmp_path):
     assert energy.parts["wait_asleep"] == pytest.approx(8 * 0.98 * sleep_w, rel=0.01)
     assert energy.parts["unused_cores"] == pytest.approx((cores - 2) * 4.0 * sleep_w, rel=0.01)
     assert energy.parts["unaccounted"] < 0.05 * energy.energy_j
+    assert [site.ranks for site in analyse.load(directory).sites] == [8]
+
+
+def test_a_platform_that_is_gone_costs_the_modelled_energy_alone(tmp_path, fallow):
+    directory = write_run(tmp_path / "r", [lively_rank(0, 1, 5)], platform="/gone/mine.toml")
+    out = fallow("report", directory)
+    assert out.returncode == 0 and "MPI functions" in out.stdout
+    note = "! no energy is modelled: cannot read /gone/mine.toml: No such file or directory; the run was made with that platform"
+    assert note in out.stdout and "no platform model" in out.stdout
+    assert "Energy, modelled on minotauro" in fallow("report", directory, "--platform", "minotauro").stdout
+    assert fallow("report", directory, "--platform", "/gone/mine.toml").returncode == 2
 
 
 def test_ranks_without_a_record_are_named(tmp_path, fallow):
