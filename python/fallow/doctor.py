@@ -47,7 +47,9 @@ def _fallow() -> Iterator[Finding]:
     yield Finding(group, "native module", OK if loaded else MISSING, "loads" if loaded else "does not load", again)
     library = native.library(environment.PRELOAD_LIBRARY)
     problem = environment.preload_problem(library)
-    yield Finding(group, "preload library", MISSING if problem else OK, problem or str(library), again)
+    elsewhere = "install the package into a virtual environment whose path has neither"
+    remedy = again if library is None else elsewhere
+    yield Finding(group, "preload library", MISSING if problem else OK, problem or str(library), remedy)
     tool = shutil.which("addr2line")
     remedy = "install binutils (Debian: apt install binutils) to see function names in place of offsets"
     yield Finding(group, "addr2line", OK if tool else NOTE, tool or "not installed", remedy)

@@ -136,3 +136,13 @@ def test_what_rounds_to_nothing_has_no_sign():
 
 def test_energy_delays():
     assert [text.joule_seconds(v) for v in (0.0123, 3.21, 456.78, 1886.9, 12345)] == ["12.3 mJ s", "3.21 J s", "456.8 J s", "1.89 kJ s", "12.3 kJ s"]
+
+
+def test_a_path_that_cannot_be_preloaded_is_no_reason_to_install_anew_there(fallow, tmp_path):
+    place = tmp_path / "my environment"
+    place.mkdir()
+    (place / "libfallow.so").touch()
+    findings = json.loads(fallow("doctor", "--json", env={"FALLOW_LIBRARY_DIR": str(place)}).stdout)["findings"]
+    found = next(f for f in findings if f["name"] == "preload library")
+    assert found["state"] == "missing" and "space or colon" in found["found"]
+    assert found["remedy"] == "install the package into a virtual environment whose path has neither"
