@@ -253,6 +253,7 @@ def platform_energy(
     cores_used: int = 0,
     waits_yield: bool = False,
     at_once: int = 0,
+    besides_s: float = 0.0,
 ) -> PlatformEnergy: ...
 
 class SimError(ValueError):

@@ -138,6 +138,12 @@ def at_once(spans: Iterable[tuple[int, int]]) -> int:
     return max(accumulate((step for _, step in ends)), default=0)
 
 
+def _besides(rank: RankReport, run_time_s: float) -> float:
+    """CPU time that only threads which call no MPI can have had; not what comes before MPI_Init, which is not known."""
+    r = rank.residency
+    return max(0.0, rank.cpu_user_s + rank.cpu_system_s - max(run_time_s, r.total_s) + r.wait_asleep_s + r.io_s)
+
+
 def _modelled(machine: _native.Platform, run: Run, ranks: Sequence[RankReport], used: int) -> Modelled:
     compute = native.require().platform_energy
     yields = run.modes == ["yield"]
@@ -148,6 +154,7 @@ def _modelled(machine: _native.Platform, run: Run, ranks: Sequence[RankReport], 
         run_time_s=run.run_time_s,
         waits_yield=yields,
         at_once=used,
+        besides_s=sum(_besides(rank, run.run_time_s) for rank in ranks),
     )
     awake = energy["all_awake"]
     cores, cores_awake = _parts(energy, _CORE_PARTS), _parts(awake, _CORE_PARTS)

@@ -26,6 +26,7 @@ constexpr std::string_view kModelAssumptions[] = {
     "a core that transfers a message draws what a polling core draws",
     "a core in an I/O call is blocked and draws what a sleeping core draws",
     "a core that the run does not use draws what a sleeping core draws; the nodes belong to the run alone",
+    "CPU time of a rank beyond what its threads that call MPI can have had is computation on cores of its own",
     "core time outside the recorded states (start and end of the program) is computation",
     "ranks that share a core share its time equally",
     "memory is active in proportion to the cores that compute or transfer",

@@ -115,6 +115,7 @@ struct Usage {
   Seconds run_time{};
   unsigned cores_used = 0;         ///< on all nodes together; 0: one per rank, at most all
   bool waits_yield = false;        ///< waiting awake is done with sched_yield rather than by polling alone
+  Seconds besides{};               ///< CPU time of threads that call no MPI, on cores that `ranks` leave free
   unsigned at_once = 0;            ///< the most cores' worth of `ranks` that ran at the same time; 0: all of them, one each
 };
 

@@ -115,6 +115,18 @@ TEST(PlatformEnergy, ThreadsOfARankHaveACoreEach) {
   EXPECT_DOUBLE_EQ(e.unused_cores.value, 10);
 }
 
+TEST(PlatformEnergy, ThreadsThatCallNoMpiComputeOnCoresOfTheirOwn) {
+  const Residency rank = only(Doing::computing, 10);
+  Usage usage{{&rank, 1}, 1, Seconds(10)};
+  usage.besides = Seconds(20);
+  const EnergyParts e = platform_energy(simple(), usage).actual;
+  EXPECT_DOUBLE_EQ(e.computing.value, 3 * 10 * 10);
+  EXPECT_DOUBLE_EQ(e.unused_cores.value, 10);
+  EXPECT_DOUBLE_EQ(e.memory.value, 40 + 4 * 30.0 / 4);
+  usage.besides = Seconds(1000);  // no more than there are
+  EXPECT_DOUBLE_EQ(platform_energy(simple(), usage).actual.computing.value, 4 * 10 * 10);
+}
+
 TEST(PlatformEnergy, RefusesWhatCannotBe) {
   const Platform p = simple();
   EXPECT_THROW(platform_energy(p, {{}, 0, Seconds(1)}), std::invalid_argument);

@@ -130,6 +130,7 @@ class RankFile:
     wake_send: int = 0
     budget: float = 0.01
     launch: int = 0
+    cpu_ns: int = 2_000_000_000
     wall_start_ns: int = 1_700_000_000_000_000_000
 
     START = 1_000_000
@@ -153,7 +154,7 @@ class RankFile:
         h.tick_hz, h.slowdown_budget = 1e9, self.budget
         h.tick_start, h.wall_start_ns = self.START, self.wall_start_ns
         h.tick_last = self.START + max((call.exit for call in self.calls), default=0)
-        h.cpu_user_ns, h.cpu_system_ns = 2_000_000_000, 100_000_000
+        h.cpu_user_ns, h.cpu_system_ns = self.cpu_ns, 100_000_000
         h.host, h.program, h.mpi_version = self.host, b"/bin/program", b"Open MPI v4.1.4, package: Debian"
         for i, (name, kind) in enumerate(self.ops):
             h.ops[i].name, h.ops[i].kind, h.ops[i].blocks = name.encode(), KINDS.index(kind), kind in BLOCKING

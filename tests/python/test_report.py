@@ -303,6 +303,14 @@ def test_programs_one_after_the_other_are_on_the_same_cores(tmp_path):
     assert [site.ranks for site in analyse.load(directory).sites] == [8]
 
 
+def test_threads_that_call_no_mpi_are_charged_for(tmp_path):
+    """A rank whose eight threads compute for a second, seven of them without MPI."""
+    rank = RankFile(calls=[Call(0, 1000), Call(999_000_000, 1_000_000_000)], cpu_ns=8_000_000_000)
+    parts = analyse.load(write_run(tmp_path / "r", [rank], run_time_s=1.0), "minotauro").energy.modelled.parts
+    assert parts["computing"] == pytest.approx(8.1 * 13.3, rel=0.01)
+    assert parts["unused_cores"] == pytest.approx(3.9 * 2, rel=0.01)
+
+
 def test_a_platform_that_is_gone_costs_the_modelled_energy_alone(tmp_path, fallow):
     directory = write_run(tmp_path / "r", [lively_rank(0, 1, 5)], platform="/gone/mine.toml")
     out = fallow("report", directory)
