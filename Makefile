@@ -27,7 +27,7 @@ $(VENV)/.ready: tools/requirements.txt build/.packages
 build/.installed: $(VENV)/.ready $(SOURCES)
 	@echo "Building Fallow for every MPI found here (about two minutes the first time)"
 	@touch $@.begun
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps .
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps --config-settings=build-dir=build/python .
 	@mv $@.begun $@
 
 demo: build  ## a real program with and without Fallow, and a report to look at
