@@ -7,6 +7,7 @@ import resource
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -189,3 +190,23 @@ def test_a_receive_of_otf2_is_of_its_own_thread(tmp_path: Path) -> None:
     calls = {model.ops()[e.op].name: e for e in convert.open_source([tmp_path / "archive"], None).events(0)}
     assert (calls["MPI_Irecv"].peer, calls["MPI_Irecv"].tag, calls["MPI_Irecv"].size_bytes) == (1, 5, 64)
     assert (calls["MPI_Iprobe"].peer, calls["MPI_Iprobe"].size_bytes) == (-1, 0)
+
+
+@pytest.mark.parametrize("scattered", [
+    (150, (50, 100, 0), (50, 100, 0), (50, 100, 0)), (90, (0, 0, 0), (), (30, 30, 30)), (150, (50, 50, 50), (), (50, 50, 50)),
+])  # fmt: skip
+def test_who_gets_what_of_a_scatterv(tmp_path: Path, fallow: Fallow, scattered: Any) -> None:
+    """Dimemas has the sum alone: the others say what each gets, and to whom nothing is sent."""
+    given, got, counts, received = scattered
+    lines = ['#DIMEMAS:"x":1,0:3(1,1,1),1', "d:1:1:3:0:1:2"]
+    for rank in range(3):
+        lines += [f"1:{rank}:0:0.001", f"10:{rank}:0:5:1:0:0:{given if rank == 0 else 0}:{got[rank]}:1"]
+    (tmp_path / "x.dim").write_text("\n".join(lines) + "\n")
+    source = convert.open_source([tmp_path / "x.dim"], None)
+    root, *others = (next(iter(source.events(rank))) for rank in range(3))
+    assert tuple(root.counts) == counts
+    assert tuple(e.recv_bytes for e in (root, *others)) == received and not any(e.counts for e in others)
+    assert fallow("trace", "convert", "x.dim", "-o", "x.ftr").returncode == 0
+    done = fallow("sim", "x.ftr", "--policy", "always-on", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["simulations"][0]["raw"]["messages"] == sum(1 for n in received[1:] if n)

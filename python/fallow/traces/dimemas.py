@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from fallow.errors import UserError
-from fallow.traces import model
+from fallow.traces import model, others
 from fallow.traces.model import COMM_SELF, COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Source
 from fallow.traces.text import (
     FormatError,
@@ -271,6 +271,7 @@ def read(path: Path) -> MemorySource:
         raise UserError(f"{path}: line 1: the file is empty")
     try:
         reader.end()
+        others.scatter_counts(reader.source)
     except ValueError as error:
         raise FormatError(path, number, str(error)) from None
     return reader.source

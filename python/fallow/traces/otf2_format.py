@@ -309,6 +309,7 @@ class _Reader:
                 raise ValueError(f"calls of one thread of rank {rank} overlap")
         self.source.info.clock = model.clock_of(self.source.lists)
         self.number_sites()
+        others.scatter_counts(self.source)
         return self.source
 
     def number_sites(self) -> None:

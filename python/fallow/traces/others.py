@@ -58,6 +58,32 @@ def complete(source: MemorySource, messages: Sequence[Message], roots: Sequence[
     for calls in ranks:
         calls.number_requests()
     _collectives(source, roots)
+    scatter_counts(source)
+
+
+def scatter_counts(source: MemorySource) -> None:
+    """Gives the roots of MPI_Scatterv a count for each rank, from what each says that it got: formats have but a sum.
+
+    A replay needs them where ranks get nothing, as to these nothing is sent. Where nobody says, all got alike.
+    """
+    got: dict[tuple[int, int], dict[int, tuple[int, int]]] = defaultdict(dict)  # by rank: its event's place, bytes
+    for rank, events in enumerate(source.lists):
+        for index, comm, number in _numbered(events):
+            e = events[index]
+            if model.ops()[model.ops()[e.op].blocking].name == "MPI_Scatterv":
+                got[comm, number][rank] = index, e.recv_bytes
+    for (comm, _), of in got.items():
+        for rank, (index, _) in of.items():
+            members, e = source.info.members(comm, rank), source.lists[rank][index]
+            if e.counts or not 0 <= e.root < len(members) or members[e.root] != rank:
+                continue
+            counts = [of.get(m, (0, 0))[1] for m in members]
+            if not any(counts):
+                counts = [e.size_bytes // len(members)] * len(members)
+                for m in of.keys() & set(members):
+                    source.lists[m][of[m][0]] = source.lists[m][of[m][0]]._replace(recv_bytes=counts[0])
+            if len(set(counts)) > 1:
+                source.lists[rank][index] = source.lists[rank][index]._replace(counts=tuple(counts))
 
 
 class _Calls:
