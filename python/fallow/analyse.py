@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,6 +19,7 @@ from fallow.model import (
     Report,
     Residency,
     Run,
+    SiteReport,
     Totals,
     UnreadableFile,
 )
@@ -228,6 +230,16 @@ def _why_nothing(found: ranks.Ranks, info: rundir.RunInfo | None) -> str:
     return ": no rank recorded anything; did the command start an MPI program?"
 
 
+def _changed(shown: Iterable[SiteReport], last_ns: int) -> list[str]:
+    """Modules that are named by what stands in them now, which is not what ran."""
+    notes = []
+    for module in _unique(site.module for site in shown if site.module and "+0x" not in site.symbol):
+        with contextlib.suppress(OSError, ValueError):
+            if Path(module).stat().st_mtime_ns > last_ns:
+                notes.append(f"{module} has changed since the run: the names of its call sites may be wrong")
+    return notes
+
+
 def _machine(
     named: str | None, info: rundir.RunInfo | None, directory: Path, notes: list[str]
 ) -> _native.Platform | None:
@@ -272,6 +284,7 @@ def load(directory: Path, platform: str | None = None) -> Report:
     machine = _machine(platform, info, directory, notes)
     totals = _totals(found.read, rows, run.run_time_s)
     shown, left_out = sites.build(found.read)
+    notes += _changed(shown, max(t["last_ns"] for rank in found.read for t in [rank, *rank["threads"]]))
     cores = energy.at_once((t["first_ns"], t["last_ns"]) for rank in found.read for t in rank["threads"])
     return Report(
         schema=SCHEMA,

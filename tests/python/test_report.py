@@ -9,7 +9,7 @@ import struct
 
 import pytest
 
-from fallow import analyse, report_text
+from fallow import analyse, report_text, symbols
 from fallow.errors import UserError
 from fallow.text import Style
 from rank_writer import OPS, Call, RankFile, lively_rank, write_run
@@ -309,6 +309,19 @@ def test_threads_that_call_no_mpi_are_charged_for(tmp_path):
     parts = analyse.load(write_run(tmp_path / "r", [rank], run_time_s=1.0), "minotauro").energy.modelled.parts
     assert parts["computing"] == pytest.approx(8.1 * 13.3, rel=0.01)
     assert parts["unused_cores"] == pytest.approx(3.9 * 2, rel=0.01)
+
+
+def test_a_program_that_was_built_anew_is_noted(tmp_path, monkeypatch):
+    """Its call sites are named by the file that is there now."""
+    program = tmp_path / "app"
+    program.write_bytes(b"built")
+    rank = lively_rank(0, 1, 5, modules=[(0x400000, str(program))])
+    directory = write_run(tmp_path / "r", [rank])
+    monkeypatch.setattr(symbols, "_addr2line", lambda _tool, _module, offsets: {o: symbols.Symbol("main", "") for o in offsets})
+    note = f"{program} has changed since the run: the names of its call sites may be wrong"
+    assert note in analyse.load(directory).health.notes
+    os.utime(program, ns=(0, rank.wall_start_ns))
+    assert note not in analyse.load(directory).health.notes
 
 
 def test_a_platform_that_is_gone_costs_the_modelled_energy_alone(tmp_path, fallow):
