@@ -20,7 +20,7 @@ POINT = {"group": "g", "policy": "always-on", "status": "done", "run_time_s": 1.
 
 
 def test_files_of_others_stay_what_they_are(tmp_path):
-    others = {name: name.encode() for name in ("thesis.tmp", "part-final.parquet", "part-1.parquet", ".lock")}
+    others = {name: name.encode() for name in ("thesis.tmp", "part-2.tmp", "part-of-thesis.tmp", "part-final.parquet", "part-1.parquet", ".lock")}
     for name, content in others.items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "part-000009.tmp").write_bytes(b"half")

@@ -21,6 +21,7 @@ from fallow.sim.machine import require
 Row = dict[str, Any]
 RESULTS = "results.parquet"
 _PART = re.compile(r"part-[0-9]{6,}\.parquet")
+_UNFINISHED = re.compile(r"(part-[0-9]{6,}|results)\.tmp")
 _TEXTS = {"id", "group", "program", "trace", "platform", "platform_file", "policy", "status", "error"}
 _ALWAYS = ("id", "status")
 _REAL = ("_s", "_j", "_us", "share", "lead", "budget", "jitter", "speed")
@@ -47,7 +48,7 @@ class Store:
             raise UserError(f"{directory}: {error.strerror}") from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for left in [*directory.glob("part-*.tmp"), directory / "results.tmp"]:
+            for left in [p for p in directory.iterdir() if _UNFINISHED.fullmatch(p.name)]:
                 left.unlink(missing_ok=True)
         except BlockingIOError:
             raise UserError(f"{directory}: another sweep is writing here") from None
