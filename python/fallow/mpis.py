@@ -12,8 +12,8 @@ from pathlib import Path
 
 NAMES = {"openmpi": "Open MPI", "mpich": "MPICH and relatives", "mpiabi": "MPI 5 ABI"}
 HEADERS = {
-    "openmpi": "Debian: apt install libopenmpi-dev",
-    "mpich": "Debian: apt install libmpich-dev",
+    "openmpi": "put its mpicc on PATH (Debian: apt install libopenmpi-dev)",
+    "mpich": "put its mpicc on PATH (Debian: apt install libmpich-dev)",
     "mpiabi": "pip install mpich",
 }
 _LIBRARIES = {
