@@ -254,6 +254,7 @@ def platform_energy(
     waits_yield: bool = False,
     at_once: int = 0,
     besides_s: float = 0.0,
+    in_use_s: float = 0.0,
 ) -> PlatformEnergy: ...
 
 class SimError(ValueError):

@@ -285,14 +285,13 @@ def load(directory: Path, platform: str | None = None) -> Report:
     totals = _totals(found.read, rows, run.run_time_s)
     shown, left_out = sites.build(found.read)
     notes += _changed(shown, max(t["last_ns"] for rank in found.read for t in [rank, *rank["threads"]]))
-    cores = energy.at_once((t["first_ns"], t["last_ns"]) for rank in found.read for t in rank["threads"])
     return Report(
         schema=SCHEMA,
         version=VERSION,
         run=run,
         health=_health(found, notes),
         totals=totals,
-        energy=energy.build(directory, run, rows, machine, notes, cores=cores),
+        energy=energy.build(directory, run, rows, machine, notes, programs=found.spans),
         ranks=rows,
         functions=sites.functions(found.read),
         sites=shown,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fallow import json_files, native, rundir, sampling
 from fallow.errors import UserError
 from fallow.model import Energy, Metered, MeterEnergy, Modelled, RankReport, Run
+from fallow.ranks import Span, at_once
 
 if TYPE_CHECKING:
     from fallow import _native
@@ -132,10 +133,16 @@ def _concerns(assumption: str, *, yields: bool) -> bool:
     return not dot or used is None or key in used or (yields and key == "yield_w")
 
 
-def at_once(spans: Iterable[tuple[int, int]]) -> int:
-    """How many of these (begin, end) there were at the same time, at most."""
-    ends = sorted((time, step) for begin, end in spans if end > begin for time, step in ((begin, 1), (end, -1)))
-    return max(accumulate((step for _, step in ends)), default=0)
+def in_use_s(programs: Sequence[Span], run_time_s: float, cores: int) -> float:
+    """Core time that programs had. Between two the next one starts; what is before or after all is the first one's."""
+    edges = sorted({time for begin, end, _ in programs for time in (begin, end)})
+    total = 0.0
+    for low, high in pairwise(edges):
+        running = sum(threads for begin, end, threads in programs if begin <= low and high <= end)
+        starting = min((p for p in programs if p[0] >= high), default=(0, 0, 0))[2]
+        total += min(running or starting, cores) * (high - low) * 1e-9
+    outside_s = max(0.0, run_time_s - (edges[-1] - edges[0]) * 1e-9) if edges else 0.0
+    return total + outside_s * min(min(programs)[2], cores) if edges else 0.0
 
 
 def _besides(rank: RankReport, run_time_s: float) -> float:
@@ -144,16 +151,17 @@ def _besides(rank: RankReport, run_time_s: float) -> float:
     return max(0.0, rank.cpu_user_s + rank.cpu_system_s - max(run_time_s, r.total_s) + r.wait_asleep_s + r.io_s)
 
 
-def _modelled(machine: _native.Platform, run: Run, ranks: Sequence[RankReport], used: int) -> Modelled:
+def _modelled(machine: _native.Platform, run: Run, ranks: Sequence[RankReport], programs: Sequence[Span]) -> Modelled:
     compute = native.require().platform_energy
-    yields = run.modes == ["yield"]
+    yields, nodes = run.modes == ["yield"], max(1, len(run.hosts))
     energy: _native.PlatformEnergy = compute(
         machine,
         [rank.residency for rank in ranks],
-        nodes=max(1, len(run.hosts)),
+        nodes=nodes,
         run_time_s=run.run_time_s,
         waits_yield=yields,
-        at_once=used,
+        at_once=at_once(programs),
+        in_use_s=in_use_s(programs, run.run_time_s, nodes * machine.cores),
         besides_s=sum(_besides(rank, run.run_time_s) for rank in ranks),
     )
     awake = energy["all_awake"]
@@ -179,13 +187,13 @@ def build(  # noqa: PLR0913 - one value each
     machine: _native.Platform | None,
     notes: list[str],
     *,
-    cores: int,
+    programs: Sequence[Span],
 ) -> Energy:
-    """Both kinds, as far as there are meters and a model. `cores`: that the ranks' threads had at the same time."""
+    """Both kinds, as far as there are meters and a model. `programs`: when each ran."""
     modelled = None
     if machine is not None:
         try:
-            modelled = _modelled(machine, run, ranks, cores)
+            modelled = _modelled(machine, run, ranks, programs)
         except ValueError as error:
             notes.append(f"no energy is modelled on {machine.name}: {error}")
     return Energy(metered(directory, run.run_time_s, notes), modelled)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,16 @@ if TYPE_CHECKING:
     from fallow import _native
 
 _MAGIC = b"FALLOWRK"
+
+
+Span = tuple[int, int, int]
+"""When a program or thread began to call MPI, when it was through, and how many threads it had at the same time."""
+
+
+def at_once(spans: Iterable[Span]) -> int:
+    """How many threads there were at the same time, at most."""
+    steps = sorted((time, step) for begin, end, n in spans if end > begin for time, step in ((begin, n), (end, -n)))
+    return max(accumulate(step for _, step in steps), default=0)
 
 
 @dataclass(frozen=True)
@@ -41,6 +52,14 @@ class Ranks:
             f"{program}:{rank['rank']}" if several else str(rank["rank"])
             for program, rank in zip(self.programs, self.read, strict=True)
         ]
+
+    @property
+    def spans(self) -> list[Span]:
+        """Of each program."""
+        threads: dict[int, list[Span]] = {}
+        for program, rank in zip(self.programs, self.read, strict=True):
+            threads.setdefault(program, []).extend((t["first_ns"], t["last_ns"], 1) for t in rank["threads"])
+        return [(min(s)[0], max(end for _, end, _ in s), at_once(s)) for s in threads.values() if s]
 
     @property
     def expected(self) -> int:

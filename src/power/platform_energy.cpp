@@ -11,7 +11,7 @@ void check(const Platform& p, const Usage& u) {
   const auto good = [](Seconds t) { return std::isfinite(t.value) && t.value >= 0; };
   if (u.nodes == 0) throw std::invalid_argument("a run needs at least one node");
   if (!good(u.run_time)) throw std::invalid_argument("the run time must be finite and not negative");
-  if (!good(u.besides)) throw std::invalid_argument("CPU time must be finite and not negative");
+  if (!good(u.besides) || !good(u.in_use)) throw std::invalid_argument("core time must be finite and not negative");
   for (const Residency& r : u.ranks) {
     if (!good(r.computing) || !good(r.transfer) || !good(r.wait_awake) || !good(r.wait_asleep) || !good(r.io)) {
       throw std::invalid_argument("times in states must be finite and not negative");
@@ -57,8 +57,9 @@ EnergyParts energy_of(const Platform& p, const Usage& u, double used, double sha
   const double nodes = u.nodes;
   const double cores = nodes * p.cores();
   const Seconds node_time = u.run_time * nodes;
-  e.unaccounted = p.core.compute * std::max(Seconds{}, u.run_time * used - s.accounted);
-  const Seconds free = u.run_time * (cores - used), besides = std::min(u.besides, free);
+  const Seconds in_use = u.in_use > Seconds{} ? std::min(u.in_use, u.run_time * cores) : u.run_time * used;
+  e.unaccounted = p.core.compute * std::max(Seconds{}, in_use - s.accounted);
+  const Seconds free = u.run_time * cores - in_use, besides = std::min(u.besides, free);
   e.computing += p.core.compute * besides;
   e.unused_cores = p.core.sleep * (free - besides);
   // Memory: active in proportion to the cores that work. Network card: active while any rank of its node transfers,

@@ -106,6 +106,18 @@ TEST(PlatformEnergy, RanksOfProgramsThatFollowEachOtherHaveTheSameCores) {
   EXPECT_DOUBLE_EQ(e.unused_cores.value, 2 * 40);
 }
 
+TEST(PlatformEnergy, CoresThatOnlyALaterProgramUsesAreFreeUntilThen) {
+  std::vector<Residency> ranks(4, only(Doing::computing, 10));  // of a program of four ranks, ...
+  ranks.push_back(only(Doing::computing, 30));                  // ... and of one of one rank before
+  Usage usage{ranks, 1, Seconds(40)};
+  usage.at_once = 4;
+  usage.in_use = Seconds(30 + 4 * 10);
+  const EnergyParts e = platform_energy(simple(), usage).actual;
+  EXPECT_DOUBLE_EQ(e.computing.value, 70 * 10);
+  EXPECT_DOUBLE_EQ(e.unaccounted.value, 0);
+  EXPECT_DOUBLE_EQ(e.unused_cores.value, 3 * 30);
+}
+
 TEST(PlatformEnergy, ThreadsOfARankHaveACoreEach) {
   const Residency rank = only(Doing::computing, 30);  // of three threads, 10 s each
   Usage usage{{&rank, 1}, 1, Seconds(10)};

@@ -9,7 +9,7 @@ import struct
 
 import pytest
 
-from fallow import analyse, report_text, symbols
+from fallow import analyse, energy, ranks, report_text, symbols
 from fallow.errors import UserError
 from fallow.text import Style
 from rank_writer import OPS, Call, RankFile, lively_rank, write_run
@@ -295,12 +295,24 @@ def test_programs_one_after_the_other_are_on_the_same_cores(tmp_path):
             start = RankFile.wall_start_ns + turn * 1_000_000_000
             made = RankFile(rank=rank, size=2, calls=calls, launch=turn + 1, wall_start_ns=start)
             (directory / f"rank-{rank:06d}-node1-{10 * turn + rank}.fallow").write_bytes(made.build())
-    energy = analyse.load(directory, "minotauro").energy.modelled
+    modelled = analyse.load(directory, "minotauro").energy.modelled
     sleep_w, cores = 2, 12  # as its file says
-    assert energy.parts["wait_asleep"] == pytest.approx(8 * 0.98 * sleep_w, rel=0.01)
-    assert energy.parts["unused_cores"] == pytest.approx((cores - 2) * 4.0 * sleep_w, rel=0.01)
-    assert energy.parts["unaccounted"] < 0.05 * energy.energy_j
+    assert modelled.parts["wait_asleep"] == pytest.approx(8 * 0.98 * sleep_w, rel=0.01)
+    assert modelled.parts["unused_cores"] == pytest.approx((cores - 2) * 4.0 * sleep_w, rel=0.01)
+    assert modelled.parts["unaccounted"] < 0.05 * modelled.energy_j
     assert [site.ranks for site in analyse.load(directory).sites] == [8]
+
+
+def test_cores_are_in_use_while_a_program_has_them():
+    second = 10**9
+    assert energy.in_use_s([], 5.0, 12) == 0
+    assert energy.in_use_s([(0, 3 * second, 2)], 5.0, 12) == pytest.approx(10)
+    in_turn = [(0, 3 * second, 1), (4 * second, 5 * second, 8)]  # a second to start, in which the second has its cores
+    assert energy.in_use_s(in_turn, 6.0, 12) == pytest.approx(3 + 8 + 8 + 1)
+    assert energy.in_use_s(in_turn, 6.0, 4) == pytest.approx(3 + 4 + 4 + 1)
+    spawned = [(0, 10 * second, 2), (4 * second, 6 * second, 3)]
+    assert energy.in_use_s(spawned, 10.0, 12) == pytest.approx(20 + 6)
+    assert (ranks.at_once(in_turn), ranks.at_once(spawned), ranks.at_once([])) == (8, 5, 0)
 
 
 def test_threads_that_call_no_mpi_are_charged_for(tmp_path):
