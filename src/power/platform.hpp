@@ -116,8 +116,8 @@ struct Usage {
   unsigned cores_used = 0;         ///< on all nodes together; 0: one per rank, at most all
   bool waits_yield = false;        ///< waiting awake is done with sched_yield rather than by polling alone
   Seconds besides{};               ///< CPU time of threads that call no MPI, on cores that `ranks` leave free
-  Seconds in_use{};                ///< of cores that ranks had, start and end included; 0: of the cores used, all the time
-  unsigned at_once = 0;            ///< the most cores' worth of `ranks` that ran at the same time; 0: all of them, one each
+  Seconds in_use{};                ///< core time of ranks, start and end included; 0: of the cores used, all the time
+  unsigned at_once = 0;            ///< how many of `ranks` ran at the same time, at most; 0: all of them
 };
 
 /// Energy by component.
