@@ -52,13 +52,14 @@ bool is_passed_on(const Thread& t, const void* frame, std::uint16_t op, bool pro
 /// Counts a call that the program made inside a callback of the MPI library.
 void count_nested(const void* frame, const void* caller, std::uint16_t op, bool profiling) noexcept {
   auto* const thread = static_cast<Thread*>(fallow_tls.thread);
-  if (thread == nullptr || is_passed_on(*thread, frame, op, profiling) || runtime().mpi_modules.contains(caller)) return;
+  const void* const site = fallow_tls.caller != nullptr ? fallow_tls.caller : caller;  // bindings of Fortran call for the program
+  if (thread == nullptr || is_passed_on(*thread, frame, op, profiling) || runtime().mpi_modules.contains(site)) return;
   Thread& t = *thread;
   if (!profiling) t.nested = {frame, caller, op};
   if (t.recorded - t.totalled >= kPendingEvents) add_to_totals(t);
   const std::uint64_t now = runtime().clock.now();
   trace::Event& e = t.next_event(now, 0, -1, -1, op, 0);
-  t.callers[t.recorded % kPendingEvents] = caller;
+  t.callers[t.recorded % kPendingEvents] = site;
   t.push(e, now);
 }
 

@@ -65,6 +65,19 @@ def test_datatypes_of_the_bindings_are_not_the_programs(lab: Lab) -> None:
     assert [dict(rank.calls) for rank in trial.ranks()] == [expected] * RANKS, trial.outcome.describe()
 
 
+@pytest.mark.parametrize("family", FORTRAN_NAMES, indirect=True)
+def test_calls_of_callbacks(lab: Lab) -> None:
+    """What callbacks call counts, though the MPI library's bindings stand in between."""
+    trial = lab.compare(RANKS, calls_program(lab.family, "callbacks.F90"), modes=("auto",))[1]
+    always = {"MPI_Init", "MPI_Finalize", "MPI_Comm_dup", "MPI_Comm_free", "MPI_Reduce", "MPI_Send"}
+    for rank in trial.ranks():
+        reduced = rank.calls["MPI_Iprobe"] - (3 + 2 * 5 + 2)  # by whichever rank adds, in so many steps
+        assert 0 <= reduced <= 1 and dict(rank.calls) == dict.fromkeys(always, 1) | {
+            "MPI_Barrier": 2,
+            "MPI_Iprobe": 15 + reduced,
+        }, trial.outcome.describe()
+
+
 def test_report_counts_the_same(lab: Lab, fallow: Fallow) -> None:
     """`fallow report --json` tells the program's counts too."""
     trial = lab.run("auto", RANKS, calls_program(lab.family, BINDINGS["c"]))
