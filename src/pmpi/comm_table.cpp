@@ -1,30 +1,38 @@
 #include "pmpi/comm_table.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "pmpi/runtime.hpp"
 
 namespace fallow::pmpi {
 
-CommTable::CommTable() : slots_(std::make_unique<Slot[]>(kSlots)) {}
+CommTable::CommTable() {
+  tables_.push_back(std::make_unique<Slots>(kFirstSlots));
+  slots_.store(tables_.back().get());
+}
 
 namespace {
 constexpr std::uint32_t kRememberedSizes = 0xffff;  // numbers that an event can hold
-
-std::size_t first_slot(std::uint64_t key, std::size_t slots) noexcept {
-  return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15u) >> 40) & (slots - 1);  // golden-ratio hashing
-}
 }  // namespace
 
-const CommInfo* CommTable::find(MPI_Comm comm) noexcept {
-  const std::uint64_t key = handle_key(comm) + 1;
-  std::size_t i = first_slot(key, kSlots);
-  for (std::size_t probes = 0; probes < kSlots; ++probes, i = (i + 1) & (kSlots - 1)) {
-    const std::uint64_t found = slots_[i].key.load(std::memory_order_acquire);
-    if (found == key) return slots_[i].info.load(std::memory_order_acquire);
-    if (found == 0) break;
+std::size_t CommTable::Slots::first(std::uint64_t key) const noexcept {
+  return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15u) >> 40) & (count - 1);  // golden-ratio hashing
+}
+
+const CommInfo* CommTable::known(std::uint64_t handle) const noexcept {
+  const std::uint64_t key = handle + 1;
+  const Slots& slots = *slots_.load(std::memory_order_acquire);
+  for (std::size_t i = slots.first(key);; i = slots.after(i)) {
+    const std::uint64_t found = slots.at[i].key.load(std::memory_order_acquire);
+    if (found == key) return slots.at[i].info.load(std::memory_order_acquire);
+    if (found == 0) return nullptr;
   }
-  return insert(key, comm);
+}
+
+const CommInfo* CommTable::find(MPI_Comm comm) noexcept {
+  const CommInfo* const info = known(handle_key(comm));
+  return info != nullptr ? info : insert(handle_key(comm) + 1, comm);
 }
 
 const CommInfo* CommTable::insert(std::uint64_t key, MPI_Comm comm) noexcept try {
@@ -50,29 +58,23 @@ void CommTable::insert_copy(MPI_Comm copy, MPI_Comm comm) noexcept try {
 
 const CommInfo* CommTable::put(std::uint64_t key, MPI_Comm comm, std::unique_ptr<CommInfo> filled, const CommMembers& members) {
   const std::lock_guard lock(mutex_);
-  std::size_t target = kSlots;
-  std::size_t i = first_slot(key, kSlots);
-  for (std::size_t probes = 0; probes < kSlots; ++probes, i = (i + 1) & (kSlots - 1)) {
-    const std::uint64_t found = slots_[i].key.load(std::memory_order_relaxed);
-    if (found == key) return slots_[i].info.load(std::memory_order_relaxed);  // another thread was first
-    if (found == kTombstone && target == kSlots) target = i;
-    if (found == 0) {
-      if (target == kSlots && used_ + 1 < kSlots * 3 / 4) {
-        target = i;
-        ++used_;
-      }
-      break;
-    }
+  if (used_ + 1 >= slots_.load(std::memory_order_relaxed)->count * 3 / 4) grow();
+  Slots& slots = *slots_.load(std::memory_order_relaxed);
+  Slot* target = nullptr;
+  for (std::size_t i = slots.first(key);; i = slots.after(i)) {
+    const std::uint64_t found = slots.at[i].key.load(std::memory_order_relaxed);
+    if (found == key) return slots.at[i].info.load(std::memory_order_relaxed);  // another thread was first
+    if (target == nullptr && (found == kTombstone || found == 0)) target = &slots.at[i];
+    if (found == 0) break;
   }
-  if (target == kSlots) return nullptr;
   if (runtime().tracer.active()) filled->traced = runtime().tracer.define(comm, members);
   CommInfo* info = nullptr;
-  if (free_.empty()) {
+  if (free_.size() <= kKept) {
     all_.push_back(std::move(filled));
     info = all_.back().get();
   } else {
-    info = free_.back();
-    free_.pop_back();
+    info = free_.front();
+    free_.pop_front();
     *info = std::move(*filled);
   }
   info->id = next_id_++;
@@ -80,9 +82,28 @@ const CommInfo* CommTable::put(std::uint64_t key, MPI_Comm comm, std::unique_ptr
     sizes_.resize(info->id + 1);
     sizes_[info->id] = static_cast<std::uint32_t>(info->size);
   }
-  slots_[target].info.store(info, std::memory_order_release);
-  slots_[target].key.store(key, std::memory_order_release);
+  if (target->key.load(std::memory_order_relaxed) == 0) ++used_;
+  target->info.store(info, std::memory_order_release);
+  target->key.store(key, std::memory_order_release);
   return info;
+}
+
+/// Twice as many slots. Those that were used until now stay: another thread may be reading them.
+void CommTable::grow() {
+  const Slots& old = *slots_.load(std::memory_order_relaxed);
+  tables_.push_back(std::make_unique<Slots>(old.count * 2));
+  Slots& larger = *tables_.back();
+  used_ = 0;
+  for (std::size_t i = 0; i < old.count; ++i) {
+    const std::uint64_t key = old.at[i].key.load(std::memory_order_relaxed);
+    if (key == 0 || key == kTombstone) continue;
+    std::size_t to = larger.first(key);
+    while (larger.at[to].key.load(std::memory_order_relaxed) != 0) to = larger.after(to);
+    larger.at[to].info.store(old.at[i].info.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    larger.at[to].key.store(key, std::memory_order_relaxed);
+    ++used_;
+  }
+  slots_.store(&larger, std::memory_order_release);
 }
 
 namespace {
@@ -116,8 +137,10 @@ void CommTable::fill(CommInfo& info, CommMembers& members, MPI_Comm comm) {
   info = CommInfo{};
   info.handle = handle_key(comm);
   int inter = 0;
-  mpi.comm_test_inter(comm, &inter);
+  info.rank = -1;
   mpi.comm_rank(comm, &info.rank);
+  if (info.rank < 0) throw std::invalid_argument("freed: a library may return success once the program's error handler was called");
+  mpi.comm_test_inter(comm, &inter);
   mpi.comm_size(comm, &info.size);
   info.peers = info.size;
   MPI_Group group = MPI_GROUP_NULL;
@@ -155,15 +178,19 @@ std::uint32_t CommTable::size_of(std::uint32_t id) noexcept {
 void CommTable::forget(MPI_Comm comm) noexcept {
   const std::uint64_t key = handle_key(comm) + 1;
   const std::lock_guard lock(mutex_);
-  std::size_t i = first_slot(key, kSlots);
-  for (std::size_t probes = 0; probes < kSlots; ++probes, i = (i + 1) & (kSlots - 1)) {
-    const std::uint64_t found = slots_[i].key.load(std::memory_order_relaxed);
+  Slots& slots = *slots_.load(std::memory_order_relaxed);
+  std::size_t i = slots.first(key);
+  for (std::uint64_t found; (found = slots.at[i].key.load(std::memory_order_relaxed)) != key; i = slots.after(i)) {
     if (found == 0) return;
-    if (found != key) continue;
-    free_.push_back(slots_[i].info.load(std::memory_order_relaxed));
-    slots_[i].key.store(kTombstone, std::memory_order_release);
-    generation_.fetch_add(1, std::memory_order_acq_rel);
-    return;
+  }
+  free_.push_back(slots.at[i].info.load(std::memory_order_relaxed));
+  slots.at[i].key.store(kTombstone, std::memory_order_release);
+  generation_.fetch_add(1, std::memory_order_acq_rel);
+  // Nobody looks on from a slot whose next one is empty, so it may be empty as well: what comes and goes does not fill the table.
+  if (slots.at[slots.after(i)].key.load(std::memory_order_relaxed) != 0) return;
+  for (; slots.at[i].key.load(std::memory_order_relaxed) == kTombstone; i = (i - 1) & (slots.count - 1)) {
+    slots.at[i].key.store(0, std::memory_order_release);
+    --used_;
   }
 }
 

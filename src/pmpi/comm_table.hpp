@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <type_traits>
 #include <mutex>
@@ -32,8 +33,11 @@ class CommTable {
   CommTable();
 
   /// Looks up a communicator that the MPI library has just accepted; registers it at first use (a lock and some
-  /// local MPI calls). Null if the table is full.
+  /// local MPI calls). Null if there is no memory.
   const CommInfo* find(MPI_Comm comm) noexcept;
+
+  /// The same of a handle that the library may yet refuse, and that it is therefore not asked about: null if it was not used before.
+  const CommInfo* known(std::uint64_t handle) const noexcept;
 
   /// `copy` is being made of `comm`, without its topology, and cannot be asked itself yet.
   void insert_copy(MPI_Comm copy, MPI_Comm comm) noexcept;
@@ -48,24 +52,34 @@ class CommTable {
   std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
 
  private:
-  static constexpr std::size_t kSlots = 4096;
+  static constexpr std::size_t kFirstSlots = 4096;
+  static constexpr std::size_t kKept = 64;  ///< freed ones that are left as they are: another thread may be looking at one
   static constexpr std::uint64_t kTombstone = ~std::uint64_t{0};
 
   struct Slot {
     std::atomic<std::uint64_t> key{0};  ///< handle + 1; 0: empty
     std::atomic<CommInfo*> info{nullptr};
   };
+  struct Slots {
+    explicit Slots(std::size_t n) : count(n), at(std::make_unique<Slot[]>(n)) {}
+    std::size_t first(std::uint64_t key) const noexcept;
+    std::size_t after(std::size_t i) const noexcept { return (i + 1) & (count - 1); }
+    const std::size_t count;  ///< a power of two; a quarter is always empty
+    const std::unique_ptr<Slot[]> at;
+  };
   const CommInfo* insert(std::uint64_t key, MPI_Comm comm) noexcept;
   const CommInfo* put(std::uint64_t key, MPI_Comm comm, std::unique_ptr<CommInfo> filled, const CommMembers& members);
   void fill(CommInfo& info, CommMembers& members, MPI_Comm comm);
+  void grow();
 
-  std::unique_ptr<Slot[]> slots_;
+  std::atomic<Slots*> slots_;
   std::mutex mutex_;
+  std::vector<std::unique_ptr<Slots>> tables_;  ///< the last is in use; others may still be read
   std::vector<std::unique_ptr<CommInfo>> all_;
-  std::vector<CommInfo*> free_;
+  std::deque<CommInfo*> free_;
   std::vector<std::uint32_t> sizes_;  ///< by number, kept when the communicator is freed
   std::uint32_t next_id_ = 1;
-  std::uint32_t used_ = 0;
+  std::size_t used_ = 0;  ///< slots that are not empty
   std::atomic<std::uint32_t> generation_{1};
 };
 

@@ -318,6 +318,15 @@ def test_rounded_times(lab: Lab, fallow: Fallow) -> None:
     assert rounded <= 9 and cpu <= 9 and exact > 9 and exact_cpu > 9, most
 
 
+def test_many_communicators(lab: Lab, fallow: Fallow) -> None:
+    """Calls on thousands of communicators at a time, or one after the other, are on those communicators."""
+    many = "3500" if lab.family.name == "openmpi" else "1000"  # MPICH has 2,000
+    trace, _ = record(lab, fallow, 1, lab.program("communicators.c"), many, "5000")
+    looks = [call for call in trace.ranks[0] if call.op == "MPI_Iprobe"]
+    assert len(looks) == int(many) + 5000
+    assert sum(call.members != (0,) for call in looks) == 0
+
+
 def test_threads(lab: Lab, fallow: Fallow) -> None:
     """Each thread's calls are recorded in order under a number of its own."""
     trace, _ = record(lab, fallow, 2, lab.program("threads.c"))
