@@ -144,7 +144,8 @@ void Node::fall_back() noexcept {
   shared_ = false;
 }
 
-Status Node::attach(const std::string& run_id, std::int32_t world_rank, std::uint32_t local_size) noexcept try {
+Status Node::attach(const std::string& run_id, std::int32_t world_rank, std::uint32_t local_size,
+                    bool wakes) noexcept try {
   fall_back();
   if (!usable()) return Status::failed;
   own_->world_rank.store(world_rank, std::memory_order_relaxed);
@@ -162,6 +163,7 @@ Status Node::attach(const std::string& run_id, std::int32_t world_rank, std::uin
   if (address == MAP_FAILED) return Status::failed;
   page_ = static_cast<NodePage*>(address);  // all zero is the initial state, wanted and world_rank apart
   page_->processors.add_own();
+  if (!wakes) page_->mute.store(1, std::memory_order_relaxed);
   const std::uint32_t index = page_->attached.fetch_add(1);
   if (index >= kNodeSlots) {
     munmap(address, sizeof(NodePage));
@@ -197,7 +199,8 @@ bool Node::is_complete(std::uint32_t local_size) noexcept {
     syscall(SYS_nanosleep, &pause, nullptr);  // not by its name, which may be a tool's that stops the clock
   }
   std::uint32_t known = static_cast<std::uint32_t>(Company::unknown);
-  const Company found = attached() >= local_size ? Company::complete : Company::incomplete;
+  const bool relied_upon = attached() >= local_size && page_->mute.load(std::memory_order_relaxed) == 0;
+  const Company found = relied_upon ? Company::complete : Company::incomplete;
   if (page_->company.compare_exchange_strong(known, static_cast<std::uint32_t>(found))) return found == Company::complete;
   return known == static_cast<std::uint32_t>(Company::complete);
 }

@@ -66,6 +66,7 @@ struct NodePage {
   std::atomic<std::uint32_t> company{0};       ///< Company: 0 until the first rank knows
   std::atomic<std::uint32_t> attached{0};      ///< slots in use
   std::atomic<std::uint32_t> said{0};          ///< bits of the messages that some rank has printed
+  std::atomic<std::uint32_t> mute{0};          ///< set if some rank wakes nobody
   std::atomic<std::uint32_t> tests{0};         ///< set once some rank has polled by itself: it waits unseen
   Processors processors;                       ///< that the ranks attached so far may use
   alignas(128) std::atomic<std::uint32_t> sleepers{0};  ///< ranks asleep or about to be
@@ -88,12 +89,13 @@ class Node {
  public:
   ~Node();
 
-  /// Attaches to the page of the job on this node. `local_size`: ranks expected here, 0 if unknown.
-  Status attach(const std::string& run_id, std::int32_t world_rank, std::uint32_t local_size) noexcept;
+  /// Attaches to the page of the job on this node. `local_size`: ranks expected here, 0 if unknown; `wakes`: this one
+  /// wakes others.
+  Status attach(const std::string& run_id, std::int32_t world_rank, std::uint32_t local_size, bool wakes = true) noexcept;
   void detach() noexcept;
 
   /// Waits until `local_size` ranks have attached, as long as they keep coming. False if some have not: they run without Fallow, or have
-  /// a shared memory of their own, as in containers. All ranks get the same answer, those that come too late as well.
+  /// a shared memory of their own, as in containers; and if one wakes nobody. All ranks get the same answer, also who comes too late.
   bool is_complete(std::uint32_t local_size) noexcept;
 
   /// False where there was no memory even for a page of its own: then there is nothing to be had here.

@@ -56,6 +56,15 @@ TEST(NodePage, AllRanksKnowWhetherAllHaveCome) {
   EXPECT_TRUE(second.is_complete(2));
 }
 
+TEST(NodePage, ARankThatWakesNobodyIsNotReliedUpon) {
+  const std::string run = unique_run();
+  Node first, second;
+  ASSERT_EQ(first.attach(run, 0, 2), Status::ok);
+  ASSERT_EQ(second.attach(run, 1, 2, false), Status::ok);
+  EXPECT_FALSE(first.is_complete(2));
+  EXPECT_FALSE(second.is_complete(2));
+}
+
 TEST(NodePage, WhoComesTooLateIsToldTheSameAsTheOthers) {
   const std::string run = unique_run();
   Node first, second;

@@ -143,7 +143,7 @@ void open_everything(Runtime& rt) {
   rt.ns_per_tick = 1.0 / rt.clock.ticks_per_ns();
   rt.ns_per_tick_q32 = static_cast<std::uint64_t>(rt.ns_per_tick * 4294967296.0);
   const auto local = static_cast<std::uint32_t>(launch.local_size);
-  if (rt.node.attach(rt.options.run_id, rt.world_rank, local) == Status::failed) {
+  if (rt.node.attach(rt.options.run_id, rt.world_rank, local, rt.options.wake) == Status::failed) {
     if (!rt.node.usable()) throw std::bad_alloc();
     say(kNoPage, "ranks cannot wake each other: no shared memory to be had");
   }

@@ -221,7 +221,8 @@ std::uint64_t judge_lateness() noexcept {
 void look_where_from(Thread& t) noexcept {
   Runtime& rt = runtime();
   if (rt.whole_job_here || !rt.options.wake) return;
-  t.wait.from_here = rt.node.slot_of(wanted_rank(t)) != nullptr;
+  const bool all_wake = rt.node.page().mute.load(std::memory_order_relaxed) == 0;
+  t.wait.from_here = all_wake && rt.node.slot_of(wanted_rank(t)) != nullptr;
   if (t.wait.from_here || !rt.sockets.wants_evidence()) return;
   t.wait.watched = true;
   t.wait.received = rt.sockets.received();

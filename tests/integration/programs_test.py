@@ -178,15 +178,17 @@ def test_children_with_a_preload_of_a_scripts(lab: Lab) -> None:
     assert_same(bare, other)
 
 
+_SECOND = '[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ]'
 WITHOUT = {
     "none": "",
-    "one": 'if [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ]; then unset LD_PRELOAD; fi; ',
+    "mute": f"if {_SECOND}; then export FALLOW_WAKE=0; fi; ",
+    "one": f"if {_SECOND}; then unset LD_PRELOAD; fi; ",
 }
 
 
 @pytest.mark.parametrize("who", WITHOUT)
 def test_who_is_not_under_fallow_is_not_relied_upon(lab: Lab, who: str) -> None:
-    """A rank that was started without Fallow wakes nobody: no wait is planned as if it did."""
+    """A rank that was started without Fallow, or with `wake` off, wakes nobody: no wait is planned as if it did."""
     start = WITHOUT[who] + 'exec "$0"'
     launch = lab.family.launch(2, "sh", "-c", start, lab.program("descriptors.c"))
     running, _ = lab.start("auto", launch, options=["--verbose"])
