@@ -89,21 +89,28 @@ def _record(call: Call, proto: Prototype) -> str:
 
 def _free(call: Call, proto: Prototype) -> list[str]:
     """Forgets a handle before it is given back, for its value may be handed out again."""
-    if call.frees not in {"comm", "type", "session"}:
+    if call.frees not in {"comm", "type", "session", "win"}:
         return []
     parameter = proto.parameters[0].name
     return [f"if ({parameter} != nullptr) fallow::pmpi::forget_{call.frees}(*{parameter});"]
 
 
+def _makes_window(proto: Prototype) -> bool:
+    """Whether the call makes a window over its communicator."""
+    return _has_comm(proto) and any(re.match(r"^MPI_Win ?\* ?win$", p.declaration) for p in proto.parameters)
+
+
 def _made(call: Call, proto: Prototype) -> list[str]:
     """Forgets what another communicator with the new one's handle was: the library may have ended that by itself."""
+    if _makes_window(proto):
+        return ["if (result == MPI_SUCCESS && win != nullptr) fallow::pmpi::made_window(*thread, *win, comm);"]
     made = [p.name for p in proto.parameters if not call.frees and re.match(r"^MPI_Comm ?\* ?\w+$", p.declaration)]
     return [f"if (result == MPI_SUCCESS && {name} != nullptr) fallow::pmpi::forget_comm(*{name});" for name in made]
 
 
 def _unrecorded(call: Call, proto: Prototype) -> list[str]:
     """What a call does that is not recorded, as one from a callback: handles come and go all the same."""
-    freed, made = _free(call, proto), _made(call, proto)
+    freed, made = _free(call, proto), [] if _makes_window(proto) else _made(call, proto)
     if not made:
         return [*freed, f"return next({proto.forward()});"]
     return [*freed, f"const int result = next({proto.forward()});", *made, "return result;"]

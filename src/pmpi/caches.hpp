@@ -43,8 +43,14 @@ inline std::uint64_t data_size(Thread& thread, Count count, MPI_Datatype type) n
   return count > 0 && type != MPI_DATATYPE_NULL ? size_as_u64(count) * type_size(thread, type) : 0;
 }
 
+/// A window was made over the communicator.
+inline void made_window(Thread& thread, MPI_Win win, MPI_Comm comm) noexcept {
+  if (const CommInfo* const info = comm_info(thread, comm); info != nullptr) runtime().window_ranks.made(handle_key(win), info->world);
+}
+
 // A handle is being freed, or was just given to something new: its value may have meant something else before.
 inline void forget_comm(MPI_Comm comm) noexcept { runtime().comms.forget(comm); }
+inline void forget_win(MPI_Win win) noexcept { runtime().window_ranks.forget(handle_key(win)); }
 inline void forget_type(MPI_Datatype) noexcept { runtime().type_generation.fetch_add(1, std::memory_order_relaxed); }
 #if MPI_VERSION >= 4
 inline void forget_session(MPI_Session session) noexcept { runtime().world.end(session); }

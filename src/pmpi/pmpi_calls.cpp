@@ -23,7 +23,6 @@ bool PmpiCalls::load(const fallow_preload_api& preload) noexcept {
   take(group_size, "PMPI_Group_size");
   take(group_rank, "PMPI_Group_rank");
   take(group_free, "PMPI_Group_free");
-  take(win_get_group, "PMPI_Win_get_group");
   take(test_cancelled, "PMPI_Test_cancelled");
   take(type_size, "PMPI_Type_size_x");
   take(topo_test, "PMPI_Topo_test");

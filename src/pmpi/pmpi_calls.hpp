@@ -21,7 +21,6 @@ struct PmpiCalls {
   decltype(&MPI_Group_size) group_size = nullptr;
   decltype(&MPI_Group_rank) group_rank = nullptr;
   decltype(&MPI_Group_free) group_free = nullptr;
-  decltype(&MPI_Win_get_group) win_get_group = nullptr;
   decltype(&MPI_Test_cancelled) test_cancelled = nullptr;
   decltype(&MPI_Type_size_x) type_size = nullptr;
   decltype(&MPI_Topo_test) topo_test = nullptr;

@@ -23,6 +23,7 @@
 #include "pmpi/thread_state.hpp"
 #include "pmpi/toll.hpp"
 #include "pmpi/tracer.hpp"
+#include "pmpi/window_table.hpp"
 #include "pmpi/world.hpp"
 #include "predict/wait_model.hpp"
 
@@ -67,6 +68,7 @@ struct Runtime {
   Tracer tracer;
   Node node;
   CommTable comms;
+  WindowTable window_ranks;
   MpiModules mpi_modules;
   alignas(64) std::byte wait_arena[kWaitArenaBytes];
   predict::WaitModel waits{wait_arena};

@@ -85,6 +85,7 @@ class Scope {
     thread.caller = caller_;
     thread.op = op;
     if constexpr (kBlocks) {
+      thread.comm_handle = 0;
       thread.peer = -1;
       thread.wanted_calls = 0;
       fallow_tls.polls_left = rt.first_polls.load(std::memory_order_relaxed);
@@ -133,10 +134,7 @@ class Scope {
     if (info != nullptr) {
       comm_id_ = static_cast<std::uint16_t>(info->id < 0xffff ? info->id : 0xffff);
       if (peer >= 0) {
-        RecentPeer& newest = thread_.recent[(thread_.recent_next - 1) % kRecentPeers];
-        if (newest.rank != peer || newest.comm != info->handle) {
-          thread_.recent[thread_.recent_next++ % kRecentPeers] = {info->handle, peer};
-        }
+        keep_recent(info->handle, peer);
       }
     }
     record(peer, tag, bytes);
@@ -195,13 +193,21 @@ class Scope {
     if (someone_sleeps()) [[unlikely]] wake_peer_slow(thread_, comm, peer);
   }
   FALLOW_HOT void wake_target(MPI_Win win, int peer) noexcept {
+    if (peer >= 0) keep_recent(handle_key(win), peer);
     if (someone_sleeps()) [[unlikely]] wake_target_slow(thread_, win, peer);
   }
   FALLOW_HOT void wake_partners(MPI_Comm comm) noexcept {
-    if constexpr (kBlocks) thread_.comm_handle = handle_key(comm);
-    if (someone_sleeps()) [[unlikely]] wake_partners_slow(thread_, comm_info_slow(thread_, comm));
+    if constexpr (kBlocks) {
+      thread_.comm_handle = handle_key(comm);
+      thread_.peer = kSeveralPeers;
+    } else {
+      thread_.collective_on = handle_key(comm);
+      thread_.collective_at = thread_.recorded;
+    }
+    if (someone_sleeps()) [[unlikely]] wake_partners_slow(thread_, runtime().comms.known(handle_key(comm)));
   }
   FALLOW_HOT void wake_partners() noexcept {
+    if constexpr (kBlocks) thread_.peer = kSeveralPeers;
     if (someone_sleeps()) [[unlikely]] wake_partners_slow(thread_, nullptr);
   }
   FALLOW_HOT void wake_recent() noexcept {
@@ -221,6 +227,11 @@ class Scope {
 
  private:
   FALLOW_HOT static bool someone_sleeps() noexcept { return runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0; }
+
+  FALLOW_HOT void keep_recent(std::uint64_t where, std::int32_t rank) noexcept {
+    const RecentPeer& newest = thread_.recent[(thread_.recent_next - 1) % kRecentPeers];
+    if (newest.rank != rank || newest.where != where) thread_.recent[thread_.recent_next++ % kRecentPeers] = {where, rank};
+  }
 
   FALLOW_HOT void push_event() noexcept {
     Thread& t = thread_;

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 
 #include "pmpi/mpi_header.hpp"
 #include "pmpi/patience.hpp"
@@ -58,14 +59,18 @@ struct WaitState {
   bool others_had_core = false;  ///< for more than a moment at the end of the last sleep
 };
 
-/// A peer of a recent point-to-point call, to be woken when it may be waiting for us.
+/// A peer of a recent point-to-point or one-sided call, to be woken when it may be waiting for us.
 struct RecentPeer {
-  std::uint64_t comm = 0;
+  std::uint64_t where = 0;  ///< communicator or window
   std::int32_t rank = -1;
 };
 
+/// Thread::peer of a call that exchanges data with all of its ranks, or may. No MPI has a rank or a special one of this number.
+inline constexpr std::int32_t kSeveralPeers = std::numeric_limits<std::int32_t>::min();
+
 inline constexpr std::size_t kRecentPeers = 16;
 inline constexpr std::size_t kTypeSlots = 64;
+inline constexpr std::uint64_t kRecentCalls = 64;  ///< after which a collective call that was started is taken to be over
 
 struct TypeSlot {
   std::uint64_t handle = 0;
@@ -93,7 +98,7 @@ struct alignas(64) Thread {
   // --- the call under way
   std::uint64_t enter = 0;
   const void* caller = nullptr;
-  std::uint64_t comm_handle = 0;
+  std::uint64_t comm_handle = 0;   ///< 0: the call names none
   std::int32_t peer = -1;
   std::uint32_t wanted_calls = 0;  ///< peers that the call names
   std::uint16_t op = 0;
@@ -148,11 +153,16 @@ struct alignas(64) Thread {
   bool begin_totals() noexcept { return !totalling.exchange(true, std::memory_order_acquire); }
   void end_totals() noexcept { totalling.store(false, std::memory_order_release); }
 
+  /// A collective call may be under way that returned at once and goes on in waits and tests.
+  bool has_started_collective() const noexcept { return collective_on != 0 && recorded - collective_at < kRecentCalls; }
+
   // --- caches
   std::uint64_t last_comm = 0;
   const CommInfo* last_info = nullptr;
   std::uint32_t comm_generation = 0;
   std::uint32_t recent_next = 0;
+  std::uint64_t collective_on = 0; ///< communicator of the last collective call that was started and returned at once; 0: none
+  std::uint64_t collective_at = 0; ///< events in the ring then
   std::array<RecentPeer, kRecentPeers> recent{};
   std::array<TypeSlot, kTypeSlots> types{};
 };

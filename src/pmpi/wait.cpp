@@ -26,11 +26,11 @@ constexpr std::uint32_t kAmplePatience = 512;         // polls in which some cal
 
 /// World rank that the call waits for, where there is only one.
 std::int32_t wanted_rank(const Thread& t) noexcept {
-  const CommInfo* const info = t.last_info;
   if (runtime().threads.load(std::memory_order_relaxed) > 1) return -1;  // another thread may wait for another rank
-  if (t.wanted_calls != 1 || t.peer < 0 || info == nullptr || info->handle != t.comm_handle) return -1;
+  if (t.wanted_calls != 1 || t.peer < 0) return -1;
+  const CommInfo* const info = runtime().comms.known(t.comm_handle);
   const auto peer = static_cast<std::size_t>(t.peer);
-  return peer < info->world.size() ? info->world[peer] : -1;
+  return info != nullptr && peer < info->world.size() ? info->world[peer] : -1;
 }
 
 /// Tells the node, and whoever reads the file of a killed rank. Short states are told to the node only, see scope.hpp.
@@ -284,20 +284,6 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
   w.last_poll = rt.clock.now();
   w.polls_since = fallow_tls.polls_left;
 }
-
-}  // namespace
-
-void wake_for_progress(Thread& t) noexcept {
-  const trace::OpKind kind = kind_of(t);
-  if (kind == trace::OpKind::collective || kind == trace::OpKind::other || kind == trace::OpKind::io) {
-    const CommInfo* const info = t.last_info;
-    wake_partners_slow(t, info != nullptr && info->handle == t.comm_handle ? info : nullptr);
-  } else {
-    wake_recent_slow(t);
-  }
-}
-
-namespace {
 
 /// One thread of a process sleeps at a time: it has the rank's slot in the node page, and what is learnt of waits.
 bool become_sleeper(Thread& t) noexcept {

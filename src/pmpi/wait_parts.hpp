@@ -35,11 +35,9 @@ inline void smooth(double& value, double sample) noexcept { value += (sample - v
 inline trace::OpKind kind_of(const Thread& t) noexcept { return static_cast<trace::OpKind>(runtime().writer.header().ops[t.op].kind); }
 
 /// The call takes one message after the other among its ranks, and those inside it wake nobody. So each of them may
-/// find the rest asleep, and what such calls last is no measure: all would sleep for as long as all have slept before.
-inline bool has_many_steps(const Thread& t) noexcept {
-  const trace::OpKind kind = kind_of(t);
-  return kind == trace::OpKind::collective || kind == trace::OpKind::io || kind == trace::OpKind::other || kind == trace::OpKind::setup;
-}
+/// find the rest asleep, and what such calls last is no measure: all would sleep for as long as all have slept before. The same
+/// of a wait for a collective call that was started before.
+inline bool has_many_steps(const Thread& t) noexcept { return t.peer == kSeveralPeers || (t.peer == -1 && t.has_started_collective()); }
 
 /// Data moved from tick `from` to `to`. Parts of one message follow each other closely: what was waited for is the first.
 inline void end_lull(WaitState& w, std::uint64_t from, std::uint64_t to) noexcept {

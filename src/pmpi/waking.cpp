@@ -42,6 +42,15 @@ void wake_world_rank(Thread& thread, std::int32_t world_rank) noexcept {
   if (wanted == -1 || wanted == runtime().world_rank) wake_slot(thread, *slot);
 }
 
+/// -1: not known.
+std::int32_t world_rank_of(const RecentPeer& peer) noexcept {
+  const Runtime& rt = runtime();
+  const CommInfo* const info = rt.comms.known(peer.where);
+  if (info == nullptr) return rt.window_ranks.world_rank(peer.where, peer.rank);
+  const auto rank = static_cast<std::size_t>(peer.rank);
+  return rank < info->world.size() ? info->world[rank] : -1;
+}
+
 void wake_everybody(Thread& thread) noexcept {
   Runtime& rt = runtime();
   const std::uint32_t n = rt.node.attached();
@@ -57,21 +66,17 @@ void wake_everybody(Thread& thread) noexcept {
 void wake_peer_slow(Thread& thread, MPI_Comm comm, int peer) noexcept {
   if (!runtime().options.wake || peer == MPI_PROC_NULL) return;
   if (peer < 0) return wake_recent_slow(thread);  // any source: whoever we talk to
-  const CommInfo* const info = comm_info_slow(thread, comm);
-  if (info == nullptr || peer >= info->peers) return;
-  if (info->world.empty()) return wake_everybody(thread);
-  wake_addressee(thread, info->world[static_cast<std::size_t>(peer)]);
+  const CommInfo* const info = runtime().comms.known(handle_key(comm));
+  if (info == nullptr || info->world.empty()) return wake_everybody(thread);
+  if (peer < info->peers) wake_addressee(thread, info->world[static_cast<std::size_t>(peer)]);
 }
 
 void wake_target_slow(Thread& thread, MPI_Win win, int peer) noexcept {
   Runtime& rt = runtime();
   if (!rt.options.wake || peer < 0) return;
-  MPI_Group group = MPI_GROUP_NULL;
-  if (rt.world.group() == MPI_GROUP_NULL || rt.mpi.win_get_group(win, &group) != MPI_SUCCESS) return wake_everybody(thread);
-  int world = MPI_UNDEFINED;
-  rt.mpi.group_translate_ranks(group, 1, &peer, rt.world.group(), &world);
-  rt.mpi.group_free(&group);
-  if (world != MPI_UNDEFINED) wake_addressee(thread, world);
+  const std::int32_t world = rt.window_ranks.world_rank(handle_key(win), peer);
+  if (world < 0) return wake_everybody(thread);
+  wake_addressee(thread, world);
 }
 
 /// The ranks that algorithms of collectives exchange data with: neighbours at distances of powers of two
@@ -94,11 +99,20 @@ void wake_recent_slow(Thread& thread) noexcept {
   Runtime& rt = runtime();
   if (!rt.options.wake) return;
   if (rt.node.attached() <= kFewRanks) return wake_everybody(thread);
+  if (thread.has_started_collective()) {
+    const CommInfo* const info = rt.comms.known(thread.collective_on);
+    if (info != nullptr) wake_partners_slow(thread, info);
+  }
   for (const RecentPeer& recent : thread.recent) {
-    if (recent.rank < 0) continue;
-    const CommInfo* const info = thread.last_info;
-    if (info == nullptr || info->handle != recent.comm || recent.rank >= info->peers || info->world.empty()) continue;
-    wake_world_rank(thread, info->world[static_cast<std::size_t>(recent.rank)]);
+    if (recent.rank >= 0) wake_world_rank(thread, world_rank_of(recent));
+  }
+}
+
+void wake_for_progress(Thread& t) noexcept {
+  if (t.peer == kSeveralPeers) {
+    wake_partners_slow(t, runtime().comms.known(t.comm_handle));
+  } else {
+    wake_recent_slow(t);
   }
 }
 

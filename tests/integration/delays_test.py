@@ -68,6 +68,17 @@ def test_who_is_needed_in_the_middle_of_a_call_does_not_sleep_through_it(lab: La
         shown(slept, lambda share: share < 0.4, _TRIES // 2)  # 0.74 to 0.76 when only the end of the call counted
 
 
+def test_who_looks_at_shared_memory_wakes_nobody(lab: Lab) -> None:
+    """MPI_Win_sync sends nothing: ranks that wait meanwhile are left asleep."""
+    def asleep() -> float:
+        trial = lab.run("sleep", 2, lab.program("shared_flag.c"), "0.5")
+        assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
+        waiting = trial.ranks()[1]
+        return waiting.wait_asleep_s / (waiting.wait_asleep_s + waiting.wait_awake_s)
+
+    shown(asleep, lambda share: share > 0.9, _TRIES // 2)  # 0 to 0.6 when they were woken at each look
+
+
 def _seconds_with_a_stranger(lab: Lab, mode: str) -> float:
     trial = lab.run(mode, 1, lab.program("strangers.c"))
     assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
@@ -90,6 +101,21 @@ def _ms_a_round(lab: Lab, mode: str) -> float:
     trial = lab.run(mode, ranks, lab.program("steps.c"), str(lab.scratch / "steps"), str(_ROUNDS))
     assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
     return float(trial.outcome.out.split()[-1])
+
+
+def _us_late(lab: Lab, how: str) -> float:
+    """By how much rounds of calls that a rank is late for last longer than it is late, with more ranks than all of which are woken."""
+    trial = lab.run("auto", 8, lab.program("started.c"), "40", "10000", how)
+    assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
+    return float(trial.outcome.out.split()[-1])
+
+
+def test_a_wait_for_a_collective_call_is_no_later_than_the_call(lab: Lab) -> None:
+    """A collective call that is started and waited for takes as many steps as one that blocks, and wakes who takes part."""
+    def pair() -> tuple[float, float]:
+        return _us_late(lab, "started"), _us_late(lab, "sum")
+
+    shown(pair, lambda us: us[0] < 2 * us[1] + 200, _TRIES // 2)
 
 
 def test_ranks_that_may_use_the_same_core_share_it(lab: Lab) -> None:

@@ -197,6 +197,13 @@ def test_who_is_not_under_fallow_is_not_relied_upon(lab: Lab, who: str) -> None:
     assert outcome.err.count("ranks wake each other") == (2 if who == "none" else 0), outcome.describe()
 
 
+def test_what_the_library_refuses(lab: Lab) -> None:
+    """Who looks whom to wake asks the library nothing that it would call error handlers for, or end the program."""
+    freed = ("freed",) if lab.family.name == "mpich" else ()  # others may crash, or say success once the handler was called
+    for way in ("returns", "counts"):
+        lab.compare(2, lab.program("refused.c"), way, *(freed if way == "counts" else ()), modes=("sleep",))
+
+
 def test_a_stopped_clock(lab: Lab) -> None:
     """A tool that stops the program's clock does not stop the program."""
     library = build(None, "stopped_clock.so", [PROGRAMS / "stopped_clock.c"], ["-shared", "-fPIC"], compiler="cc")

@@ -1,0 +1,53 @@
+// Every rank in turn is late for a collective call, which is started and waited for, or takes place in one call; or at a
+// fence. Rank 0 says by how many microseconds the rounds last longer than the pause.
+// usage: started ROUNDS PAUSE_US sum|started|fence
+#include "check.h"
+
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONG = 2048 };
+
+static double mine[LONG], sum[LONG];
+
+static void meet(const char *how, MPI_Win window) {
+  MPI_Request request;
+  if (strcmp(how, "fence") == 0) {
+    CHECK(MPI_Win_fence(0, window) == MPI_SUCCESS);
+  } else if (strcmp(how, "started") == 0) {
+    CHECK(MPI_Iallreduce(mine, sum, LONG, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request) == MPI_SUCCESS);
+    CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  } else {
+    CHECK(MPI_Allreduce(mine, sum, LONG, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS);
+  }
+}
+
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  CHECK(argc == 4);
+  const int rounds = argc == 4 ? atoi(argv[1]) : 0;
+  const double pause = argc == 4 ? atof(argv[2]) * 1e-6 : 0;
+  int rank, size;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Win window;
+  MPI_Win_create(sum, sizeof sum, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  double more = 0;
+  for (int round = 0; round < rounds && argc == 4; ++round) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double begin = seconds_now();
+    if (rank == round % size) {
+      const struct timespec t = {(time_t)pause, (long)((pause - (double)(time_t)pause) * 1e9)};
+      nanosleep(&t, NULL);
+    }
+    meet(argv[3], window);
+    more += seconds_now() - begin - pause;
+  }
+  double most = 0;
+  MPI_Reduce(&more, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  if (rank == 0) printf("us a round %.1f\n", most * 1e6 / rounds);
+  MPI_Win_free(&window);
+  MPI_Finalize();
+  return check_failures != 0;
+}
