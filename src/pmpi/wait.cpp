@@ -263,6 +263,10 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
     w.found_at_once = t.found != w.found_before;
     w.awake_since = now;
     fallow_tls.polls_left = kPollsBetweenLooks;
+    // Who shares a core does not look at how long polls take: whom the next step is for is woken here.
+    if (rt.oversubscribed && w.found_at_once && has_many_steps(t) && rt.node.page().sleepers.load(std::memory_order_relaxed) != 0) {
+      wake_for_progress(t);
+    }
   } else if (w.phase == WaitPhase::none) {
     look_where_from(t);
     follow_plan(t, now);
