@@ -52,12 +52,14 @@ void polled(ssize_t result) noexcept {
 }
 
 ssize_t hook_read(Cq* cq, void* entries, std::size_t count) {
+  before_poll();
   const ssize_t result = original_of(cq)->read(cq, entries, count);
   polled(result);
   return result;
 }
 
 ssize_t hook_readfrom(Cq* cq, void* entries, std::size_t count, std::uint64_t* sources) {
+  before_poll();
   const ssize_t result = original_of(cq)->readfrom(cq, entries, count, sources);
   polled(result);
   return result;

@@ -32,11 +32,13 @@ struct Setting {
 constinit Setting g_intel_yield[] = {{"I_MPI_THREAD_YIELD", "2", false}, {"I_MPI_SPIN_COUNT", "1", false}};
 
 void hook_opal_progress() {
+  before_poll();
   g_original.opal_progress();
   idle_poll();
 }
 
 unsigned hook_ucp_worker_progress(void* worker) {
+  before_poll();
   const unsigned events = g_original.ucp_worker_progress(worker);
   if (events == 0) [[likely]] {
     idle_poll();
@@ -48,14 +50,22 @@ unsigned hook_ucp_worker_progress(void* worker) {
 }
 
 int hook_sched_yield() {
+  before_poll();
   const int result = g_original.sched_yield();
   idle_poll();
   return result;
 }
 
+/// Where the library is told to by its launcher it gives way after each poll that finds nothing: doing so again would only delay.
+int hook_sched_yield_of_opal() {
+  if (auto* const thread = static_cast<Thread*>(fallow_tls.waiting); thread != nullptr) ++thread->gave_way;
+  return g_original.sched_yield();
+}
+
 /// Where the library yields only because we told it to: it would have polled on, and so it does.
 int hook_sched_yield_asked_for() {
   if (fallow_tls.waiting == nullptr) return g_original.sched_yield();
+  before_poll();
   __builtin_ia32_pause();
   idle_poll();
   return 0;
@@ -111,6 +121,7 @@ void install_hooks(Runtime& rt) noexcept {
     if (FALLOW_FAMILY_NUMBER == static_cast<int>(trace::Family::openmpi)) {
       rt.hooked = take(rt, FALLOW_HOOK_OPAL_PROGRESS, g_original.opal_progress, &hook_opal_progress);
       h.hook = rt.hooked ? 1 : 0;
+      if (rt.hooked) take(rt, FALLOW_HOOK_SCHED_YIELD, g_original.sched_yield, &hook_sched_yield_of_opal);
     } else {
       rt.hooked = take_mpich_hooks(rt);
     }

@@ -8,6 +8,12 @@
 
 namespace fallow::pmpi {
 
+/// The library is about to poll. How long after the last look tells whether it did something in between.
+inline void before_poll() noexcept {
+  if (fallow_tls.polls_left != 1) [[likely]] return;
+  if (auto* const thread = static_cast<Thread*>(fallow_tls.waiting); thread != nullptr) thread->poll_began = runtime().clock.now();
+}
+
 /// The library polled and found nothing.
 inline void idle_poll() noexcept {
   auto* const thread = static_cast<Thread*>(fallow_tls.waiting);

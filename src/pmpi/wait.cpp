@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::uint32_t kPollsWhileArmed = 4;       // between telling that we sleep and sleeping, so that no wake is lost
 constexpr std::uint32_t kForeseenAtALook = 32, kForeseenInPatience = 4;  // calls at most that are learnt then
+constexpr std::uint32_t kFreshPolls = 2;              // what the first finds is seen when the second begins, or before
 constexpr std::uint32_t kAmplePatience = 512;         // polls in which some calls can be learnt without delay
 
 /// World rank that the call waits for, where there is only one.
@@ -38,6 +39,9 @@ void show(trace::RankState state, std::uint64_t tick) noexcept {
   runtime().node.own().doing(state, tick);
   runtime().writer.header().state = static_cast<std::uint32_t>(state);
 }
+
+/// Some rank of this node may have to be woken.
+bool somebody_sleeps() noexcept { return runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0; }
 
 /// Whether a rank of this node that wakes us can do so while we sleep on sockets.
 bool can_sleep_on_sockets(Runtime& rt) noexcept {
@@ -160,7 +164,7 @@ void do_sleep(Thread& t) noexcept {
   w.last_sleep = after - before;
   w.last_wake = w.awake_since = after;
   w.moved_at = 0;
-  w.fresh = true;
+  w.fresh = rt.oversubscribed ? kFreshPolls : 1;
   w.found_before = t.found;
   w.found_at_once = false;
   w.settled = false;
@@ -169,6 +173,7 @@ void do_sleep(Thread& t) noexcept {
   if (w.woken_by_peer) {
     const std::uint64_t woken = own.wake_tick.load(std::memory_order_relaxed);
     w.woken_tick = woken >= before && woken < after ? woken : after;
+    w.stirred = after;
     ++t.counters->wakes_by_peer;
   }
   const std::uint64_t due = w.woken_by_peer ? w.woken_tick : w.woken_by_data ? after : std::min(w.planned_end, after);
@@ -202,6 +207,29 @@ bool moved_data(WaitState& w, std::uint64_t now) noexcept {
   if (idle == 0 || per_poll < idle) idle = per_poll;
   idle += idle * 1e-4;  // forgets a lucky minimum slowly
   return per_poll > kBusyPolls * idle + kBusyNs;
+}
+
+/// True if the library did more after the last poll than to poll again: it had found something, and took or sent data. Who shares
+/// a core cannot tell by the length of polls, in which others have the core.
+bool library_went_on(const Thread& t) noexcept {
+  Runtime& rt = runtime();
+  if (t.wait.polls_since != 1 || t.poll_began <= t.wait.last_poll) return false;
+  const double gap = rt.clock.to_ns(t.poll_began - t.wait.last_poll);
+  double& idle = rt.costs.idle_gap_ns;
+  if (idle == 0 || gap < idle) idle = std::max(gap, 1.0);
+  idle += idle * 1e-4;  // forgets a lucky minimum slowly
+  return gap > kBusyPolls * idle + kBusyNs;
+}
+
+/// One of the first polls after a sleep is over.
+void look_after_sleep(Thread& t, std::uint64_t now, bool went_on) noexcept {
+  Runtime& rt = runtime();
+  WaitState& w = t.wait;
+  if (w.awake_since == w.last_wake) w.awake_since = now;
+  --w.fresh;
+  w.found_at_once = w.found_at_once || went_on || t.found != w.found_before;
+  fallow_tls.polls_left = w.fresh != 0 ? 1 : kPollsBetweenLooks;
+  if (w.found_at_once && rt.oversubscribed && has_many_steps(t)) w.stirred = now;
 }
 
 /// At the start of a wait: what became of the delay before the last wait. Returns how much of it cost nobody anything; if
@@ -238,18 +266,24 @@ void first_look(Thread& t, std::uint64_t now) noexcept {
     foresee(t, kForeseenAtALook);
     t.wait.kind = forecast.enter({t.enter, t.caller, t.op});
   }
-  if (runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0) wake_for_progress(t);
+  if (somebody_sleeps()) wake_for_progress(t);
 }
 
-void yield_core() noexcept {
-  syscall(SYS_sched_yield);  // not by its name, which may be hooked
-  fallow_tls.polls_left = 1;
+/// Unless the library has done so since the last time, and will do after each poll.
+void yield_core(Thread& t) noexcept {
+  const bool library_does = t.gave_way != t.gave_way_before;
+  t.gave_way_before = t.gave_way;
+  if (!library_does) syscall(SYS_sched_yield);  // not by its name, which may be hooked
+  const bool one_by_one = !library_does || (runtime().options.mode != WaitMode::yield && has_many_steps(t) && somebody_sleeps());
+  fallow_tls.polls_left = one_by_one ? 1 : kPollsBetweenLooks;
 }
 
 void poll_automatic(Thread& t, std::uint64_t now) noexcept {
   Runtime& rt = runtime();
   WaitState& w = t.wait;
   const double grace = static_cast<double>(rt.clock.to_ticks(kGraceNs));
+  const bool went_on = rt.oversubscribed && has_many_steps(t) && library_went_on(t);
+  if (went_on) w.stirred = now;
   if (w.phase == WaitPhase::spinning) interrupted(t, now - w.last_poll, now);
   if (w.phase == WaitPhase::armed) {
     do_sleep(t);
@@ -257,16 +291,9 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
     const bool linger = !rt.oversubscribed && (w.woken_by_peer || w.woken_by_data || (!rt.whole_job_here && has_many_steps(t)));
     const auto pause = std::max<std::uint64_t>(w.spin_after, linger ? static_cast<std::uint64_t>(grace) : 1);
     w.spin_until = now + pause;
-    fallow_tls.polls_left = w.fresh ? 1 : kPollsBetweenLooks;
-  } else if (w.fresh) {
-    w.fresh = false;
-    w.found_at_once = t.found != w.found_before;
-    w.awake_since = now;
-    fallow_tls.polls_left = kPollsBetweenLooks;
-    // Who shares a core does not look at how long polls take: whom the next step is for is woken here.
-    if (rt.oversubscribed && w.found_at_once && has_many_steps(t) && rt.node.page().sleepers.load(std::memory_order_relaxed) != 0) {
-      wake_for_progress(t);
-    }
+    fallow_tls.polls_left = w.fresh != 0 ? 1 : kPollsBetweenLooks;
+  } else if (w.fresh != 0) {
+    look_after_sleep(t, now, went_on);
   } else if (w.phase == WaitPhase::none) {
     look_where_from(t);
     follow_plan(t, now);
@@ -276,15 +303,17 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
     const double goes_on = !rt.whole_job_here && has_many_steps(t) ? kGiveWayNs : kGraceNs;
     w.spin_until = std::max(w.spin_until, now + rt.clock.to_ticks(goes_on));
     fallow_tls.polls_left = kPollsBetweenLooks;
-    if (rt.node.page().sleepers.load(std::memory_order_relaxed) != 0) wake_for_progress(t);
+    if (somebody_sleeps()) wake_for_progress(t);
   } else if (now >= w.spin_until) {
     follow_plan(t, now);
   } else if (w.yields) {
-    yield_core();
+    yield_core(t);
   } else {
     rest_briefly();
     fallow_tls.polls_left = kPollsBetweenLooks;
   }
+  // Who shares a core does not look at how long polls take: whom the next step is for is woken here.
+  if (w.stirred == now && somebody_sleeps()) wake_for_progress(t);
   w.last_poll = rt.clock.now();
   w.polls_since = fallow_tls.polls_left;
 }
@@ -300,7 +329,7 @@ bool become_sleeper(Thread& t) noexcept {
 /// where another rank may have to be woken, or another thread may want the core or a lock.
 bool is_patient(Thread& t) noexcept {
   Runtime& rt = runtime();
-  if (t.trace != nullptr || rt.node.page().sleepers.load(std::memory_order_relaxed) != 0) return false;
+  if (t.trace != nullptr || somebody_sleeps()) return false;
   if (rt.threads.load(std::memory_order_relaxed) > 1) return false;
   const std::uint32_t polls = t.patience.polls(key_of(t));
   if (polls == 0) return false;
@@ -333,7 +362,7 @@ void slow_poll(Thread& t) noexcept {
   } else if (__atomic_load_n(&fallow_hints.latency_critical, __ATOMIC_RELAXED) > 0) {
     fallow_tls.polls_left = kPollsBetweenLooks;
   } else if (rt.options.mode == WaitMode::yield || !may_sleep) {
-    yield_core();
+    yield_core(t);
   } else {
     poll_automatic(t, now);
   }

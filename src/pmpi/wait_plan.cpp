@@ -28,7 +28,9 @@ WaitPlan plan_growing(Thread& t, double waited_ns) noexcept {
   const double give_way_ns = woken || w.sleeps == 0 ? kGiveWayNs : lingers ? kGraceNs : 0.0;
   w.yields = rt.options.mode == WaitMode::automatic && awake_ns < give_way_ns;
   if (w.yields) return {to_nanoseconds(0), to_nanoseconds(give_way_ns - awake_ns)};
-  double slice_ns = std::max(steps ? (woken ? awake_ns : waited_ns) * kSliceOfSteps : waited_ns, kFirstSliceNs);
+  // Who is woken in the middle of a collective call is often woken for a step that comes a little later.
+  const double quiet_ns = w.stirred != 0 ? rt.clock.to_ns(rt.clock.now() - w.stirred) : waited_ns;
+  double slice_ns = std::max(steps ? quiet_ns * kSliceOfSteps : waited_ns, kFirstSliceNs);
   if (!steps && rt.whole_job_here && rt.options.wake) {
     slice_ns = std::max(slice_ns, static_cast<double>(rt.waits.summary(known_key(t)).p90.value) - waited_ns);
   }

@@ -125,7 +125,7 @@ def test_who_goes_on_in_a_collective_call_wakes_whom_the_next_step_is_for(lab: L
     def pair() -> tuple[float, float]:
         return _us_late(lab, "auto", "sum"), _us_late(lab, "yield", "sum")
 
-    shown(pair, lambda us: us[0] < us[1] + 1200, _TRIES // 2)  # 2,100 more on MPICH
+    shown(pair, lambda us: us[0] < us[1] + 1000, _TRIES // 2)  # 2,100 more on MPICH, 6,000 on its version 5, 9,000 on Open MPI
 
 
 def test_ranks_that_may_use_the_same_core_share_it(lab: Lab) -> None:
