@@ -48,7 +48,7 @@ struct MeasuredCosts {
   double peer_wake_ns = 45e3;   ///< lateness of a wake by a peer
   double waking_ns = 5e3;       ///< what waking us takes of the peer's time
   double idle_poll_ns = 0;      ///< one poll of the library that finds nothing
-  double idle_gap_ns = 0;       ///< from one poll to the next if the first found nothing
+  double usual_gap_ns = 0;      ///< from one poll to the next where ranks share cores: a fifth are shorter; 0: not known
 };
 
 /// Idle polls of a blocking call before the time is looked at: a few microseconds, and so less where a poll takes long.

@@ -38,7 +38,9 @@ struct WaitState {
   std::uint64_t woken_tick = 0;  ///< tick at which the peer woke us
   std::uint64_t spin_after = 0;  ///< ticks to poll after the sleep, as planned
   std::uint64_t awake_since = 0; ///< tick at which the first poll after the last sleep was over, or the sleep if there was none
-  std::uint64_t stirred = 0;     ///< tick at which a peer woke us last, or the library went on after a sleep; 0: never in this call
+  std::uint64_t moved_last = 0;  ///< tick at which the library last went on, where ranks share cores; 0: not in this call
+  std::uint64_t flows_since = 0; ///< tick since when it has done so again and again
+  std::uint64_t stirred = 0;     ///< the same, or tick at which a peer woke us last in a call of many steps; 0: neither
   std::uint64_t moved_at = 0;    ///< tick of the first poll after that which moved data; 0: none has
   std::uint64_t held_up = 0;     ///< ticks by which sleeps are taken to have held up the call before the last of them; paid
   std::uint64_t received = 0;    ///< if `watched`: bytes that had come over sockets before
@@ -53,6 +55,7 @@ struct WaitState {
   bool settled = true;           ///< what the last sleep held up is in `held_up`
   bool from_here = false;        ///< what it is for comes from a certain rank of this node, which wakes us
   bool watched = false;          ///< what comes over sockets meanwhile is to be seen
+  std::uint32_t armed_polls = 0; ///< looks that are left before the armed sleep
   std::uint32_t fresh = 0;       ///< polls to be looked at one by one, as they are the first since the sleep
   bool yields = false;           ///< its polls give way to other ranks
   bool compared = false;         ///< spent awake, to be compared with those that are slept in
@@ -110,6 +113,7 @@ struct alignas(64) Thread {
   std::uint64_t idle_poll = 0;     ///< ticks of a poll that finds nothing; 0: not known
   WaitState wait;
   std::uint64_t poll_began = 0;    ///< tick of the last poll before a look
+  std::int64_t core_lost = 0;      ///< times that the kernel gave its core to others, before the poll that is under way
   std::uint32_t found = 0;         ///< polls of blocking calls that found something, where the hook is told
   std::uint32_t gave_way = 0;      ///< times that the library gave way to others in blocking calls, where it is seen
   std::uint32_t gave_way_before = 0;  ///< of these, before the last poll that gave way

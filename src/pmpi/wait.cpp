@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,7 +23,8 @@ namespace {
 
 constexpr std::uint32_t kPollsWhileArmed = 4;       // between telling that we sleep and sleeping, so that no wake is lost
 constexpr std::uint32_t kForeseenAtALook = 32, kForeseenInPatience = 4;  // calls at most that are learnt then
-constexpr std::uint32_t kFreshPolls = 2;              // what the first finds is seen when the second begins, or before
+constexpr std::uint32_t kFreshPolls = 2;            // what the first finds is seen when the second begins, or before
+constexpr double kLongerGap = 1 + 1.0 / 32, kShorterGap = 1 - 1.0 / 8, kLeastGapNs = 10;  // a fifth of the gaps are shorter
 constexpr std::uint32_t kAmplePatience = 512;         // polls in which some calls can be learnt without delay
 
 /// World rank that the call waits for, where there is only one.
@@ -58,7 +60,8 @@ void arm(Thread& t, std::uint64_t planned_end) noexcept {
   rt.node.page().sleepers.fetch_add(1);
   t.wait.phase = WaitPhase::armed;
   t.wait.planned_end = planned_end;
-  fallow_tls.polls_left = kPollsWhileArmed;
+  t.wait.armed_polls = rt.oversubscribed ? kPollsWhileArmed : 1;
+  fallow_tls.polls_left = kPollsWhileArmed / t.wait.armed_polls;
 }
 
 }  // namespace
@@ -173,7 +176,7 @@ void do_sleep(Thread& t) noexcept {
   if (w.woken_by_peer) {
     const std::uint64_t woken = own.wake_tick.load(std::memory_order_relaxed);
     w.woken_tick = woken >= before && woken < after ? woken : after;
-    w.stirred = after;
+    if (has_many_steps(t)) w.stirred = after;
     ++t.counters->wakes_by_peer;
   }
   const std::uint64_t due = w.woken_by_peer ? w.woken_tick : w.woken_by_data ? after : std::min(w.planned_end, after);
@@ -195,7 +198,7 @@ void follow_plan(Thread& t, std::uint64_t now) noexcept {
   } else {
     t.wait.phase = WaitPhase::spinning;
     t.wait.spin_until = now + std::max<std::uint64_t>(t.wait.spin_after, 1);
-    fallow_tls.polls_left = kPollsBetweenLooks;
+    fallow_tls.polls_left = rt.oversubscribed ? 1 : kPollsBetweenLooks;
   }
 }
 
@@ -209,16 +212,31 @@ bool moved_data(WaitState& w, std::uint64_t now) noexcept {
   return per_poll > kBusyPolls * idle + kBusyNs;
 }
 
+/// Times that the kernel gave this thread's core to others while it could have run, also when it gave way itself.
+std::int64_t times_core_lost() noexcept {
+  rusage usage{};
+  return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
 /// True if the library did more after the last poll than to poll again: it had found something, and took or sent data. Who shares
 /// a core cannot tell by the length of polls, in which others have the core.
 bool library_went_on(const Thread& t) noexcept {
   Runtime& rt = runtime();
   if (t.wait.polls_since != 1 || t.poll_began <= t.wait.last_poll) return false;
   const double gap = rt.clock.to_ns(t.poll_began - t.wait.last_poll);
-  double& idle = rt.costs.idle_gap_ns;
-  if (idle == 0 || gap < idle) idle = std::max(gap, 1.0);
-  idle += idle * 1e-4;  // forgets a lucky minimum slowly
-  return gap > kBusyPolls * idle + kBusyNs;
+  double& usual = rt.costs.usual_gap_ns;
+  if (usual == 0) usual = gap;
+  const bool long_one = gap > kBusyPolls * usual + kBusyNs;
+  // Where each poll tries in vain to send something, all soon count as usual.
+  usual = std::max(usual * (gap > usual ? kLongerGap : kShorterGap), kLeastGapNs);
+  return long_one && times_core_lost() == t.core_lost;
+}
+
+/// The library went on, where ranks share cores.
+void stir(WaitState& w, std::uint64_t now) noexcept {
+  Runtime& rt = runtime();
+  if (w.flows_since == 0 || rt.clock.to_ns(now - w.moved_last) > flow_patience_ns(w)) w.flows_since = now;
+  w.moved_last = w.stirred = now;
 }
 
 /// One of the first polls after a sleep is over.
@@ -228,8 +246,8 @@ void look_after_sleep(Thread& t, std::uint64_t now, bool went_on) noexcept {
   if (w.awake_since == w.last_wake) w.awake_since = now;
   --w.fresh;
   w.found_at_once = w.found_at_once || went_on || t.found != w.found_before;
-  fallow_tls.polls_left = w.fresh != 0 ? 1 : kPollsBetweenLooks;
-  if (w.found_at_once && rt.oversubscribed && has_many_steps(t)) w.stirred = now;
+  fallow_tls.polls_left = rt.oversubscribed ? 1 : kPollsBetweenLooks;
+  if (w.found_at_once && rt.oversubscribed) stir(w, now);
 }
 
 /// At the start of a wait: what became of the delay before the last wait. Returns how much of it cost nobody anything; if
@@ -274,7 +292,7 @@ void yield_core(Thread& t) noexcept {
   const bool library_does = t.gave_way != t.gave_way_before;
   t.gave_way_before = t.gave_way;
   if (!library_does) syscall(SYS_sched_yield);  // not by its name, which may be hooked
-  const bool one_by_one = !library_does || (runtime().options.mode != WaitMode::yield && has_many_steps(t) && somebody_sleeps());
+  const bool one_by_one = !library_does || (runtime().options.mode != WaitMode::yield && somebody_sleeps());
   fallow_tls.polls_left = one_by_one ? 1 : kPollsBetweenLooks;
 }
 
@@ -282,10 +300,15 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
   Runtime& rt = runtime();
   WaitState& w = t.wait;
   const double grace = static_cast<double>(rt.clock.to_ticks(kGraceNs));
-  const bool went_on = rt.oversubscribed && has_many_steps(t) && library_went_on(t);
-  if (went_on) w.stirred = now;
+  const bool went_on = rt.oversubscribed && library_went_on(t);
+  if (went_on) stir(w, now);
   if (w.phase == WaitPhase::spinning) interrupted(t, now - w.last_poll, now);
-  if (w.phase == WaitPhase::armed) {
+  if (w.phase == WaitPhase::armed && went_on) {
+    disarm(t);
+    follow_plan(t, now);
+  } else if (w.phase == WaitPhase::armed && --w.armed_polls != 0) {
+    fallow_tls.polls_left = 1;
+  } else if (w.phase == WaitPhase::armed) {
     do_sleep(t);
     now = rt.clock.now();
     const bool linger = !rt.oversubscribed && (w.woken_by_peer || w.woken_by_data || (!rt.whole_job_here && has_many_steps(t)));
@@ -314,6 +337,7 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
   }
   // Who shares a core does not look at how long polls take: whom the next step is for is woken here.
   if (w.stirred == now && somebody_sleeps()) wake_for_progress(t);
+  if (rt.oversubscribed && fallow_tls.polls_left == 1 && (w.sleeps != 0 || somebody_sleeps())) t.core_lost = times_core_lost();
   w.last_poll = rt.clock.now();
   w.polls_since = fallow_tls.polls_left;
 }

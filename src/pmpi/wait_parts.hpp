@@ -16,8 +16,14 @@ inline constexpr double kLullNs = 20e3;                    // polls in vain for 
 inline constexpr double kSeenNs = 3e3;                     // what is found this soon after a sleep had come during it
 inline constexpr double kGraceNs = 50e3;                   // polling after a wake by a peer or after data moved: more is on its way
 inline constexpr double kGiveWayNs = 200e3;                // polling before a sleep that gives way to whoever shares the core; also where data moved, between nodes
+inline constexpr double kLongestLullNs = 2e6;              // in a transfer between ranks that share cores
 inline constexpr double kAfterSleepNs = 10e3;              // what cold caches cost after a sleep, in the rest of the call and in the program
 inline constexpr double kLongestSleepNs = 10e6;            // a wake may get lost with a killed peer: look at least this often
+
+/// For how long data may stay away until they no longer count as part of the same transfer, ns: the longer it has lasted.
+inline double flow_patience_ns(const WaitState& w) noexcept {
+  return std::clamp(runtime().clock.to_ns(w.moved_last - w.flows_since), kGiveWayNs, kLongestLullNs);
+}
 
 /// By what the waits of the call under way are told apart where nothing is predicted: where it was called from.
 inline std::uint64_t key_of(const Thread& t) noexcept {

@@ -23,15 +23,18 @@ WaitPlan plan_growing(Thread& t, double waited_ns) noexcept {
   Runtime& rt = runtime();
   WaitState& w = t.wait;
   const bool steps = has_many_steps(t);
-  const bool woken = w.sleeps != 0 && w.woken_by_peer, lingers = w.sleeps != 0 && steps && !rt.whole_job_here;
-  const double awake_ns = w.sleeps != 0 ? rt.clock.to_ns(rt.clock.now() - w.last_wake) : waited_ns;
-  const double give_way_ns = woken || w.sleeps == 0 ? kGiveWayNs : lingers ? kGraceNs : 0.0;
+  const bool lingers = w.sleeps != 0 && (w.woken_by_peer || (steps && !rt.whole_job_here));
+  const std::uint64_t now = rt.clock.now();
+  const bool flows = w.moved_last != 0 && rt.clock.to_ns(now - w.moved_last) < flow_patience_ns(w);
+  const double awake_ns = rt.clock.to_ns(now - std::max({t.enter, w.last_wake, flows ? w.moved_last : 0}));
+  const bool patient = w.sleeps == 0 || (w.woken_by_peer && !rt.oversubscribed);
+  const double give_way_ns = flows ? flow_patience_ns(w) : patient ? kGiveWayNs : lingers ? kGraceNs : 0.0;
   w.yields = rt.options.mode == WaitMode::automatic && awake_ns < give_way_ns;
   if (w.yields) return {to_nanoseconds(0), to_nanoseconds(give_way_ns - awake_ns)};
   // Who is woken in the middle of a collective call is often woken for a step that comes a little later.
-  const double quiet_ns = w.stirred != 0 ? rt.clock.to_ns(rt.clock.now() - w.stirred) : waited_ns;
-  double slice_ns = std::max(steps ? quiet_ns * kSliceOfSteps : waited_ns, kFirstSliceNs);
-  if (!steps && rt.whole_job_here && rt.options.wake) {
+  const double quiet_ns = w.stirred != 0 ? rt.clock.to_ns(now - w.stirred) : waited_ns;
+  double slice_ns = std::max(steps ? quiet_ns * kSliceOfSteps : quiet_ns, kFirstSliceNs);
+  if (!steps && w.stirred == 0 && rt.whole_job_here && rt.options.wake) {
     slice_ns = std::max(slice_ns, static_cast<double>(rt.waits.summary(known_key(t)).p90.value) - waited_ns);
   }
   return {to_nanoseconds(std::min(slice_ns, kLongestSleepNs)), to_nanoseconds(0)};

@@ -61,6 +61,14 @@ void wake_everybody(Thread& thread) noexcept {
   }
 }
 
+/// Distances of the ranks that algorithms of collectives exchange data with: powers of two (binomial trees, recursive doubling,
+/// Bruck, dissemination; a ring is distance one), and those of trees and exchanges of up to eight branches, as MPICH has them.
+std::int32_t next_distance(std::int32_t d) noexcept {
+  if (d < 8) return d + 1;
+  const bool power_of_two = (d & (d - 1)) == 0;
+  return power_of_two ? d / 2 * 3 : d / 3 * 4;
+}
+
 }  // namespace
 
 void wake_peer_slow(Thread& thread, MPI_Comm comm, int peer) noexcept {
@@ -79,14 +87,12 @@ void wake_target_slow(Thread& thread, MPI_Win win, int peer) noexcept {
   wake_addressee(thread, world);
 }
 
-/// The ranks that algorithms of collectives exchange data with: neighbours at distances of powers of two
-/// (binomial trees, recursive doubling, Bruck, dissemination; a ring is distance one).
 void wake_partners_slow(Thread& thread, const CommInfo* info) noexcept {
   Runtime& rt = runtime();
   if (!rt.options.wake) return;
   if (info == nullptr || info->world.empty() || rt.node.attached() <= kFewRanks) return wake_everybody(thread);
   const std::int32_t n = info->peers, me = info->rank;
-  for (std::int32_t distance = 1; distance < n; distance *= 2) {
+  for (std::int32_t distance = 1; distance < n; distance = next_distance(distance)) {
     const std::int32_t partners[] = {(me + distance) % n, ((me - distance) % n + n) % n, me ^ distance};
     for (const std::int32_t p : partners) {
       if (p < n) wake_world_rank(thread, info->world[static_cast<std::size_t>(p)]);

@@ -1,6 +1,6 @@
-// Every rank in turn is late for a collective call, which is started and waited for, or takes place in one call; or at a
-// fence. Rank 0 says by how many microseconds the rounds last longer than the pause.
-// usage: started ROUNDS PAUSE_US sum|started|fence
+// Every rank in turn is late for a collective call, which is started and waited for, or takes place in one call; at a
+// fence; or where a window is made. Rank 0 says by how many microseconds the rounds last longer than the pause.
+// usage: started ROUNDS PAUSE_US sum|started|fence|window
 #include "check.h"
 
 #include <mpi.h>
@@ -15,6 +15,10 @@ static void meet(const char *how, MPI_Win window) {
   MPI_Request request;
   if (strcmp(how, "fence") == 0) {
     CHECK(MPI_Win_fence(0, window) == MPI_SUCCESS);
+  } else if (strcmp(how, "window") == 0) {
+    MPI_Win another;
+    CHECK(MPI_Win_create(mine, sizeof mine, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &another) == MPI_SUCCESS);
+    CHECK(MPI_Win_free(&another) == MPI_SUCCESS);
   } else if (strcmp(how, "started") == 0) {
     CHECK(MPI_Iallreduce(mine, sum, LONG, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request) == MPI_SUCCESS);
     CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
