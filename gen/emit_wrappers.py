@@ -116,6 +116,13 @@ def _unrecorded(call: Call, proto: Prototype) -> list[str]:
     return [*freed, f"const int result = next({proto.forward()});", *made, "return result;"]
 
 
+def _found(call: Call, proto: Prototype) -> str:
+    """Whether a test found something; empty for other calls."""
+    if call.blocks or call.kind not in {"test", "rma_sync"}:
+        return ""
+    return next((f"*{name} != 0" for name in ("flag", "outcount") if proto.has(name)), "")
+
+
 def _librarys_own(call: Call) -> str:
     """Array sections in Fortran: MPICH's bindings make a datatype for them before the call, and free it afterwards."""
     return " || fallow::pmpi::is_librarys_own(__builtin_return_address(0))" if call.frees == "type" else ""
@@ -161,6 +168,8 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
         body += [f"  const int result = scope.twinned(next) ? fallow::pmpi::twin::{name}(*thread, next, {arguments}) : next({arguments});"]
     else:
         body += [f"  const int result = next({arguments});"]
+    if (found := _found(call, proto)):
+        body += [f"  scope.tested(result != MPI_SUCCESS || {found});"]
     body += ["  scope.leave();"]
     body += [f"  if (result == MPI_SUCCESS) [[likely]] {_record(call, proto)}"]
     if proto.has("dest", "sendcount", "recvcount"):

@@ -58,7 +58,7 @@ int hook_sched_yield() {
 
 /// Where the library is told to by its launcher it gives way after each poll that finds nothing: doing so again would only delay.
 int hook_sched_yield_of_opal() {
-  if (auto* const thread = static_cast<Thread*>(fallow_tls.waiting); thread != nullptr) ++thread->gave_way;
+  if (auto* const thread = static_cast<Thread*>(fallow_tls.thread); thread != nullptr) ++thread->gave_way;
   return g_original.sched_yield();
 }
 

@@ -55,6 +55,8 @@ void wake_peer_slow(Thread& thread, MPI_Comm comm, int peer) noexcept;
 void wake_target_slow(Thread& thread, MPI_Win win, int peer) noexcept;
 void wake_partners_slow(Thread& thread, const CommInfo* info) noexcept;
 void wake_recent_slow(Thread& thread) noexcept;
+/// A test that began at tick `enter` found nothing, where ranks share cores: others may need this one.
+void tested_in_vain(Thread& thread, std::uint64_t enter) noexcept;
 void wake_for_progress(Thread& thread) noexcept;
 void about_to_abort() noexcept;
 
@@ -215,6 +217,15 @@ class Scope {
   }
   /// After the call: it may have answered peers while it made progress.
   FALLOW_HOT void wake_after() noexcept { wake_recent(); }
+
+  /// A test is over.
+  FALLOW_HOT void tested(bool found) noexcept {
+    if (found) {
+      thread_.tested_at = 0;
+    } else if (runtime().oversubscribed) [[unlikely]] {
+      tested_in_vain(thread_, enter_);
+    }
+  }
 
   /// Whether the call is to be carried out as its non-blocking twin; not where `next` is another tool's.
   template <class Function>

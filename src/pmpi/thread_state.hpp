@@ -115,8 +115,10 @@ struct alignas(64) Thread {
   std::uint64_t poll_began = 0;    ///< tick of the last poll before a look
   std::int64_t core_lost = 0;      ///< times that the kernel gave its core to others, before the poll that is under way
   std::uint32_t found = 0;         ///< polls of blocking calls that found something, where the hook is told
-  std::uint32_t gave_way = 0;      ///< times that the library gave way to others in blocking calls, where it is seen
-  std::uint32_t gave_way_before = 0;  ///< of these, before the last poll that gave way
+  std::uint32_t gave_way = 0;      ///< times that the library gave way to others, where it is seen
+  std::uint32_t gave_way_before = 0;  ///< of these, before the last poll or test that gave way
+  std::uint32_t vain_tests = 0;    ///< tests in a row that found nothing, with nothing else in between, where ranks share cores
+  std::uint64_t tested_at = 0;     ///< tick at the end of the last of them
   Patience patience;
   NestedCall nested;
 

@@ -1,6 +1,6 @@
-// Every rank in turn is late for a collective call, which is started and waited for, or takes place in one call; at a
-// fence; or where a window is made. Rank 0 says by how many microseconds the rounds last longer than the pause.
-// usage: started ROUNDS PAUSE_US sum|started|fence|window
+// Every rank in turn is late for a collective call, which is started and waited for, or tested for, or takes
+// place in one call; at a fence; or where a window is made. Rank 0 says by how many microseconds the rounds last longer than the pause.
+// usage: started ROUNDS PAUSE_US sum|started|tested|fence|window
 #include "check.h"
 
 #include <mpi.h>
@@ -19,6 +19,9 @@ static void meet(const char *how, MPI_Win window) {
     MPI_Win another;
     CHECK(MPI_Win_create(mine, sizeof mine, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &another) == MPI_SUCCESS);
     CHECK(MPI_Win_free(&another) == MPI_SUCCESS);
+  } else if (strcmp(how, "tested") == 0) {
+    CHECK(MPI_Iallreduce(mine, sum, LONG, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request) == MPI_SUCCESS);
+    for (int over = 0; !over;) CHECK(MPI_Test(&request, &over, MPI_STATUS_IGNORE) == MPI_SUCCESS);
   } else if (strcmp(how, "started") == 0) {
     CHECK(MPI_Iallreduce(mine, sum, LONG, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request) == MPI_SUCCESS);
     CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);

@@ -1,0 +1,27 @@
+// Programs that wait in a loop of tests. Where ranks share cores and the library does not give way, such a rank keeps those that
+// it waits for from working until the kernel takes its core, milliseconds later.
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "pmpi/scope.hpp"
+
+namespace fallow::pmpi {
+namespace {
+
+constexpr std::uint32_t kVainTests = 16;    // one after the other until a loop is taken to do nothing else
+constexpr double kNothingElseNs = 1000.0;   // between two tests
+
+}  // namespace
+
+void tested_in_vain(Thread& t, std::uint64_t enter) noexcept {
+  const Runtime& rt = runtime();
+  const bool at_once = t.tested_at != 0 && enter - t.tested_at < rt.clock.to_ticks(kNothingElseNs);
+  t.vain_tests = at_once ? t.vain_tests + 1 : 0;
+  const bool calm = rt.options.mode != WaitMode::spin && __atomic_load_n(&fallow_hints.latency_critical, __ATOMIC_RELAXED) <= 0;
+  if (t.vain_tests >= kVainTests && calm && t.gave_way == t.gave_way_before) syscall(SYS_sched_yield);
+  t.gave_way_before = t.gave_way;
+  t.tested_at = rt.clock.now();
+}
+
+}  // namespace fallow::pmpi
