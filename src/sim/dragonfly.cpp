@@ -1,6 +1,7 @@
 // Dragonfly(p, a, h, g): J. Kim et al., ISCA 2008. Groups of `a` switches, each connected to every other of its
 // group, to `p` nodes and by `h` global links to other groups. Global link j of a group (j = 0 .. a h - 1, at switch
-// j / h) goes to group (group + j + 1) mod g; with fewer groups than links the first ones are used.
+// j / h) goes to group (group + j + 1) mod g; with fewer groups than links there are the first g - 1 only: the other
+// ports lead nowhere.
 #include <stdexcept>
 
 #include "sim/topology.hpp"
@@ -12,9 +13,11 @@ class Dragonfly final : public Topology {
  public:
   Dragonfly(const TopologySpec& s, std::uint32_t groups)
       : Topology(groups * s.switches_per_group * s.nodes_per_switch,
-                 groups * s.switches_per_group * (2 * s.nodes_per_switch + s.switches_per_group + s.global_links), groups * s.switches_per_group),
+                 groups * (s.switches_per_group * (2 * s.nodes_per_switch + s.switches_per_group - 1) + groups - 1),
+                 groups * s.switches_per_group),
         p_(s.nodes_per_switch), a_(s.switches_per_group), h_(s.global_links), g_(groups),
-        local_(2 * nodes()), global_(local_ + groups * a_ * a_), valiant_(s.routing == Routing::valiant), seed_(mix(s.seed)) {}
+        local_(2 * nodes()), global_(local_ + groups * a_ * (a_ - 1)), valiant_(s.routing == Routing::valiant),
+        seed_(mix(s.seed)) {}
 
   void route(std::uint32_t source, std::uint32_t destination, Path& path) const noexcept override {
     path.count = 0;
@@ -33,8 +36,9 @@ class Dragonfly final : public Topology {
   std::uint32_t origin(std::uint32_t link) const noexcept override {
     if (link < nodes()) return kNone;
     if (link < local_) return (link - nodes()) / p_;
-    if (link < global_) return (link - local_) / a_;
-    return (link - global_) / h_;
+    if (link < global_) return (link - local_) / (a_ - 1);
+    const std::uint32_t group = (link - global_) / (g_ - 1), out = (link - global_) % (g_ - 1);
+    return group * a_ + out / h_;
   }
   std::vector<std::uint32_t> group_sizes() const override {
     if (g_ == 1) return {nodes()};
@@ -48,7 +52,10 @@ class Dragonfly final : public Topology {
   }
 
  private:
-  std::uint32_t local(std::uint32_t from, std::uint32_t to) const noexcept { return local_ + from * a_ + to % a_; }
+  /// Of a switch to another of its group.
+  std::uint32_t local(std::uint32_t from, std::uint32_t to) const noexcept {
+    return local_ + from * (a_ - 1) + to % a_ - (to > from ? 1 : 0);
+  }
 
   /// To the switch of `group` at which the link from `at`'s group ends.
   std::uint32_t cross(std::uint32_t at, std::uint32_t group, Path& path) const noexcept {
@@ -57,7 +64,7 @@ class Dragonfly final : public Topology {
     const std::uint32_t back = (here + g_ - group - 1) % g_;
     const std::uint32_t gate = here * a_ + out / h_;
     if (gate != at) path.add(local(at, gate));
-    path.add(global_ + here * a_ * h_ + out);
+    path.add(global_ + here * (g_ - 1) + out);
     return group * a_ + back / h_;
   }
 
@@ -78,6 +85,9 @@ std::unique_ptr<Topology> detail::make_dragonfly(const TopologySpec& spec) {
   if (groups * spec.switches_per_group * spec.nodes_per_switch > kMaxNodes) {
     throw std::invalid_argument("a dragonfly of more than 4,194,304 nodes");
   }
+  const std::uint64_t ports = 2 * std::uint64_t{spec.nodes_per_switch} + spec.switches_per_group - 1;
+  const std::uint64_t links = groups * (spec.switches_per_group * ports + groups - 1);
+  if (links > 0x7fffffffu) throw std::invalid_argument("a dragonfly of more than 2^31 links");
   return std::make_unique<Dragonfly>(spec, static_cast<std::uint32_t>(groups));
 }
 

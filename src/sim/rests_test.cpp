@@ -132,7 +132,7 @@ TEST(Sums, TimesAndEnergiesAddUpWhateverRests) {
     EXPECT_NEAR(r.energy.edge_links.value + r.energy.upper_links.value, ports, 1e-9 * ports) << where;
     const double beside = link.port.value * (1 - link.share_of_switch) / link.share_of_switch;
     const Time of_switches = static_cast<Time>(r.edge.links / 2 + r.upper.links) * r.makespan;
-    const TimeSum passing = r.edge.busy / 2 + r.upper.busy;
+    const TimeSum passing = r.edge.busy / (machine.contention == Contention::none ? 1 : 2) + r.upper.busy;
     EXPECT_LE(r.switch_parts.low, of_switches) << where;
     const double switches = beside * (0.8 * seconds(of_switches - r.switch_parts.low).value +
                                       0.8 * machine.switches.states.rest.fraction * seconds(r.switch_parts.low).value + 0.2 * seconds(passing).value);
@@ -161,6 +161,22 @@ TEST(Sums, OfLongRunsOfManyRanksAreWhole) {
   EXPECT_LT(seconds(r.edge.low).value, 2 * all);
   EXPECT_GT(r.energy.cores.value, 0);
   EXPECT_NE(to_json(r).find("\"low_ps\":" + std::to_string(static_cast<std::int64_t>(r.edge.low / 1'000'000'000)).substr(0, 10)), std::string::npos);
+}
+
+/// Where no message waits for another, leaving contention out changes no time, and no energy either.
+TEST(Sums, OfCardsAndSwitchesHangOnWhatIsCarried) {
+  Machine machine = crossbar(4);
+  Program p(4);
+  for (int i = 0; i < 5; ++i) p.p2p(0, Op::send, 1, 60'000).p2p(1, Op::recv, 0, 60'000).p2p(1, Op::send, 0, 4096).p2p(0, Op::recv, 1, 4096);
+  p.p2p(2, Op::send, 3, 30'000).p2p(3, Op::recv, 2, 30'000);
+  machine.switches.idle_fraction = 0.5;
+  const Result full = p.run(machine);
+  machine.contention = Contention::none;
+  const Result alone = p.run(machine);
+  EXPECT_EQ(alone.makespan, full.makespan);
+  EXPECT_DOUBLE_EQ(alone.energy.cards.value, full.energy.cards.value);
+  EXPECT_DOUBLE_EQ(alone.energy.switches.value, full.energy.switches.value);
+  EXPECT_GT(full.energy.cards.value, machine.node.card.idle.value * 4 * seconds(full.makespan).value);
 }
 
 // --- links between switches

@@ -93,16 +93,17 @@ Joules rest_of_nodes(const Result& r, const Machine& m) noexcept {
 Energy energy_of(const Result& r, const Machine& m) noexcept {
   Energy e;
   const double span = seconds(r.makespan).value;
+  // Every message takes a link at either end; without contention that of its sender alone is kept account of.
+  const double carried = seconds(r.edge.busy).value / (m.contention == Contention::none ? 1 : 2);
   e.edge_links = ports(r.edge, r.makespan, m.link, r.lanes_on);
   e.upper_links = ports(r.upper, r.makespan, m.link, r.lanes_on);
   const double switch_ports = static_cast<double>(r.edge.links) / 2 + static_cast<double>(r.upper.links);
-  const double passing = seconds(r.edge.busy).value / 2 + seconds(r.upper.busy).value;
+  const double passing = carried + seconds(r.upper.busy).value;
   const Watts busy = m.link.port * ((1 - m.link.share_of_switch) / m.link.share_of_switch);
   const Watts idle = busy * m.switches.idle_fraction;
   e.switches = idle * Seconds(span * switch_ports) + (busy - idle) * Seconds(passing) - saved(r.switch_parts, idle, m.switches.states);
   const CardSpec& card = m.node.card;
-  const double card_busy = seconds(r.edge.busy).value / 2;
-  e.cards = card.idle * Seconds(span * r.nodes) + (card.active - card.idle) * Seconds(card_busy) - saved(r.card_parts, card.idle, card.states);
+  e.cards = card.idle * Seconds(span * r.nodes) + (card.active - card.idle) * Seconds(carried) - saved(r.card_parts, card.idle, card.states);
   const CorePolicy& core = r.core_policy;
   e.cores = core.compute * seconds(r.cores.computing + r.cores.in_calls) + core.poll * seconds(r.cores.waiting + r.cores.changing) +
             core.rest.power * seconds(r.cores.resting);

@@ -107,6 +107,59 @@ TEST(Dragonfly, ReachesEveryGroup) {
   EXPECT_THROW(make_topology(spec), std::invalid_argument);
 }
 
+/// Links that some way passes, of all.
+std::pair<std::size_t, std::size_t> used_and_all(const Topology& t) {
+  std::set<std::uint32_t> used;
+  for (std::uint32_t s = 0; s < t.nodes(); ++s) {
+    for (std::uint32_t d = 0; d < t.nodes(); ++d) {
+      Path p;
+      if (s != d) t.route(s, d, p);
+      used.insert(p.links, p.links + p.count);
+    }
+  }
+  return {used.size(), t.links()};
+}
+
+/// What draws power is there: no switch has a link to itself, and no port is counted that leads nowhere.
+TEST(Dragonfly, HasNoLinksThatLeadNowhere) {
+  TopologySpec spec;
+  spec.kind = "dragonfly";
+  spec.nodes_per_switch = 2;
+  spec.switches_per_group = 4;
+  spec.global_links = 2;
+  for (const std::uint32_t groups : {1u, 5u, 9u}) {
+    spec.groups = groups;
+    const auto t = make_topology(spec);
+    const auto [used, all] = used_and_all(*t);
+    EXPECT_EQ(used, all) << groups;
+    EXPECT_EQ(all, 2 * t->nodes() + groups * (4u * 3u + groups - 1)) << groups;
+    EXPECT_LE(check(*t), 5u);
+  }
+  spec.switches_per_group = 1;  // all groups side by side
+  spec.global_links = 6;
+  spec.groups = 0;
+  const auto t = make_topology(spec);
+  EXPECT_EQ(t->links(), 2 * 14u + 7u * 6u);
+  EXPECT_EQ(check(*t), 3u);
+  spec.nodes_per_switch = 1;
+  spec.global_links = 65536;
+  EXPECT_THROW(make_topology(spec), std::invalid_argument);  // 2^32 links
+}
+
+TEST(Torus, HasNoLinksAlongADimensionOfOne) {
+  TopologySpec spec;
+  spec.kind = "torus";
+  spec.extent = {3, 1, 4};
+  const auto flat = make_topology(spec);
+  EXPECT_EQ(flat->links(), 2 * 12u * (1 + 2));
+  EXPECT_EQ(check(*flat), 2u + 1 + 2);
+  const auto [used, all] = used_and_all(*flat);
+  EXPECT_EQ(used, all);
+  spec.extent = {1};
+  spec.nodes_per_switch = 4;
+  EXPECT_EQ(check(*make_topology(spec)), 2u);
+}
+
 TEST(Torus, TakesTheShorterWayRound) {
   TopologySpec spec;
   spec.kind = "torus";

@@ -1,5 +1,9 @@
 // Tori of any dimension with nodes at each switch; dimension order, the shorter way round, or over a random switch.
+// Along a dimension of one switch there are no links: they would lead from it to itself.
+#include <algorithm>
+#include <iterator>
 #include <stdexcept>
+#include <utility>
 
 #include "sim/topology.hpp"
 
@@ -8,10 +12,11 @@ namespace {
 
 class Torus final : public Topology {
  public:
-  Torus(const TopologySpec& spec, std::uint32_t switches)
-      : Topology(switches * spec.nodes_per_switch, 2 * switches * (spec.nodes_per_switch + static_cast<std::uint32_t>(spec.extent.size())),
-                 switches),
-        extent_(spec.extent), per_switch_(spec.nodes_per_switch), valiant_(spec.routing == Routing::valiant), seed_(mix(spec.seed)) {}
+  /// `extent`: of the dimensions that have links.
+  Torus(const TopologySpec& spec, std::vector<std::uint32_t> extent, std::uint32_t switches)
+      : Topology(switches * spec.nodes_per_switch,
+                 2 * switches * (spec.nodes_per_switch + static_cast<std::uint32_t>(extent.size())), switches),
+        extent_(std::move(extent)), per_switch_(spec.nodes_per_switch), valiant_(spec.routing == Routing::valiant), seed_(mix(spec.seed)) {}
 
   void route(std::uint32_t source, std::uint32_t destination, Path& path) const noexcept override {
     path.count = 0;
@@ -67,7 +72,10 @@ std::unique_ptr<Topology> detail::make_torus(const TopologySpec& spec) {
   if (switches * spec.nodes_per_switch > kMaxNodes) throw std::invalid_argument("a torus of more than 4,194,304 nodes");
   const std::uint64_t hops = 2 + longest * (spec.routing == Routing::valiant ? 2 : 1);
   if (hops > Path::kMaxHops) throw std::invalid_argument("a torus with ways of more than 96 links");
-  return std::make_unique<Torus>(spec, static_cast<std::uint32_t>(switches));
+  std::vector<std::uint32_t> extent;
+  const auto has_links = [](std::uint32_t n) { return n > 1; };
+  std::copy_if(spec.extent.begin(), spec.extent.end(), std::back_inserter(extent), has_links);
+  return std::make_unique<Torus>(spec, std::move(extent), static_cast<std::uint32_t>(switches));
 }
 
 }  // namespace fallow::sim
