@@ -11,6 +11,7 @@ from prototypes import Prototype
 _BY_VALUE = re.compile(r"^(MPI_Comm|MPI_Win|MPI_File) \w+$")
 _NEW = re.compile(r"^(MPI_Comm|MPI_Win|MPI_File) ?\* ?\w+$")
 _TOPOLOGIES = ("Cart_create", "Cart_sub", "Graph_create", "Dist_graph_create", "Dist_graph_create_adjacent")
+_READY = {"Pready": "1", "Pready_range": "partition_high - partition_low + 1", "Pready_list": "length"}  # so many partitions
 _DONE = {"Wait": "one", "Waitall": "all", "Waitany": "any", "Waitsome": "some", "Test": "one", "Testall": "all", "Testany": "any", "Testsome": "some"}
 
 
@@ -193,7 +194,10 @@ def _sizes(call: Call, proto: Prototype) -> list[str]:
         if sizes := _collective_sizes(candidate):
             return sizes
     if proto.has("partitions"):
-        return ["t.bytes(t.each(partitions, t.size(count, datatype)));"]
+        parts = ["t.parts(partitions);"] if call.base == "Psend_init" else []
+        return ["t.bytes(t.each(partitions, t.size(count, datatype)));", *parts]
+    if ready := _READY.get(call.base):
+        return [f"t.parts({ready});"]
     if proto.has("sendcount", "recvcount", "dest"):
         return ["t.bytes(t.size(sendcount, sendtype));", "t.recv_bytes(t.size(recvcount, recvtype));"]
     if proto.has("origin_count"):

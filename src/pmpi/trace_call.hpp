@@ -76,6 +76,11 @@ class TraceCall {
     }
   }
 
+  /// Partitions that a request has, or that are ready.
+  void parts(std::int64_t n) noexcept {
+    if (n > 0) t_.recorder.add_count(r_, static_cast<std::uint64_t>(n));
+  }
+
   /// A communicator with a topology was made: it is the call's, with the neighbours in it.
   void topology(MPI_Comm made) noexcept;
   /// The group of a win_start or win_post.

@@ -336,6 +336,9 @@ bool Engine::issue(std::uint32_t r, const CallEvent& call) {
     case Op::precv_init: return make_persistent(r, call, 0), true;
     case Op::start:
     case Op::startall: return start(r, call), true;
+    case Op::pready:
+    case Op::pready_range:
+    case Op::pready_list: return ready(r, call), true;
     case Op::cancel: return cancel(r, call), true;
     case Op::request_free: return release(r, call), true;
     case Op::iprobe:

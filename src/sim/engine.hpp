@@ -163,6 +163,7 @@ class Engine {
   bool send(std::uint32_t r, const trace::CallEvent& call, std::uint16_t flags);
   bool receive(std::uint32_t r, const trace::CallEvent& call);
   bool send_receive(std::uint32_t r, const trace::CallEvent& call);
+  void start_send_receive(std::uint32_t r, const trace::CallEvent& call);
   bool block_on(std::uint32_t r, std::uint32_t node);
   bool probe(std::uint32_t r, const trace::CallEvent& call);
   std::uint32_t start_send(std::uint32_t r, std::uint32_t request, std::uint64_t key, std::int32_t tag, std::uint32_t to,
@@ -185,6 +186,7 @@ class Engine {
   void make_persistent(std::uint32_t r, const trace::CallEvent& call, std::uint16_t flags);
   void aim(std::uint32_t r, Request& n, const Persistent& made, std::uint64_t outcome, std::uint64_t tag);
   void start(std::uint32_t r, const trace::CallEvent& call);
+  void ready(std::uint32_t r, const trace::CallEvent& call);
   void cancel(std::uint32_t r, const trace::CallEvent& call);
   void release(std::uint32_t r, const trace::CallEvent& call);
   std::uint32_t& request(std::uint32_t r, std::uint32_t number);

@@ -64,9 +64,9 @@ bool Engine::receive(std::uint32_t r, const CallEvent& call) {
 }
 
 bool Engine::send_receive(std::uint32_t r, const CallEvent& call) {
+  if (!trace::has(call.op, trace::kOpBlocks)) return start_send_receive(r, call), true;
   CallEvent half = call;
-  const bool blocks = trace::has(call.op, trace::kOpBlocks);
-  half.op = blocks ? trace::Op::recv : trace::Op::irecv;
+  half.op = trace::Op::recv;
   half.peer = call.recv_peer;
   half.tag = call.recv_tag;
   half.bytes = call.recv_bytes;
@@ -76,9 +76,44 @@ bool Engine::send_receive(std::uint32_t r, const CallEvent& call) {
   half.peer = call.peer;
   half.tag = call.tag;
   half.bytes = call.bytes;
-  if (!blocks) half.op = trace::Op::isend, half.requests = {};  // its receive stands for both
   const bool sent = send(r, half, 0);
   return received && sent;
+}
+
+/// Its request is complete when both messages are: they are the parts of a collective of no further steps.
+void Engine::start_send_receive(std::uint32_t r, const CallEvent& call) {
+  if (call.peer == trace::kNoPeer || call.recv_peer == trace::kNoPeer) [[unlikely]] ++unplaced_;
+  Rank& rank = ranks_[r];
+  const std::uint32_t comm = context(call), index = collectives_.take();
+  Collective& c = collectives_[index];
+  c.rank = r;
+  c.now = rank.now;
+  c.issuing = true;
+  c.request = take_request(r);
+  keep(r, call, c.request);
+  if (lags_ != nullptr) [[unlikely]] lags_->collective(index) = acting_;
+  const auto part = [&](std::uint32_t request, std::uint16_t flags) -> Request& {
+    Request& n = requests_[request];
+    n.owner = index;
+    n.flags = static_cast<std::uint16_t>(flags | kOfCollective);
+    ++c.pending;
+    return n;
+  };
+  if (call.recv_peer >= 0 || call.recv_peer == trace::kAnyPeer) {
+    if (call.recv_peer == trace::kAnyPeer) [[unlikely]] any_source_ = true;
+    const std::uint32_t in = take_request(r);
+    Request& n = part(in, 0);
+    n.key = key_of(comm, source_of(r, comm, call.recv_peer));
+    n.tag = tag_of(call.recv_tag);
+    post(in, rank.now);
+  }
+  if (call.peer >= 0) {
+    const std::uint32_t out = start_send(r, kNone, key_of(comm, r), tag_of(call.tag), world(r, comm, call.peer), call.bytes, 0, rank.now);
+    if (out != kCompleted) part(out, kSends);
+  }
+  c.issuing = false;
+  c.now = std::max(c.now, rank.now);
+  if (c.pending == 0) finish(index);
 }
 
 bool Engine::probe(std::uint32_t r, const CallEvent& call) {
@@ -122,19 +157,15 @@ std::uint32_t Engine::start_send(std::uint32_t r, std::uint32_t request, std::ui
     return kCompleted;
   }
   m.flags = kRendezvous;
-  if (request == kNone) {
+  const bool buffered = (flags & kBuffered) != 0;
+  if (buffered && request != kNone) complete(request, now, acting_);  // a persistent one: what goes on has one of its own
+  if (buffered || request == kNone) {
     request = take_request(r);
-    requests_[request].flags = kSends;
-  }
-  if ((flags & kBuffered) != 0) {
-    requests_[request].flags |= kFreed;
-    m.owner = request;
-    transmit(message, now);
-    return kCompleted;
+    requests_[request].flags = buffered ? kSends | kFreed : kSends;
   }
   m.owner = request;
   transmit(message, now);
-  return request;
+  return buffered ? kCompleted : request;
 }
 
 /// Posts a receive whose key and tag are set, from `now` on; true if a message was there.

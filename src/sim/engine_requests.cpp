@@ -96,6 +96,7 @@ void Engine::make_persistent(std::uint32_t r, const CallEvent& call, std::uint16
   if ((flags & kSends) != 0) {
     n.key = key_of(comm, r);
     if (call.peer >= 0) made.peer = world(r, comm, call.peer);
+    if (call.op == trace::Op::psend_init && !call.counts.empty() && info_.ranks[r].dropped == 0) made.parts = call.counts[0];
   } else {
     n.key = key_of(comm, source_of(r, comm, call.peer));
     if (call.peer >= 0 || call.peer == trace::kAnyPeer) made.peer = r;
@@ -132,15 +133,30 @@ void Engine::start(std::uint32_t r, const CallEvent& call) {
       const std::uint32_t index = collectives_.take();
       collectives_[index] = collectives_[n.owner];
       begin(r, index);
-    } else if (const Persistent made = side_.persistent[n.owner]; made.peer == kNone || outcome == trace::kOutcomeCancelled) {
+    } else if (Persistent& made = side_.persistent[n.owner]; made.peer == kNone || outcome == trace::kOutcomeCancelled) {
       complete(node, rank.now, lag_of_rank(r));
+    } else if (made.parts != 0) {
+      made.missing = made.parts;
     } else if ((n.flags & kSends) != 0) {
-      start_send(r, node, n.key, n.tag, made.peer, made.bytes, n.flags & kSynchronous, rank.now);
+      start_send(r, node, n.key, n.tag, made.peer, made.bytes, n.flags & (kSynchronous | kBuffered), rank.now);
     } else {
       aim(r, n, made, outcome, told ? call.recv_counts[i] : 0);
       post(node, rank.now);
     }
   }
+}
+
+/// Partitions of a send that has been started: with the last one it goes.
+void Engine::ready(std::uint32_t r, const CallEvent& call) {
+  if (call.requests.empty() || call.counts.empty()) return;
+  const std::uint32_t node = request(r, call.requests[0]);
+  if (node == kNone || node == kCompleted) return;
+  Request& n = requests_[node];
+  if ((n.flags & (kPersistent | kTemplate | kSends | kActive)) != (kPersistent | kSends | kActive)) return;
+  Persistent& made = side_.persistent[n.owner];
+  if (made.missing == 0) return;
+  made.missing -= std::min(made.missing, call.counts[0]);
+  if (made.missing == 0) start_send(r, node, n.key, n.tag, made.peer, made.bytes, 0, ranks_[r].now);
 }
 
 void Engine::cancel(std::uint32_t r, const CallEvent& call) {

@@ -32,6 +32,8 @@ struct Persistent {
   std::uint64_t bytes = 0;
   std::uint32_t comm = 0;      ///< of a receive, as given: what was matched may differ each time
   std::int32_t source = 0, tag = 0;
+  std::uint64_t parts = 0;     ///< of a send whose data goes when all its partitions are ready: their number ...
+  std::uint64_t missing = 0;   ///< ... and how many are not, since it was started
 };
 
 struct SideTables {

@@ -82,6 +82,7 @@ struct CallEvent {
   /// Bytes per peer where they differ (alltoallv, gatherv at the root, ...), in order of rank; else empty.
   /// Of win_start and win_post the group, as world ranks. Of calls that make a communicator with a topology (`comm` is
   /// the new one) the neighbours that the rank sends to and receives from: rank in it plus one, 0 for MPI_PROC_NULL.
+  /// Of psend_init the number of partitions, of pready and its kind how many are ready from then on.
   /// Of calls that complete requests either empty or, for each of `completed`, its Outcome and the tag received.
   std::span<const std::uint64_t> counts;
   std::span<const std::uint64_t> recv_counts;

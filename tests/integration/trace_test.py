@@ -248,6 +248,17 @@ def test_bindings(lab: Lab, fallow: Fallow, binding: str) -> None:
     assert replay(fallow, file)["program"]["events"] == RANKS * sum(CALLS.values())
 
 
+def test_partitions_that_are_ready_are_recorded(lab: Lab, fallow: Fallow) -> None:
+    """How many a partitioned send has, and how many each call makes ready: a replay sends when all are."""
+    trace, file = record(lab, fallow, 2, lab.program("partitioned.c"))
+    told = [(c.op, c.counts) for c in trace.ranks[0] if c.counts]
+    if not any(c.op == "MPI_Psend_init" for c in trace.ranks[0]):
+        return  # an MPI of version 3
+    assert told == [("MPI_Psend_init", [6]), ("MPI_Pready", [1]), ("MPI_Pready_range", [3]), ("MPI_Pready_list", [2])]
+    for simulation in replay(fallow, file)["simulations"]:
+        assert simulation["ranks"][1]["waiting_s"] > 0.9 * 20e-3
+
+
 def test_subjects_replay(lab: Lab, fallow: Fallow) -> None:
     """A program that uses nearly everything there is in MPI 3.1 is recorded in full and replayed to the end."""
     file = lab.scratch / "driver.ftr"

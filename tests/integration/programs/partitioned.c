@@ -1,0 +1,32 @@
+/* A partitioned send whose partitions are ready one by one, in a range and in a list, where the MPI has such. */
+#include <mpi.h>
+#include <stdio.h>
+#include <time.h>
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+#if MPI_VERSION >= 4
+  enum { kParts = 6, kEach = 4096 };
+  static double data[kParts * kEach];
+  const struct timespec ms20 = {0, 20000000};
+  int rank, list[] = {5, 0};
+  MPI_Request request;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) {
+    MPI_Psend_init(data, kParts, kEach, MPI_DOUBLE, 1, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    MPI_Pready(4, request);
+    nanosleep(&ms20, NULL);
+    MPI_Pready_range(1, 3, request);
+    MPI_Pready_list(2, list, request);
+  } else {
+    MPI_Precv_init(data, kParts, kEach, MPI_DOUBLE, 0, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+  }
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Request_free(&request);
+#endif
+  MPI_Finalize();
+  puts("done");
+  return 0;
+}
