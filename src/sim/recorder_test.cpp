@@ -76,6 +76,20 @@ TEST(CriticalPath, ShowsWhatRestingLinksCost) {
   EXPECT_EQ(sum(r.path), r.result.makespan);
 }
 
+/// What comes while a link wakes for another message waits for the same.
+TEST(CriticalPath, ShowsWhatWakingLinksCostThoseBehind) {
+  Program program(2);
+  program.compute(500'000);
+  for (std::int32_t tag = 0; tag < 4; ++tag) program.p2p(0, Op::send, 1, 1024, tag).p2p(1, Op::recv, 0, 1024, tag);
+  Policy policy;
+  policy.edge = {LinkRule::timer, 50 * kUs};
+  Recorder recorder(2, 1, nullptr, true);
+  const Recorded r = replay(crossbar(2), policy, program.source(), recorder);
+  EXPECT_EQ(r.result.makespan, 500 * kUs + 20 * kUs + kLatency + 4 * kPerKib);
+  EXPECT_EQ(r.path.ranks[1].link_wake, 20 * kUs - 3 * kPerKib);  // the last of them comes to the second link so much later
+  EXPECT_EQ(sum(r.path), r.result.makespan);
+}
+
 TEST(CriticalPath, OfAMessageThatItsSenderPassesOnWhileItComputes) {
   Program program(4);
   for (std::uint32_t r = 0; r < 4; ++r) {

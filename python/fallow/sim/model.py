@@ -163,7 +163,7 @@ class Outcome:
 
     @property
     def late_messages(self) -> int:
-        """Messages that found a link at rest or waking."""
+        """Messages that found a link at rest, or waking by a plan; not those behind them."""
         return int(self.raw["edge"]["late"]) + int(self.raw["upper"]["late"])
 
     @property
