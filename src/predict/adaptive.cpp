@@ -48,6 +48,7 @@ constexpr float kExplorationMost = 16384.0F;  // contexts looked at on trial: at
 constexpr float kExplorationRate = 0.25F;     // ... and per call in the long run, which bounds the cost
 constexpr float kWorthwhile = 0.1F;           // share of the mean call's ideal below which a call needs no help ...
 constexpr float kMeanWeight = 1.0F / 1024;     // ... that mean taken over so many calls
+constexpr float kUnforeseenWeight = 1.0F / 32;  // of one of the gaps that no context foresaw
 constexpr float kBenefit = 16.0F;             // units of benefit for one gain of the size of the mean ideal ...
 constexpr float kBenefitCost = 0.5F;          // ... less these for each visit that changes the choice
 constexpr std::uint32_t kBenefitLoss = 8;     // one visit in so many without a change costs one unit
@@ -159,6 +160,7 @@ void AdaptivePredictor::settle(Nanoseconds gap) noexcept {
   const auto gap_ns = static_cast<float>(gap.value);
   Context& root = *visits_[0].context;
   mean_ideal_ = nearer(mean_ideal_, std::max(0.0F, gap_ns - up_ - down_), kMeanWeight);
+  if (silence_ > 0.0F && gap_ns > silence_) unforeseen_ = nearer(unforeseen_, gap_ns - silence_ - down_ - price_ * up_, kUnforeseenWeight);
   float earned_before = 0.0F;  // by what the contexts so far had chosen
   for (std::size_t i = 0; i < visited_; ++i) {
     const Visit& visit = visits_[i];
@@ -307,6 +309,7 @@ void AdaptivePredictor::pass_over() noexcept {
   broken_ = true;
   arrived_ = false;
   taken_ = {};
+  silence_ = 0.0F;
 }
 
 void AdaptivePredictor::learn_wait(Nanoseconds wait) noexcept {

@@ -115,7 +115,7 @@ class AdaptivePredictor final : public Predictor {
   [[nodiscard]] static bool is_quiet(const Context& c) noexcept;
   static void note_unusual(Context& context, std::uint16_t code) noexcept;
   [[nodiscard]] static int better_expert(const Context& c, unsigned level) noexcept;
-  [[nodiscard]] Nanoseconds rest_after(double credit) const noexcept;
+  [[nodiscard]] Nanoseconds rest_after(double credit) noexcept;
   /// Price of one unit of delay at this target: never so low that a late wake-up counts less than a share of it.
   [[nodiscard]] float price_at(float target) const noexcept { return std::max(price_, late_share_ * target); }
   /// What resting until `target` (end of the wake-up) would have earned in this gap: rest_outcome() and the price,
@@ -171,6 +171,8 @@ class AdaptivePredictor final : public Predictor {
   bool started_ = false;
   double paid_ns_ = 0;
   float mean_ideal_ = 0;       ///< what the oracle would have after a call, ns
+  float unforeseen_ = 0;       ///< what rests after a silence are worth where no context is known, ns: mean over long gaps
+  float silence_ = 0;          ///< the silence after which one would begin in the gap that goes on; 0: a context is known
   float price_;
   double others_left_ = 1;     ///< share of a budget that others keep account of
   std::uint64_t mispredictions_ = 0;

@@ -99,7 +99,8 @@ void AdaptivePredictor::pass_by(Context& c, std::uint16_t code, bool is_root) co
 
 /// After how long a silence to rest until the next call, which then waits for the wake-up; not where such gaps have not
 /// been worth it, and not before the credit covers the worst.
-Nanoseconds AdaptivePredictor::rest_after(double credit) const noexcept {
+Nanoseconds AdaptivePredictor::rest_after(double credit) noexcept {
+  silence_ = 0.0F;
   if (options_.silence <= 0.0) return {};
   const float cost = price_ * up_;
   const double worst = static_cast<double>(up_) + static_cast<double>(down_);
@@ -107,7 +108,10 @@ Nanoseconds AdaptivePredictor::rest_after(double credit) const noexcept {
   const double silence = static_cast<double>(chosen_) + options_.silence * static_cast<double>(up_);
   const double start = std::max({affordable, silence, 1.0});
   if (!(start < kLongestSilence)) return {};
-  if (trusted_ != nullptr) {
+  if (trusted_ == nullptr) {
+    silence_ = static_cast<float>(silence);
+    if (unforeseen_ < 0.0F) return {};
+  } else {
     const auto from = static_cast<float>(start);
     float value = 0.0F;
     for (unsigned k = trusted_->gaps; k-- > 0;) {
