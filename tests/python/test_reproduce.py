@@ -246,6 +246,15 @@ def test_a_trace_whose_name_says_other_ranks(fallow, tmp_path):
     assert (done.returncode, done.stderr) == (2, message)
 
 
+@pytest.mark.parametrize("name", ["mg", "cg"])  # of chapter 5, of chapter 4
+def test_a_trace_without_anything_in_it(fallow, tmp_path, name):
+    (tmp_path / "none.tit").write_text("".join(f"{rank} init\n{rank} finalize\n" for rank in range(16)))
+    fallow("trace", "convert", tmp_path / "none.tit", "-o", tmp_path / f"{name}-16.ftr")
+    done = fallow("reproduce", "dickov2015", "--traces", tmp_path, "-o", tmp_path / "report")
+    assert done.returncode == 2
+    assert f"{name}-16.ftr: its replay takes no time" in done.stderr and "Traceback" not in done.stderr
+
+
 def test_a_run_that_takes_too_long_is_ended(tmp_path, monkeypatch):
     looks = []
     assert record.run_watched(["sh", "-c", "echo said; exit 3"], tmp_path, {"PATH": "/bin:/usr/bin"}, lambda: looks.append(1)) == (3, "said\n")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fallow.errors import UserError
 from fallow.reproduce import streams
 from fallow.sim import machine as machines
 from fallow.sim import run
@@ -123,10 +124,19 @@ def _read(bench: Bench, base: Outcome, *, cap: bool) -> Reading:
     return Reading(best, pps, dict(zip(SPPS_VARIANTS, bench.savings(cases, base), strict=True)))
 
 
+def _expect_time(trace: Path, base: Outcome) -> None:
+    """UserError for a trace of which nothing can be said: all shares are of the time that its replay takes."""
+    if base.run_time_s <= 0:
+        raise UserError(
+            f"{trace}: its replay takes no time, as if nothing had been recorded; move it away, and record it again"
+        )
+
+
 def measure(program: str, trace: Path, *, figure: bool, threads: int) -> TraceResults:
     """Everything of chapter 5."""
     bench = Bench(trace, threads=threads)
     (base,) = bench.outcomes([Case("always-on")], details=True)
+    _expect_time(trace, base)
     drawn = bench.drawn()
     busy = sum(r.waiting_s + r.in_calls_s for r in base.ranks)
     out = TraceResults(
@@ -196,6 +206,7 @@ def measure_kernel(program: str, kernel: str, trace: Path, ranks_per_node: int, 
     """Speed with smaller messages at full width, and energy with links that wake for calls, or for loops of calls."""
     bench = Bench(trace, ranks_per_node, threads)
     (base,) = bench.outcomes([Case("always-on")])
+    _expect_time(trace, base)
     sent = sum(x.busy_s for x in bench.outcomes([Case("always-on")], details=True)[0].links if x.kind == "up")
     rate = bench.machine.facts()["link_gbit_s"] * 1e9 / 8
     out = KernelResults(
