@@ -194,7 +194,7 @@ std::string Engine::differing() const {
 
 void Engine::deadlock() const {
   constexpr std::size_t kShown = 8;
-  std::size_t stuck = 0, cut = 0;
+  std::size_t stuck = 0, cut = 0, silent = 0;
   std::uint32_t threads = 1;
   std::string list, ended;
   each_share([&](const Engine& engine) {
@@ -204,6 +204,8 @@ void Engine::deadlock() const {
         threads = std::max(threads, info_.ranks[r].threads);
       } else if (!info_.ranks[r].complete && cut++ < kShown) {
         ended += "\n  rank " + std::to_string(r) + " after call " + std::to_string(engine.ranks_[r].calls);
+      } else if (info_.ranks[r].complete && engine.ranks_[r].calls == 0) {
+        ++silent;
       }
     }
   });
@@ -229,6 +231,9 @@ void Engine::deadlock() const {
   }
   if (differ.empty() && cancelled) {
     text += "\nThe trace does not tell which receives were cancelled in time: one may have taken a message here that it did not take there.";
+  }
+  if (silent != 0) {
+    text += "\nOf " + std::to_string(silent) + (silent == 1 ? " rank" : " ranks") + " the trace has no calls, as if cut out: a replay needs those of all.";
   }
   if (cut != 0) text += "\nThe trace is not whole; it ends early for:" + ended;
   throw SimError(text);

@@ -245,6 +245,17 @@ TEST(Truncated, SaysWhoseTraceEnds) {
   }
 }
 
+TEST(Truncated, SaysThatRanksWereCutOut) {
+  Program p(3);
+  p.p2p(0, Op::recv, 1, 4);
+  try {
+    p.run(crossbar(3));
+    FAIL();
+  } catch (const SimError& e) {
+    EXPECT_NE(std::string(e.what()).find("\nOf 2 ranks the trace has no calls"), std::string::npos) << e.what();
+  }
+}
+
 TEST(Inconsistent, IsRefusedWithItsPosition) {
   const auto refused = [](Program& p, const char* what) {
     try {
