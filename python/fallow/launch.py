@@ -143,7 +143,7 @@ def _wait(child: int) -> tuple[int, resource.struct_rusage, bool]:
             continue
         if info.si_pid == os.getpid() and info.si_code <= _SENT_BY_PROCESS:
             continue  # what we wrote ourselves found no reader, or no room
-        interrupted = interrupted or info.si_signo in _ENDING
+        interrupted = interrupted or (info.si_signo in _ENDING and signal.getsignal(info.si_signo) != signal.SIG_IGN)
         if info.si_code > _SENT_BY_PROCESS and info.si_signo in _FROM_TERMINAL:
             # A signal from the terminal reaches the whole foreground group, and so the command, by itself.
             if info.si_signo == signal.SIGTSTP:

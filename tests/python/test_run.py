@@ -403,3 +403,14 @@ def test_closed_streams_stay_closed(fake_library, tmp_path, closed):
         assert (out.returncode, out.stdout) == (4, b"")
         seen.append((tmp_path / "seen").read_text())
     assert seen[0] == seen[1]
+
+
+def test_a_signal_that_is_ignored_interrupts_no_series(run, tmp_path):
+    """As the end of the terminal is under nohup."""
+    (tmp_path / "hup.sh").write_text("kill -HUP $PPID; sleep 0.1\n")
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        done = run("--compare", "2", "--json", "--", "sh", "hup.sh")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert done.returncode == 0 and len(json.loads(done.stdout)["trials"]) == 4, done.stderr
