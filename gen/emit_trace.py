@@ -157,9 +157,9 @@ def _collective_sizes(name: str) -> list[str]:
     if plain in ("allreduce", "scan", "exscan"):
         return ["t.bytes(t.size(count, datatype));", in_place]
     if plain == "reduce_scatter":
-        return [f"t.bytes(t.counts({into}, recvcounts, datatype));", "t.recv_bytes(t.size(recvcounts[t.own()], datatype));", in_place]
+        return ["t.bytes(t.counts(t.own_group(), recvcounts, datatype));", "t.recv_bytes(t.size(recvcounts[t.own()], datatype));", in_place]
     if plain == "reduce_scatter_block":
-        return [f"t.bytes(t.each({into}, t.size(recvcount, datatype)));", "t.recv_bytes(t.size(recvcount, datatype));", in_place]
+        return ["t.bytes(t.each(t.own_group(), t.size(recvcount, datatype)));", "t.recv_bytes(t.size(recvcount, datatype));", in_place]
     if plain in ("gather", "gatherv"):
         own = f"{ignored} ? " + (recv if plain == "gather" else "t.size(recvcounts[t.own()], recvtype)") + f" : {send}"
         gathered = f"t.each({out_of}, {recv})" if plain == "gather" else f"t.recv_counts({out_of}, recvcounts, recvtype)"

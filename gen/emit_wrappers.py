@@ -70,7 +70,7 @@ def _size(call: Call, proto: Prototype) -> str:
     if call.size == "recv_one":
         return "scope.bytes(recvcount, datatype)"
     if call.size == "recvcounts":
-        return f"scope.sum({_peers(proto)}, recvcounts, datatype)"
+        return "scope.sum(scope.own_group(comm), recvcounts, datatype)"  # also of an intercommunicator, its own group's
     if call.size == "origin":
         fetched = "op == MPI_NO_OP ? 0 : " if proto.has("result_count") else ""  # nothing is sent, and its type ignored
         return f"{fetched}scope.bytes(origin_count, origin_datatype)"

@@ -181,6 +181,11 @@ class Scope {
     const CommInfo* const info = comm_info(thread_, comm);
     return info != nullptr ? info->peers : 0;
   }
+  /// Of the caller's own group.
+  FALLOW_HOT std::int32_t own_group(MPI_Comm comm) noexcept {
+    const CommInfo* const info = comm_info(thread_, comm);
+    return info != nullptr ? info->size : 0;
+  }
   FALLOW_HOT std::int32_t neighbors(MPI_Comm comm) noexcept {
     const CommInfo* const info = comm_info(thread_, comm);
     return info != nullptr ? info->neighbors : 0;

@@ -51,6 +51,8 @@ class TraceCall {
   }
   /// Ranks that a collective sends to and receives from.
   std::int32_t peers() const noexcept { return info_ != nullptr ? info_->peers : 0; }
+  /// Of the caller's own group.
+  std::int32_t own_group() const noexcept { return info_ != nullptr ? info_->size : 0; }
   std::int32_t neighbors() const noexcept { return info_ != nullptr ? info_->neighbors : 0; }
   std::int32_t in_neighbors() const noexcept { return info_ != nullptr ? info_->in_neighbors : 0; }
   std::uint64_t each(std::int32_t ranks, std::uint64_t block) const noexcept { return size_as_u64(ranks) * block; }

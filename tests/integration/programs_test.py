@@ -204,6 +204,13 @@ def test_what_the_library_refuses(lab: Lab) -> None:
         lab.compare(2, lab.program("refused.c"), way, *(freed if way == "counts" else ()), modes=("sleep",))
 
 
+def test_reductions_between_groups(lab: Lab, tmp_path: Path) -> None:
+    """No more counts are read than the caller's own group has members."""
+    bare = lab.compare(3, lab.program("bridge.c"), modes=("auto",))[0]
+    trial = lab.run("auto", 3, lab.program("bridge.c"), options=["--trace", str(tmp_path / "trace.ftr")])
+    assert_same(bare.outcome, trial.outcome)
+
+
 def test_a_stopped_clock(lab: Lab) -> None:
     """A tool that stops the program's clock does not stop the program."""
     library = build(None, "stopped_clock.so", [PROGRAMS / "stopped_clock.c"], ["-shared", "-fPIC"], compiler="cc")
