@@ -44,7 +44,7 @@ def _place(t: Traced, call: Call, proto: Prototype) -> None:
     if call.frees in ("comm", "win", "file"):
         handle = proto.parameters[0].name
         number = {
-            "comm": f"fallow::pmpi::traced_comm(*thread, *{handle})",
+            "comm": f"fallow::pmpi::known_comm(*{handle})",
             "win": f"fallow::pmpi::take_window(*{handle})",
             "file": f"fallow::pmpi::take_file(*{handle})",
         }[call.frees]

@@ -36,6 +36,17 @@ inline std::uint64_t type_size(Thread& thread, MPI_Datatype type) noexcept {
   return type_size_slow(thread, type, slot);
 }
 
+/// Whether so many elements are known to be at most `most` bytes, without asking the library: it may refuse the type, and is to do
+/// so in the program's own call, for whose communicator the program has chosen what happens then.
+template <class Count>
+inline bool is_at_most(std::uint64_t most, const Thread& thread, Count count, MPI_Datatype type) noexcept {
+  if (count <= 0) return true;
+  const std::uint64_t key = handle_key(type);
+  const TypeSlot& slot = thread.types[((key >> 4) ^ key) % kTypeSlots];
+  const bool known = slot.handle == key && slot.generation == runtime().type_generation.load(std::memory_order_relaxed);
+  return known && size_as_u64(count) <= most && size_as_u64(count) * slot.size <= most;
+}
+
 /// Bytes of so many elements. The type of no data is not asked for: libraries take any then, and their error handlers would
 /// end the program.
 template <class Count>

@@ -236,6 +236,11 @@ inline std::uint32_t traced_comm(Thread& thread, MPI_Comm comm) noexcept {
   const CommInfo* const info = comm_info(thread, comm);
   return info != nullptr ? info->traced : trace::kCommNone;
 }
+/// The same before the library has accepted it: what it refuses, it is not asked about.
+inline std::uint32_t known_comm(MPI_Comm comm) noexcept {
+  const CommInfo* const info = runtime().comms.known(handle_key(comm));
+  return info != nullptr ? info->traced : trace::kCommNone;
+}
 /// Gives a communicator that was just made its number. One that had the same handle before is gone.
 inline void made_comm(Thread& thread, MPI_Comm comm) noexcept {
   if (comm == MPI_COMM_NULL) return;

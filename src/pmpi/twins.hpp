@@ -97,7 +97,7 @@ int started(Thread& thread, Start start, MPI_Status* status, Arguments... argume
 /// `next`: the blocking call, for messages that do not wait.
 template <class Next, class Start, class Count>
 int send(Thread& t, Next next, Start start, const void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) noexcept {
-  if (data_size(t, count, type) <= kSentAtOnce) return next(buffer, count, type, peer, tag, comm);
+  if (is_at_most(kSentAtOnce, t, count, type)) return next(buffer, count, type, peer, tag, comm);
   return started(t, start, MPI_STATUS_IGNORE, buffer, count, type, peer, tag, comm);
 }
 

@@ -204,6 +204,25 @@ def test_what_the_library_refuses(lab: Lab) -> None:
         lab.compare(2, lab.program("refused.c"), way, *(freed if way == "counts" else ()), modes=("sleep",))
 
 
+def test_a_type_that_is_refused(lab: Lab) -> None:
+    """By the program's own call, not by a question of ours that its error handlers know nothing of."""
+    if lab.family.name != "mpich":
+        pytest.skip("types of other libraries are addresses, and wrong ones may crash")
+    lab.compare(1, lab.program("bad_types.c"), modes=("sleep",))
+    trial = lab.run("sleep", 1, lab.program("bad_types.c"), options=["--hook", "twin"])
+    assert (trial.outcome.rc, trial.outcome.out) == (0, "refused\n"), trial.outcome.describe()
+
+
+def test_a_communicator_that_is_freed_twice(lab: Lab, tmp_path: Path) -> None:
+    """The trace asks nothing of it that an error handler is called for."""
+    if lab.family.name != "mpich":
+        pytest.skip("other libraries do not notice, or crash")
+    bare = lab.run(BARE, 1, lab.program("free_twice.c")).outcome
+    trial = lab.run("sleep", 1, lab.program("free_twice.c"), options=["--trace", str(tmp_path / "trace.ftr")])
+    assert bare.rc == 0 and "called 1 times" in bare.out, bare.describe()
+    assert_same(bare, trial.outcome)
+
+
 def test_reductions_between_groups(lab: Lab, tmp_path: Path) -> None:
     """No more counts are read than the caller's own group has members."""
     bare = lab.compare(3, lab.program("bridge.c"), modes=("auto",))[0]
