@@ -151,10 +151,15 @@ std::uint32_t Tracer::pack(ThreadTrace& thread, std::uint32_t most) noexcept {
 }
 
 std::uint32_t Tracer::pump(ThreadTrace& thread, std::uint32_t most) noexcept {
+  if (thread.packing) return 0;
   const int error = errno;
   const FloatGuard guard;
   const std::uint64_t begin = runtime().clock.now();
+  thread.packing = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   const std::uint32_t packed = pack(thread, most);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  thread.packing = false;
   packing_ticks_.fetch_add(runtime().clock.now() - begin, std::memory_order_relaxed);
   check();
   errno = error;
@@ -182,6 +187,9 @@ void Tracer::say_what_it_took() noexcept {
 
 void Tracer::finish(bool whole) noexcept {
   if (!active()) return;
+  // Locks are held that nobody will give back. The trace ends early for this rank, as its reader will say.
+  const auto* const own = static_cast<const Thread*>(fallow_tls.thread);
+  if (own != nullptr && own->trace != nullptr && own->trace->packing) return;
   const int error = errno;
   const FloatGuard guard;
   if (runtime().options.verbose && !finished_) say_what_it_took();

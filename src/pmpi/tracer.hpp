@@ -75,6 +75,7 @@ struct alignas(64) ThreadTrace {
   trace::Recorder recorder;
   CpuClock cpu;
   std::uint64_t computed_ns = 0;
+  bool packing = false;                ///< under way; stays so where a signal's handler left that by longjmp, or ends the process in it
   trace::RawRecord* open = nullptr;    ///< null: none, or the ring has no room for it
   std::vector<std::uint64_t> handles;  ///< requests as they were given to the call under way; 0: null
   std::atomic<std::uint64_t> calibrated{0};  ///< tick of the last correction of its clock

@@ -39,6 +39,15 @@ def _bare_output(lab: Lab) -> str:
     return outcome.out
 
 
+def test_a_process_that_ends_while_its_trace_is_written(lab: Lab) -> None:
+    """By a signal's handler that calls exit(): it ends, and the trace ends early."""
+    out = lab.scratch / "out"
+    running, _ = lab.start(MODE, [lab.program("left_writing.c")], options=("--trace", str(out)))
+    outcome = running.finish(30.0)
+    assert not outcome.timed_out and outcome.rc == 5, outcome.describe()
+    assert "it ends early for 1 rank" in outcome.err, outcome.describe()
+
+
 def test_killed_rank(lab: Lab, fallow: Fallow) -> None:
     """What was written before a rank was killed can be read, and the others' parts are whole or cut alike."""
     out = lab.scratch / "out"
