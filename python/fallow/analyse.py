@@ -273,7 +273,7 @@ def load(directory: Path, platform: str | None = None) -> Report:
         raise UserError(f"{directory}: nothing to report{_why_nothing(found, info)}")
     if (programs := max(found.programs)) > 1:
         notes.append(f"the command started {programs} MPI programs; their ranks are shown together, as program:rank")
-    notes += _missing(found) + _left_awake(found.read, info)
+    notes += found.notes + _missing(found) + _left_awake(found.read, info)
     run = _run(directory, info, found.read)
     over = info is not None and info.run_time_s is not None
     labels = found.labels

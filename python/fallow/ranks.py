@@ -9,7 +9,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fallow import native
+from fallow import clocks, native
 
 if TYPE_CHECKING:
     from fallow import _native
@@ -43,6 +43,8 @@ class Ranks:
     unreadable: list[Unreadable]
     programs: list[int]
     """Of each of `read` the MPI program that it is a rank of: from 1, in the order in which they were started."""
+    notes: list[str]
+    """What was corrected."""
 
     @property
     def labels(self) -> list[str]:
@@ -110,7 +112,8 @@ def load(paths: Iterable[Path], max_events: int) -> Ranks:
     read.sort(key=lambda rank: (rank["start_ns"], rank["pid"]))
     numbered = list(zip(_programs(read), read, strict=True))
     numbered.sort(key=lambda pair: (pair[0], pair[1]["rank"], pair[1]["pid"]))
-    return Ranks([rank for _, rank in numbered], unreadable, [number for number, _ in numbered])
+    ordered, programs = [rank for _, rank in numbered], [number for number, _ in numbered]
+    return Ranks(ordered, unreadable, programs, clocks.correct(ordered, programs))
 
 
 def _programs(read: Iterable[_native.RankDict]) -> list[int]:

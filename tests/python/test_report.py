@@ -359,3 +359,23 @@ def test_missing_ranks_of_two_programs_are_counted(tmp_path):
     report = analyse.load(directory)
     assert (report.health.ranks_read, report.health.ranks_expected) == (4, 6)
     assert all("no record of" not in note for note in report.health.notes)
+
+
+def test_a_clock_that_is_wrong_is_set_right(tmp_path, fallow):
+    """Of two hosts whose ranks seem to have run at different times: the same report as with right clocks, and a line about it."""
+    off = 5400 * 10**9
+
+    def load(name: str, ahead: int):
+        ranks = [lively_rank(r, 4, 40, host=(b"node1", b"node2")[r // 2], cpu_ns=10_000_000) for r in range(4)]
+        for rank in ranks[2:]:
+            rank.wall_start_ns += ahead
+        return analyse.load(write_run(tmp_path / name, ranks, platform="minotauro"))
+
+    right = load("right", 0)
+    assert right.health.notes == [] and right.energy.modelled is not None
+    for name, ahead, said in (("ahead", off, "1.50 h ahead of"), ("behind", -off, "1.50 h behind")):
+        wrong = load(name, ahead)
+        assert [n for n in wrong.health.notes if "clock" in n] == [f"the clock of node2 is {said} that of node1: its ranks' times are moved by that"]
+        assert wrong.energy.modelled.energy_j == pytest.approx(right.energy.modelled.energy_j, rel=1e-3)
+        begins = [row.events[0][0] for row in wrong.timeline.rows]
+        assert max(begins) < 10**9, begins
