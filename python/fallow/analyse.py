@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fallow import energy, histogram, ranks, rundir, sites, timeline
+from fallow import energy, histogram, linkage, ranks, rundir, sites, timeline
 from fallow.errors import UserError
 from fallow.model import (
     SCHEMA,
@@ -227,6 +227,8 @@ def _why_nothing(found: ranks.Ranks, info: rundir.RunInfo | None) -> str:
         return ": this run was made without Fallow"
     if info is not None and info.options.get("off", "") in _ON:
         return ": Fallow was switched off (--off or FALLOW_OFF), so that no rank recorded anything"
+    if info is not None and (static := list(linkage.unreachable(info.command, info.cwd))):
+        return ": no rank recorded anything; " + "; ".join(static)
     return ": no rank recorded anything; did the command start an MPI program?"
 
 

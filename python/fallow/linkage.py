@@ -1,0 +1,47 @@
+"""How the programs of a command are linked: what has its MPI library inside itself cannot be reached by preloading."""
+
+from __future__ import annotations
+
+import mmap
+import shutil
+import struct
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+_HEAD = struct.Struct("<16sHHIQQQIHHH")  # Elf64_Ehdr up to e_phnum
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+_PT_INTERP = 3
+_PROGRAM, _POSITION_INDEPENDENT = 2, 3
+
+
+def _is_program_without_linker(image: bytes | mmap.mmap) -> bool:
+    """An ELF program of 64 bits that asks for no dynamic linker."""
+    head = _HEAD.unpack_from(image)
+    kind, segments, each, number = head[1], head[5], head[9], head[10]
+    types = {_SEGMENT.unpack_from(image, segments + i * each)[0] for i in range(number)}
+    return kind in (_PROGRAM, _POSITION_INDEPENDENT) and _PT_INTERP not in types
+
+
+def _has_mpi_inside(image: mmap.mmap) -> bool:
+    """Its symbols have the library's own names, not only those that programs call; it names no library of MPI's."""
+    return image.find(b"\0PMPI_Init\0") >= 0 and image.find(b"\0libmpi") < 0
+
+
+def _what_is_wrong(path: Path) -> str:
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
+            if image[:5] != b"\x7fELF\x02":
+                return ""
+            if _is_program_without_linker(image):
+                return "is linked statically"
+            return "has its MPI library linked statically" if _has_mpi_inside(image) else ""
+    except (OSError, ValueError, struct.error):  # not to be read, empty, or cut short
+        return ""
+
+
+def unreachable(command: Iterable[str], cwd: str) -> Iterator[str]:
+    """A line about each file in the command that is a program which nothing can be preloaded into."""
+    for word in dict.fromkeys(command):
+        found = Path(cwd, word) if "/" in word else Path(shutil.which(word) or word)
+        if problem := _what_is_wrong(found):
+            yield f"{word} {problem}, so Fallow cannot be loaded in front of it"
