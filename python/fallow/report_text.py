@@ -173,7 +173,9 @@ def warnings(report: Report, style: Style) -> Iterator[str]:
         if len(found) > _MOST_LIKE:
             yield warn(f"{len(found) - _MOST_LIKE} more {of}; --json has all")
     if h.threads_dropped:
-        yield warn(f"{h.threads_dropped} threads beyond the first 64 of a rank are not in the record")
+        yield warn(
+            f"not recorded: {text.plural(h.threads_dropped, 'thread')}, beyond 64 of a rank or without room on disk"
+        )
     for note in h.notes:
         yield warn(note)
 
