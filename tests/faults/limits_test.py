@@ -22,6 +22,7 @@ def _limited(limit: str, command: list[str]) -> list[str]:
 def _under(lab: Lab, kilobytes: int, library: str = "") -> int:
     """The exit status of one rank that has so much address space, with the library loaded beside it."""
     env = {"LD_PRELOAD": library, "FALLOW_DIR": str(lab.scratch), "FALLOW_RUN_ID": "limits"} if library else {}
+    env["UCX_HANDLE_ERRORS"] = "none"  # which dereferences what it got no memory for
     command = ["prlimit", f"--as={1024 * kilobytes}", "--core=0", "env", *(f"{k}={v}" for k, v in env.items())]
     argv = [*command, str(lab.program("steady.c")), "0"]
     return subprocess.run(argv, env=lab.environment(), cwd=lab.scratch, capture_output=True, check=False).returncode

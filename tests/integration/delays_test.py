@@ -29,12 +29,11 @@ def _made_good(lab: Lab, mode: str, *args: str) -> float:
 @pytest.mark.parametrize("mode", ["auto", "sleep"])
 def test_only_a_rank_with_slack_makes_its_delays_good(lab: Lab, mode: str) -> None:
     """Rank 1 sleeps until rank 0 sends. Its late wake-ups are gone in its next wait, unless rank 0 waited for it."""
-    # Rank 0's shortest waits are not seen, a delay is an upper estimate, and whoever takes the cores away adds to both
-    # sides: some of the answered delays count as made good, and some with slack do not. So several pairs may be needed.
+    # Whoever takes the cores away adds to both sides, so several pairs may be needed: 0.99 and 0.00 to 0.02 on a quiet machine.
     def pair() -> tuple[float, float]:
         return _made_good(lab, mode), _made_good(lab, mode, "answered")
 
-    shown(pair, lambda p: p[0] > 0.5 and p[1] < 0.9 * p[0], _TRIES)
+    shown(pair, lambda p: p[0] > 0.5 and p[1] < 0.5 * p[0], _TRIES)
 
 
 def _made_good_at_random(lab: Lab) -> float:
