@@ -54,6 +54,7 @@ constexpr float kBenefitCost = 0.5F;          // ... less these for each visit t
 constexpr std::uint32_t kBenefitLoss = 8;     // one visit in so many without a change costs one unit
 constexpr unsigned kBenefitNeeded = 24;       // to be looked at each time; noise alone seldom gets there
 constexpr double kLeastLeft = 0.05, kLeastOthersLeft = 0.02;  // shares of budgets by which the price is divided, at least
+constexpr std::uint64_t kStillMade = 16384;  // calls within which a call comes again if it is still made
 constexpr float kWaitErrorGood = 100.0F;  // codes: 5 %
 constexpr float kWaitClearlyBetter = 0.8F;
 constexpr std::uint8_t kWaitsNeeded = 3;
@@ -106,7 +107,29 @@ std::uint32_t AdaptivePredictor::random() noexcept {
   return random_state_ >> 8;
 }
 
-AdaptivePredictor::Context* AdaptivePredictor::look_up(std::uint64_t key, bool create) noexcept {
+/// Which context of a set gives way to a new one: an unused one, else one never seen again, else the oldest longer one, else
+/// the oldest. Of those never seen again any: the oldest is the next to be seen where calls come in turn. A longer one takes no
+/// place of a call that is still made: without that it would be of no use. None: nullptr.
+AdaptivePredictor::Context* AdaptivePredictor::replaced(Context* first, const std::array<std::uint32_t, kWays>& tags,
+                                                        unsigned level) noexcept {
+  Context* victim = nullptr;
+  std::uint64_t best = 0;
+  for (unsigned way = 0; way < kWays; ++way) {
+    const Context& c = first[way];
+    const std::uint64_t age = clock_ - c.stamp;
+    if (tags[way] != 0 && c.is_root && level != kRoot && age < kStillMade) continue;
+    const std::uint64_t worth = tags[way] == 0 ? 3U : (c.visits < 2 ? 2U : (c.is_root ? 0U : 1U));
+    const std::uint64_t rank = (worth << 40) + (worth == 2U ? random() : age) + 1;
+    if (rank > best) {
+      best = rank;
+      victim = first + way;
+    }
+  }
+  return victim;
+}
+
+/// The context of a key. A new one where there is none, if asked for, and if there is room.
+AdaptivePredictor::Context* AdaptivePredictor::look_up(std::uint64_t key, unsigned level, bool create) noexcept {
   const std::uint64_t h = mix(key);
   const std::uint64_t set = h & set_mask_;
   const auto tag = static_cast<std::uint32_t>(h >> 32) | 1U;
@@ -114,23 +137,13 @@ AdaptivePredictor::Context* AdaptivePredictor::look_up(std::uint64_t key, bool c
   Context* const first = contexts_ + set * kWays;
   for (unsigned way = 0; way < kWays; ++way)
     if (tags[way] == tag) return first + way;
-  if (!create) return nullptr;
-  unsigned victim = 0;
-  std::uint64_t best = 0;
-  for (unsigned way = 0; way < kWays; ++way) {  // an unused one, else one never seen again, else the oldest
-    const std::uint64_t age = clock_ - first[way].stamp;
-    const std::uint64_t worth = tags[way] == 0 ? 2U : (first[way].visits < 2 ? 1U : 0U);
-    const std::uint64_t rank = (worth << 40) + age + 1;
-    if (rank > best) {
-      best = rank;
-      victim = way;
-    }
-  }
-  tags[victim] = tag;
-  Context& fresh = first[victim];
-  std::memset(static_cast<void*>(&fresh), 0, sizeof fresh);
-  for (float& score : fresh.score) score = -kStartDoubt * price_ * up_;
-  return &fresh;
+  Context* const fresh = create ? replaced(first, tags, level) : nullptr;
+  if (fresh == nullptr) return nullptr;
+  tags[static_cast<std::size_t>(fresh - first)] = tag;
+  std::memset(static_cast<void*>(fresh), 0, sizeof *fresh);
+  fresh->is_root = level == kRoot;
+  for (float& score : fresh->score) score = -kStartDoubt * price_ * up_;
+  return fresh;
 }
 
 /// Keeps account of which levels are worth looking at after this call.
@@ -245,15 +258,16 @@ void AdaptivePredictor::walk() noexcept {
   visited_ = 0;
   chosen_ = 0.0F;
   trusted_ = nullptr;
-  Context* const root = look_up(root_key_, true);
+  Context* const root = look_up(root_key_, kRoot, true);
   visit(root, kRoot);
   const unsigned wanted = wanted_levels(*root);
   if (wanted == 0) return;
   bool deeper_is_new = false;  // a context longer than one never seen is new too
   for (unsigned level = kSinceUnusual; level < kLevels; ++level) {
     if ((wanted >> level & 1U) == 0) continue;
-    Context* const context = look_up(key_of(*root, level), !deeper_is_new);
-    if (context == nullptr) break;
+    Context* const context = look_up(key_of(*root, level), level, !deeper_is_new);
+    if (context == nullptr && deeper_is_new) break;
+    if (context == nullptr) continue;
     visit(context, level);
     if (level >= kFirstHistory) deeper_is_new = context->visits == 0;
   }

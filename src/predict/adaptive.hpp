@@ -16,7 +16,8 @@
 // A rest is taken only while the credit, budget x time - delay caused, covers the worst delay that it can
 // cause: the budget holds at every moment, and the price rises as the credit is used up.
 //
-// Memory: one arena, 1 MiB by default, fixed at construction. A fraction of the least used contexts gives way.
+// Memory: one arena, 1 MiB by default, fixed at construction. The least used contexts give way, those of several calls
+// before those of one.
 #pragma once
 
 #include <algorithm>
@@ -74,6 +75,7 @@ class AdaptivePredictor final : public Predictor {
     std::uint8_t gaps, gap_head;    ///< of the window
     std::uint8_t waits, wait_head;
     std::array<std::uint8_t, kLevels> benefit;  ///< of a call: what looking at each level has brought lately
+    bool is_root;                   ///< the call itself, which the longer ones do without only at a loss
     float target[kExperts];         ///< planned end of the wake-up, ns after the call; 0: no rest
     float score[kExperts];          ///< mean of what the expert would have earned, ns
     float rival;                    ///< what shorter contexts would have earned at the same calls
@@ -131,7 +133,8 @@ class AdaptivePredictor final : public Predictor {
   [[nodiscard]] std::uint64_t key_of(const Context& root, unsigned level) const noexcept;
   [[nodiscard]] std::uint64_t history(unsigned level) const noexcept;
   [[nodiscard]] const Visit& best_for_waits() const noexcept;
-  [[nodiscard]] Context* look_up(std::uint64_t key, bool create) noexcept;
+  [[nodiscard]] Context* look_up(std::uint64_t key, unsigned level, bool create) noexcept;
+  [[nodiscard]] Context* replaced(Context* first, const std::array<std::uint32_t, kWays>& tags, unsigned level) noexcept;
   void reward(Context& root, const Visit& visit, float gain) noexcept;
   void learn_wait(Nanoseconds wait) noexcept;
   [[nodiscard]] std::uint32_t random() noexcept;
