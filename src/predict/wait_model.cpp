@@ -16,9 +16,15 @@ namespace fallow::predict {
 namespace {
 
 constexpr std::uint16_t kSeenCap = 512;                   // memory of the rate of novelty, observations
-constexpr int kHiddenRunDoubted = 4;                      // ends unseen in a row until the window is doubted
+constexpr int kBit = 4;                                   // units of suspicion
+constexpr int kUsualBits = 2;                             // of an unseen end; a window that is right has 1.4 on the mean
+constexpr int kSeenBits = 1;                              // less for each that was seen
+constexpr int kPastAllBits = 1;                           // of an end unseen in a sleep past all samples: about shorter waits it tells nothing
+constexpr int kDoubtedBits = 10;                          // of ends unseen in a row until the window is doubted
+constexpr int kHalvingBits = 2;                           // more of them, and it is taken to have been later by half of the rest
 constexpr std::int64_t kFirstDoubt = 8;                   // part of the sleep that the rank is then taken to have been late
 constexpr std::uint16_t kAlike = kCodeOctave / 8;         // waits within 1/8 octave (9 %) count as alike
+constexpr std::ptrdiff_t kNeighbours = 4;                 // samples whose distances tell how far apart they are there
 constexpr std::uint8_t kKnownKind = 8;                    // waits of a kind before a plan goes by it
 constexpr double kMaxPrice = 1e9;                         // also stands for NaN: never risk a delay
 constexpr std::size_t kDenseCandidates = 8;                // wake before the k-th sample: each k to here, then each 8th
@@ -46,7 +52,7 @@ struct Residual {
 
 struct Terms {
   double price, sleep_cost, overshoot;
-  double once;       // what any sleep costs
+  double after;      // what the delay costs that any sleep causes, once in a wait
   double late_most;  // latest that a sleep outlasts its wait: a peer's wake, or no limit
 };
 
@@ -81,28 +87,60 @@ double value_of_samples(const Residual& d, std::size_t shorter, double t, const 
   return (asleep - c.price * late) / static_cast<double>(d.count + 1);
 }
 
-/// The wake-up time (ns from now) of highest value, 0 if none is worth a sleep.
+/// Length of the sleeps for which a wait that may end at any time, `left` from now on the mean, costs least: each costs
+/// sleep_cost, and the last one is half its length too long.
+double best_slice(double left, const Terms& c) noexcept {
+  return std::max(std::sqrt(2.0 * left * c.sleep_cost / c.price), c.overshoot + kMinSleepNs);
+}
+
+/// Value of a wait that lasts for `left` more on the mean, slept in to its end in such slices.
+double value_of_rest(double left, const Terms& c) noexcept {
+  const double slice = best_slice(left, c);
+  return std::max(0.0, left * (1.0 - c.sleep_cost / slice) - c.price * slice / 2.0);
+}
+
+/// What can still be had of the wait after `t`, if it outlasts that. Not where a peer wakes, as one long sleep is best there.
+double value_after(const Residual& d, std::size_t shorter, double t, const Terms& c) noexcept {
+  if (std::isfinite(c.late_most)) return 0.0;
+  const double later = d.prior_scale + t;
+  double value = d.novelty * d.prior_scale / later * value_of_rest(later, c);
+  if (shorter == d.count) return value;
+  const auto longer = static_cast<double>(d.count - shorter);
+  const double left = (d.total[d.count] - d.total[shorter]) / longer - t;
+  return value + (1.0 - d.novelty) * longer / static_cast<double>(d.count + 1) * value_of_rest(left, c);
+}
+
+/// Mean of what is left of the wait; of one like none before, as long again.
+double mean_of(const Residual& d) noexcept {
+  const double seen = d.count > 0 ? d.total[d.count] / static_cast<double>(d.count) : 0.0;
+  return (1.0 - d.novelty) * seen + d.novelty * d.prior_scale;
+}
+
+/// The wake-up time (ns from now) of highest value, together with what follows; 0 if none is worth a sleep.
 double best_wake(const Residual& d, const Terms& c) noexcept {
-  double best = 0.0, best_t = 0.0;
+  double best = c.after, best_t = 0.0;
   const auto consider = [&](std::size_t shorter, double t) {
     if (t < c.overshoot + kMinSleepNs) return;
     const double seen = d.count > 0 ? (1.0 - d.novelty) * value_of_samples(d, shorter, t, c) : 0.0;
-    if (seen + d.novelty * t - c.once <= best) return;  // the prior is worth at most t
-    const double v = seen + d.novelty * value_of_prior(d.prior_scale, t, c) - c.once;
+    if (seen + d.novelty * t <= c.sleep_cost) return;  // the prior is worth at most t
+    const double now = seen + d.novelty * value_of_prior(d.prior_scale, t, c) - c.sleep_cost;
+    if (now <= 0.0) return;
+    const double v = now + value_after(d, shorter, t, c);
     if (v <= best) return;
     best = v;
     best_t = t;
+  };
+  const auto consider_time = [&](double t) {
+    const auto end = d.left.begin() + static_cast<std::ptrdiff_t>(d.count);
+    consider(static_cast<std::size_t>(std::lower_bound(d.left.begin(), end, t) - d.left.begin()), t);
   };
   for (std::size_t k = 0; k < d.count; k += k < kDenseCandidates ? 1 : kDenseCandidates) consider(k, d.left[k]);
   if (d.count > 0) {  // where the unknown sample's risk outgrows what is gained
     const double share = std::min(1.0, static_cast<double>(d.count + 1) / (2.0 * c.price));
     consider(0, d.doubt_from + share * (d.left[0] - d.doubt_from));
   }
-  for (const double growth : {1.0 / c.price, 1.0, kPriorMaxGrowth}) {
-    const double t = growth * d.prior_scale;
-    const auto end = d.left.begin() + static_cast<std::ptrdiff_t>(d.count);
-    consider(static_cast<std::size_t>(std::lower_bound(d.left.begin(), end, t) - d.left.begin()), t);
-  }
+  for (const double growth : {1.0 / c.price, 1.0, kPriorMaxGrowth}) consider_time(growth * d.prior_scale);
+  if (!std::isfinite(c.late_most)) consider_time(best_slice(mean_of(d), c));
   return best_t;
 }
 
@@ -170,27 +208,48 @@ void WaitModel::insert(Slot& slot, std::uint16_t code) noexcept {
   slot.head = static_cast<std::uint8_t>((slot.head + 1U) % kWindow);
 }
 
+/// By how much less than this sample waits like it may last: twice the distance of samples about it. Of several on each side, as
+/// values made up here lie close together.
+unsigned WaitModel::spread_below(const Slot& slot, const std::uint16_t* sample) noexcept {
+  const std::uint16_t* const from = sample - std::min<std::ptrdiff_t>(kNeighbours, sample - slot.sorted);
+  const std::uint16_t* const to = sample + std::min<std::ptrdiff_t>(kNeighbours, slot.sorted + slot.count - 1 - sample);
+  return to == from ? *sample : 3 * static_cast<unsigned>((*to - *from) / (to - from));
+}
+
+/// An end was not seen, but the wait was over by `code`: the fewer waits are as short, the more suspect is the window.
+void WaitModel::suspect(Slot& slot, std::uint16_t code) noexcept {
+  const auto shorter = std::upper_bound(slot.sorted, slot.sorted + slot.count, code) - slot.sorted;
+  const double share = (static_cast<double>(shorter) + 0.5) / (slot.count + 1.0);
+  const double bits = shorter == slot.count ? kPastAllBits : -std::log2(share) - kUsualBits;
+  slot.suspicion = static_cast<std::uint8_t>(std::clamp(slot.suspicion + static_cast<int>(bits * kBit), 0, 255));
+}
+
 /// A value for a wait that ended unseen in (low, high]: drawn from what the window says of that range, smoothed
 /// so that values made up here cannot pile up and pass for knowledge. Where the window knows of later ends only, this one
 /// came just before the rank woke, unless it is like nothing in the window. When ends stay unseen several times in a
 /// row the window is wrong, and the value is put ever lower until an end is seen again.
 std::uint16_t WaitModel::impute(const Slot& slot, std::int64_t low_ns, std::int64_t high_ns,
                                 std::uint32_t draw) noexcept {
-  if (slot.hidden_run < kHiddenRunDoubted) {
-    const std::uint16_t low = encode_ns(low_ns);
+  const std::uint16_t high = encode_ns(high_ns), low = std::min(encode_ns(low_ns), high);
+  if (slot.suspicion < kDoubtedBits * kBit) {
     const std::uint16_t* const end = slot.sorted + slot.count;
     const std::uint16_t* const first = std::upper_bound<const std::uint16_t*>(slot.sorted, end, low);
-    const std::uint16_t* const last = std::upper_bound<const std::uint16_t*>(first, end, encode_ns(high_ns));
-    if (first != last) {
-      const std::uint16_t* const at = first + (draw >> 16) % static_cast<std::uint32_t>(last - first);
-      const std::uint16_t below = at == slot.sorted ? *at : std::max(low, at[-1]);
-      return static_cast<std::uint16_t>(*at - ((static_cast<std::uint32_t>(*at - below) * (draw & 0xffffU)) >> 16));
+    const std::uint16_t* const next = std::upper_bound<const std::uint16_t*>(first, end, high);
+    const unsigned after = next != end ? spread_below(slot, next) : 0;
+    const double reach = after > 0 ? std::max(0.0, 1.0 - static_cast<double>(*next - high) / after) : 0.0;  // the next one's part
+    const double chance = static_cast<double>(draw >> 16) * 0x1p-16, part = static_cast<double>(draw & 0xffffU) * 0x1p-16;
+    const double chosen = chance * (static_cast<double>(next - first) + reach);
+    const auto below = [&](unsigned from, unsigned most) { return static_cast<std::uint16_t>(from - static_cast<unsigned>(part * std::min<double>(most, from - low))); };
+    if (chosen < static_cast<double>(next - first)) {
+      const std::uint16_t* const at = first + static_cast<std::ptrdiff_t>(chosen);
+      return below(*at, spread_below(slot, at));
     }
-    if (last != end && (draw >> 16) >= static_cast<std::uint32_t>(novelty_of(slot.novel, slot.seen) * 65536.0)) return encode_ns(high_ns);
+    if (next != end && (first != next || chance >= novelty_of(slot.novel, slot.seen))) return below(high, static_cast<unsigned>(reach * after));
   }
   const std::int64_t asleep = high_ns - low_ns;
-  if (slot.hidden_run == kHiddenRunDoubted && slot.count > 0) return encode_ns(high_ns - asleep / kFirstDoubt);
-  return encode_ns(low_ns + (asleep >> std::clamp<int>(slot.hidden_run - kHiddenRunDoubted, 1, 8)));
+  const int beyond = slot.suspicion / kBit - kDoubtedBits;
+  if (beyond >= 0 && beyond < kHalvingBits && slot.count > 0) return encode_ns(high_ns - asleep / kFirstDoubt);
+  return encode_ns(low_ns + (asleep >> std::clamp(beyond / kHalvingBits, 1, 8)));
 }
 
 Nanoseconds WaitModel::observe(std::uint64_t key, Nanoseconds wait, Nanoseconds uncertain) noexcept {
@@ -202,14 +261,15 @@ Nanoseconds WaitModel::observe(std::uint64_t key, Nanoseconds wait, Nanoseconds 
   std::uint16_t code = encode_ns(wait.value);
   std::int64_t lasted = wait.value;
   if (uncertain.value > 0) {
-    slot.hidden_run = static_cast<std::uint8_t>(std::min(slot.hidden_run + 1, 255));
+    suspect(slot, encode_ns(wait.value));
     const std::int64_t low = wait.value - std::min(uncertain.value, wait.value);
     code = impute(slot, low, wait.value, static_cast<std::uint32_t>(clock_ * kGolden >> 32));
     lasted = std::clamp(decode_ns(code), low, wait.value);
   } else {
-    slot.hidden_run = 0;
+    slot.suspicion = static_cast<std::uint8_t>(std::max(0, slot.suspicion - kSeenBits * kBit));
   }
-  if (slot.count > 0) {
+  const bool made_up = uncertain.value > 0 && slot.suspicion < kDoubtedBits * kBit;  // tells nothing new
+  if (slot.count > 0 && !made_up) {
     const int low = std::max(0, code - kAlike);
     const std::uint16_t* const end = slot.sorted + slot.count;
     const std::uint16_t* const near =
@@ -233,11 +293,10 @@ WaitPlan WaitModel::plan(std::uint64_t key, Nanoseconds waited, const WaitCosts&
   const Nanoseconds peer_delay = costs.peer_wake_delay.value > 0 ? costs.peer_wake_delay : costs.wake_delay;
   const double price = price_of_delay < kMaxPrice ? std::max(1.0, price_of_delay) : kMaxPrice;
   const Terms terms{.price = price,
-                    .sleep_cost = positive(costs.sleep_cost),
-                    .overshoot = positive(costs.wake_delay),
-                    .once = positive(costs.sleep_cost) + price * positive(costs.delay_after),
-                    .late_most = costs.peer_can_wake ? positive(peer_delay)
-                                                     : std::numeric_limits<double>::infinity()};
+              .sleep_cost = positive(costs.sleep_cost),
+              .overshoot = positive(costs.wake_delay),
+              .after = price * positive(costs.delay_after),
+              .late_most = costs.peer_can_wake ? positive(peer_delay) : std::numeric_limits<double>::infinity()};
   Residual residual;
   residual.prior_scale = std::max({waited_ns, terms.sleep_cost, kMinSpinNs});
   if (const Slot* slot = find(key); slot != nullptr) {
@@ -252,7 +311,7 @@ WaitPlan WaitModel::plan(std::uint64_t key, Nanoseconds waited, const WaitCosts&
     }
   }
   const double wake = best_wake(residual, terms);
-  const double spin = std::clamp((waited_ns + wake) * kSpinShare, kMinSpinNs, kMaxSpinNs);
+  const double spin = std::clamp((wake > 0.0 ? wake : waited_ns) * kSpinShare, kMinSpinNs, kMaxSpinNs);
   const double request = wake > 0.0 ? wake - terms.overshoot : 0.0;
   return {Nanoseconds(static_cast<std::int64_t>(request)), Nanoseconds(static_cast<std::int64_t>(spin))};
 }

@@ -78,7 +78,7 @@ class WaitModel {
     std::uint16_t novel;          ///< of these, how many were like nothing in the window
     std::uint8_t count;           ///< samples in the window
     std::uint8_t head;            ///< oldest sample in `ring`
-    std::uint8_t hidden_run;      ///< consecutive observations whose end was not seen
+    std::uint8_t suspicion;       ///< how little ends that were not seen fit the window, in quarters of a bit; 0 once one is
     std::uint8_t unused[13];
     std::uint16_t ring[kWindow];    ///< log codes in order of arrival
     std::uint16_t sorted[kWindow];  ///< the same, ascending
@@ -88,6 +88,8 @@ class WaitModel {
   [[nodiscard]] Slot* find(std::uint64_t key) const noexcept;
   Slot& claim(std::uint64_t key) noexcept;
   static void insert(Slot& slot, std::uint16_t code) noexcept;
+  static void suspect(Slot& slot, std::uint16_t code) noexcept;
+  static unsigned spread_below(const Slot& slot, const std::uint16_t* sample) noexcept;
   static std::uint16_t impute(const Slot& slot, std::int64_t low_ns, std::int64_t high_ns,
                               std::uint32_t draw) noexcept;
 

@@ -23,18 +23,20 @@ constexpr WaitCosts kPeer{Nanoseconds(20 * kUs), Nanoseconds(40 * kUs), true, Na
 
 struct Outcome {
   double waited = 0, asleep = 0, delay = 0, sleeps = 0;  // ns, ns, ns, number
+  double told = 0;                                       // of the delay, what the model knows, ns
   double asleep_share() const { return asleep / waited; }
   double delay_share() const { return delay / waited; }
 };
 
 /// A wait mode in miniature: lives through one wait as the runtime would, time being simulated.
-void live_through(WaitModel& model, std::int64_t wait, const WaitCosts& costs, double price, Outcome& sum) {
+void live_through(WaitModel& model, std::int64_t wait, WaitCosts costs, double price, Outcome& sum) {
   std::int64_t now = 0;
   std::int64_t hidden = 0;
   sum.waited += static_cast<double>(wait);
   for (;;) {
     const WaitPlan plan = model.plan(kKey, Nanoseconds(now), costs, price);
     if (plan.sleep_for.value > 0) {
+      costs.delay_after = Nanoseconds(0);  // it has been paid
       std::int64_t wake = now + plan.sleep_for.value + costs.wake_delay.value;
       if (costs.peer_can_wake) wake = std::min(wake, std::max(now, wait) + costs.peer_wake_delay.value);
       sum.asleep += static_cast<double>(std::min(wake, wait) - now);
@@ -53,7 +55,7 @@ void live_through(WaitModel& model, std::int64_t wait, const WaitCosts& costs, d
       break;
     }
   }
-  model.observe(kKey, Nanoseconds(now), Nanoseconds(hidden));
+  sum.told += static_cast<double>(now - model.observe(kKey, Nanoseconds(now), Nanoseconds(hidden)).value);
 }
 
 class WaitModelTest : public testing::Test {
@@ -107,7 +109,7 @@ TEST_F(WaitModelTest, AnEndThatWasSleptOverIsPutWhereTheWaitsBeforeEnded) {
   const std::int64_t put = model.observe(kKey, Nanoseconds(1003 * kUs), Nanoseconds(990 * kUs)).value;
   EXPECT_GE(put, 960 * kUs);
   EXPECT_LE(put, 1003 * kUs);
-  for (int i = 0; i < 10; ++i) model.observe(kKey, Nanoseconds(1003 * kUs), Nanoseconds(990 * kUs));
+  for (int i = 0; i < 20; ++i) model.observe(kKey, Nanoseconds(1003 * kUs), Nanoseconds(990 * kUs));
   EXPECT_LT(model.observe(kKey, Nanoseconds(1003 * kUs), Nanoseconds(990 * kUs)).value, 500 * kUs);  // it is doubted
   WaitModel nothing{{}};
   EXPECT_EQ(nothing.observe(kKey, Nanoseconds(100), Nanoseconds(60)).value, 70);
@@ -177,6 +179,28 @@ TEST_F(WaitModelTest, IrregularWaitsStayWithinThePriceOfDelay) {
   for (const WaitCosts& costs : {kTimer, kPeer}) {
     const Outcome all = run(5000, [&] { return exponential(random); }, costs);
     EXPECT_LE(kPrice * all.delay, all.asleep * 1.05) << "peer " << costs.peer_can_wake;
+  }
+}
+
+TEST_F(WaitModelTest, WaitsThatMayEndAtAnyTimeAreSleptInSlices) {  // one long sleep would not be worth its delay
+  WaitCosts cold = kTimer;
+  cold.delay_after = Nanoseconds(10 * kUs);
+  const auto wait = [this] { return around(10.0 * kMs, 0.9); };
+  run(100, wait, cold, 2 * kPrice);
+  const Outcome all = run(2000, wait, cold, 2 * kPrice);
+  EXPECT_GT(all.asleep_share(), 0.75);
+  EXPECT_LT(all.delay_share(), 0.02);
+}
+
+TEST_F(WaitModelTest, DelaysThatNobodySawAreToldOnTheMean) {
+  for (const double price : {5.0, 20.0}) {
+    for (const double spread : {0.02, 0.2, 0.9}) {
+      model = WaitModel{arena};
+      const auto wait = [&] { return around(10.0 * kMs, spread); };
+      run(100, wait, kTimer, price);
+      const Outcome all = run(4000, wait, kTimer, price);
+      EXPECT_NEAR(all.told, all.delay, 0.4 * all.delay + 5e-4 * all.waited) << price << " " << spread;
+    }
   }
 }
 

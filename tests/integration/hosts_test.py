@@ -21,7 +21,16 @@ WAYS = ("launcher", "launcher -x", "script")
 
 @pytest.fixture
 def hosts(tmp_path: Path) -> Iterator[Hosts]:
-    """Two hosts; only without root there are none."""
+    """Two hosts; only without root there are none. What UCX sends goes over memory, what Open MPI sends over TCP."""
+    if os.geteuid() != 0:
+        pytest.skip("network name spaces need root")
+    with two_hosts(tmp_path, memory_shared=True) as found:
+        yield found
+
+
+@pytest.fixture
+def tcp_hosts(tmp_path: Path) -> Iterator[Hosts]:
+    """Two hosts between which there is only TCP."""
     if os.geteuid() != 0:
         pytest.skip("network name spaces need root")
     with two_hosts(tmp_path) as found:
@@ -104,11 +113,18 @@ def test_long_messages_that_came_during_sleeps_are_paid(lab: Lab, hosts: Hosts) 
     shown(delayed, lambda delay: delay > 1.3 * _ANY_SLEEP_S, _TRIES)
 
 
-def test_waits_over_tcp_are_slept_in_until_data_come(lab: Lab, hosts: Hosts) -> None:
+def test_waits_over_tcp_are_slept_in_until_data_come(lab: Lab, tcp_hosts: Hosts) -> None:
     """Nobody knows how long they will last; the sockets wake the rank."""
-    if lab.family.name != "openmpi":
-        pytest.skip("the other libraries find shared memory between hosts that are one machine")
+    if lab.family.name == "mpich":
+        pytest.skip("over TCP, MPI_Finalize of MPICH 4.0 hangs in one of ten runs, without Fallow, too")
     # 0.03 to 0.33 by timers
+    shown(lambda: _slept(_two_ranks(lab, tcp_hosts, "200", "10000", "irregular")[1]), lambda share: share > 0.45, _TRIES)
+
+
+def test_irregular_waits_for_another_host_are_slept_in(lab: Lab, hosts: Hosts) -> None:
+    """Nobody knows how long they will last, and nobody wakes the rank: it sleeps in slices."""
+    if lab.family.name == "openmpi":
+        pytest.skip("its sockets wake the rank")
     shown(lambda: _slept(_two_ranks(lab, hosts, "200", "10000", "irregular")[1]), lambda share: share > 0.45, _TRIES)
 
 

@@ -6,14 +6,17 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+DEVICE = "eth0"  # the link, on both hosts
+
 _AGENT = """#!/bin/sh
 # Stands for ssh: runs the rest of the command line on a "host", given by its address.
 host=$1; shift
-exec ip netns exec {tag}-${{host##*.}} unshare -u -m sh -c '
+exec ip netns exec {tag}-${{host##*.}} unshare {own} sh -c '
   hostname {tag}-host$1; mount -t tmpfs none /dev/shm; mkdir -p "$2"; export TMPDIR="$2"
   for v in $(env | sed -n "s/^\\\\(LD_PRELOAD\\\\|FALLOW_[A-Z_]*\\\\|OMPI_MCA_[a-z_]*\\\\|PRTE_MCA_[a-z_]*\\\\)=.*/\\\\1/p"); do unset $v; done
   shift 2; eval "$*"' agent "${{host##*.}}" "{tmp}/${{host##*.}}" "$@"
@@ -26,38 +29,53 @@ class Hosts:
 
     addresses: tuple[str, str]
     agent: Path
+    own: tuple[str, ...]  # options of `unshare`: what each host has of its own beside its network
 
     def on_first(self, argv: list[str]) -> list[str]:
         """The command line that runs `argv` on the first host, with the environment it is given."""
         tag = self.agent.stem
         setup = 'hostname "$0"; mount -t tmpfs none /dev/shm; exec "$@"'
-        return ["ip", "netns", "exec", f"{tag}-1", "unshare", "-u", "-m", "sh", "-c", setup, f"{tag}-host1", *argv]
+        return ["ip", "netns", "exec", f"{tag}-1", "unshare", *self.own, "sh", "-c", setup, f"{tag}-host1", *argv]
 
 
 def _ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
 
 
+def _wait_until_up(space: str) -> None:
+    """A link says that it is up as much as a second later; before, MPI libraries do not see it."""
+    show = ["ip", "-n", space, "-brief", "link", "show", "dev", DEVICE, "up"]
+    for _ in range(50):
+        if " UP " in subprocess.run(show, check=True, capture_output=True, text=True).stdout:
+            return
+        time.sleep(0.1)
+    raise TimeoutError(f"{DEVICE} in {space} does not come up")
+
+
 @contextlib.contextmanager
-def two_hosts(scratch: Path) -> Iterator[Hosts]:
-    """Sets up the hosts and takes them down; PermissionError without the rights."""
+def two_hosts(scratch: Path, memory_shared: bool = False) -> Iterator[Hosts]:
+    """Sets up the hosts and takes them down; PermissionError without the rights. With `memory_shared` they have System V
+    memory in common: MPICH's UCX then talks over that, past the link, as over a network that goes past the kernel."""
     if os.geteuid() != 0:
         raise PermissionError("network name spaces need root")
     tag = f"fh{os.getpid()}"
     spaces = [f"{tag}-1", f"{tag}-2"]
     addresses = ("10.213.77.1", "10.213.77.2")
     agent = scratch / f"{tag}.sh"
-    agent.write_text(_AGENT.format(tag=tag, tmp=scratch / "tmp"))
+    own = ("-u", "-m") if memory_shared else ("-u", "-i", "-m")
+    agent.write_text(_AGENT.format(tag=tag, own=" ".join(own), tmp=scratch / "tmp"))
     agent.chmod(0o755)
     try:
         for space in spaces:
             _ip("netns", "add", space)
-        _ip("link", "add", f"{tag}a", "netns", spaces[0], "type", "veth", "peer", "name", f"{tag}b", "netns", spaces[1])
-        for space, device, address in zip(spaces, (f"{tag}a", f"{tag}b"), addresses, strict=True):
-            _ip("-n", space, "address", "add", f"{address}/24", "dev", device)
-            _ip("-n", space, "link", "set", device, "up")
+        _ip("link", "add", DEVICE, "netns", spaces[0], "type", "veth", "peer", "name", DEVICE, "netns", spaces[1])
+        for space, address in zip(spaces, addresses, strict=True):
+            _ip("-n", space, "address", "add", f"{address}/24", "dev", DEVICE)
+            _ip("-n", space, "link", "set", DEVICE, "up")
             _ip("-n", space, "link", "set", "lo", "up")
-        yield Hosts(addresses, agent)
+        for space in spaces:
+            _wait_until_up(space)
+        yield Hosts(addresses, agent, own)
     finally:
         for space in spaces:
             with contextlib.suppress(subprocess.CalledProcessError):
