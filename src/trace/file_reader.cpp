@@ -6,6 +6,12 @@
 
 namespace fallow::trace {
 
+namespace {
+
+bool by_cpu(const ChunkFile& f) noexcept { return f.head().clock == static_cast<std::uint32_t>(ComputeClock::cpu); }
+
+}  // namespace
+
 TraceReader::TraceReader(const std::vector<std::string>& paths) {
   for (const std::string& p : paths) files_.push_back(std::make_unique<ChunkFile>(p));
   open_all();
@@ -17,12 +23,15 @@ void TraceReader::open_all() {
   if (files_.empty()) throw TraceFileError("(no file)", 0, "a trace needs at least one file");
   const FileHead& first = files_[0]->head();
   info_.start_wall_ns = first.start_wall_ns;
-  info_.clock = first.clock == static_cast<std::uint32_t>(ComputeClock::cpu) ? ComputeClock::cpu : ComputeClock::wall;
   for (const auto& f : files_) {
     if (f->head().world_size != first.world_size) {
       f->refuse(offsetof(FileHead, world_size), "a run of " + std::to_string(f->head().world_size) + " ranks; " + files_[0]->name() + " has " + std::to_string(first.world_size));
     }
     info_.start_wall_ns = std::min(info_.start_wall_ns, f->head().start_wall_ns);
+    if (by_cpu(*f)) info_.clock = ComputeClock::cpu;
+  }
+  if (const auto odd = std::find_if(files_.begin(), files_.end(), [&](const auto& f) { return by_cpu(*f) != by_cpu(*files_[0]); }); odd != files_.end()) {
+    problems_.push_back((*odd)->name() + ": computation by " + (by_cpu(**odd) ? "CPU" : "wall") + " clock, unlike that of " + files_[0]->name());
   }
   info_.ranks.resize(first.world_size);
   info_.comms = CommGroups(first.world_size);
@@ -82,7 +91,10 @@ void TraceReader::take_index(std::uint32_t file, const std::vector<IndexEntry>& 
 
 void TraceReader::take_chunk(std::uint32_t file, const Chunk& chunk) {
   const ChunkFile& f = *files_[file];
-  if (chunk.type == ChunkType::index) return;
+  if (chunk.type == ChunkType::index) {
+    f.read(chunk);  // that it is one: a chunk whose kind is damaged is not to be passed over
+    return;
+  }
   try {
     if (chunk.type == ChunkType::events) {
       std::array<std::byte, sizeof(BlockHead)> bytes{};

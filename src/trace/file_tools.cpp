@@ -25,6 +25,20 @@ void write_rank(StreamWriter& out, EventSource& source, std::uint32_t rank, cons
   out.close_rank(rank);
 }
 
+/// Events of `rank` that were lost in the window: right before one of its blocks, or at the rank's end.
+std::uint64_t dropped_in(const TraceReader& trace, std::uint32_t rank, const CutOptions& cut) {
+  const RankInfo& info = trace.info().ranks[rank];
+  std::uint64_t within = 0, behind = info.dropped;
+  const BlockPlace* before = nullptr;
+  for (const BlockPlace& b : trace.blocks(rank)) {
+    const std::uint64_t since = before != nullptr && before->thread == b.thread ? before->last_ns : 0;
+    if (b.first_ns >= cut.from_ns && since < cut.to_ns) within += b.dropped;
+    behind -= b.dropped;
+    before = &b;
+  }
+  return within + (info.last_ns < cut.to_ns ? behind : 0);
+}
+
 }  // namespace
 
 void merge_trace(const TraceReader& parts, const std::string& out_path, const Progress& progress) {
@@ -60,12 +74,13 @@ void write_trace(EventSource& source, const std::string& out_path, const CutOpti
   const Shifted from(source.info(), cut.from_ns);
   const auto& ranks = from.info.ranks;
   StreamWriter out(out_path, from.info);
+  const auto* file = dynamic_cast<const TraceReader*>(&source);
   const auto wanted = [&cut](std::uint32_t r) { return cut.ranks.empty() || std::find(cut.ranks.begin(), cut.ranks.end(), r) != cut.ranks.end(); };
   for (std::uint32_t r = 0; r < ranks.size(); ++r) {
     if (wanted(r)) write_rank(out, source, r, cut);
   }
   for (std::uint32_t r = 0; r < ranks.size(); ++r) {
-    if (ranks[r].complete) out.end_rank(r, wanted(r) ? ranks[r].dropped : 0);
+    if (ranks[r].complete) out.end_rank(r, !wanted(r) ? 0 : file != nullptr ? dropped_in(*file, r, cut) : ranks[r].dropped);
   }
   out.finish();
 }
