@@ -135,6 +135,16 @@ TEST(Files, NonBlockingGoesOnBesideComputation) {
   EXPECT_EQ(split.run(crossbar(1)).makespan, kAccess + kMibTime);
 }
 
+TEST(Files, AccessesToTwoFilesOfOneCommunicatorEndEachByItself) {
+  for (const Op large : {Op::file_write_all_begin, Op::file_read_all_begin}) {
+    const Op end_of_large = large == Op::file_read_all_begin ? Op::file_read_all_end : Op::file_write_all_end;
+    Program p(1);
+    p.add(0, file_call(Op::file_read_all_begin, 0)).add(0, file_call(large, kMib)).add(0, file_call(Op::file_read_all_end, 0));
+    p.compute(5'000'000).add(0, file_call(end_of_large, 0));  // beside it the larger one goes on
+    EXPECT_EQ(p.run(crossbar(1)).makespan, kAccess + 5 * kMs);
+  }
+}
+
 TEST(Files, ACollectiveAccessEndsWhenAllHaveCome) {
   Program p(2);
   p.compute(9'000'000).add(0, file_call(Op::file_open, 0));

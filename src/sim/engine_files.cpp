@@ -34,6 +34,10 @@ bool ends(Op op) noexcept {
   }
 }
 
+/// An operation that ends stands behind the one that begins.
+Op begin_of(Op end) noexcept { return static_cast<Op>(static_cast<std::uint16_t>(end) - 1); }
+static_assert(static_cast<int>(Op::file_read_all_end) == static_cast<int>(Op::file_read_all_begin) + 1);
+
 /// Calls that only say where later accesses go.
 bool is_local(Op op) noexcept {
   switch (op) {
@@ -64,14 +68,14 @@ std::uint32_t Engine::access(std::uint32_t r, std::uint64_t bytes) {
 bool Engine::file(std::uint32_t r, const CallEvent& call) {
   const bool collective = trace::has(call.op, trace::kOpCollective) && info_.comms.valid(call.comm);
   if (trace::has(call.op, trace::kOpCreates)) return keep(r, call, access(r, call.bytes)), true;
-  const std::uint64_t split = SideTables::key(r, call.comm);
-  if (begins(call.op)) return side_.split[split] = access(r, call.bytes), true;
+  if (begins(call.op)) return side_.split[SideTables::split_key(r, call.comm, call.op)].push_back(access(r, call.bytes)), true;
   bool done = true;
   if (ends(call.op)) {
-    const auto found = side_.split.find(split);
-    if (found == side_.split.end()) return true;  // its begin was lost
-    done = block_on(r, found->second);
-    side_.split.erase(found);
+    // Of one file's accesses one is under way at a time. The trace does not say which file: those of several end in order.
+    const auto found = side_.split.find(SideTables::split_key(r, call.comm, begin_of(call.op)));
+    if (found == side_.split.end() || found->second.empty()) return true;  // its begin was lost
+    done = block_on(r, found->second.front());
+    found->second.erase(found->second.begin());
   } else if (!is_local(call.op)) {
     done = block_on(r, access(r, call.bytes));
   }

@@ -9,6 +9,7 @@
 
 #include "coll/schedule.hpp"
 #include "sim/time.hpp"
+#include "trace/op.hpp"
 
 namespace fallow::sim {
 
@@ -62,6 +63,11 @@ struct SideTables {
   const Plan& plan(std::uint32_t index) const noexcept { return plans[index]; }
   void drop(std::uint32_t index) { spare.push_back(index); }
   static constexpr std::uint64_t key(std::uint32_t r, std::uint32_t comm) noexcept { return std::uint64_t{comm} << 32 | r; }
+  /// `begin`: the operation that begins the access.
+  static constexpr std::uint64_t split_key(std::uint32_t r, std::uint32_t comm, trace::Op begin) noexcept {
+    static_assert(kMaxRanks <= 1u << 20 && trace::kOps <= 1u << 12);
+    return key(r << 12 | static_cast<std::uint32_t>(begin), comm);
+  }
 
   std::vector<Plan> plans;
   std::vector<std::uint32_t> spare;
@@ -69,7 +75,8 @@ struct SideTables {
   std::vector<std::uint32_t> spare_persistent;
   std::unordered_map<std::uint64_t, Neighbors> neighbors;  ///< by key()
   std::unordered_map<std::uint64_t, Epochs> epochs;        ///< by key()
-  std::unordered_map<std::uint64_t, std::uint32_t> split;  ///< by key(): the request of a file access that has begun
+  /// By split_key(): requests of file accesses that have begun, the oldest first.
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> split;
   std::unordered_map<std::uint32_t, Time> files_free;      ///< by node: when its last access has been carried
 };
 
