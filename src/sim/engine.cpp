@@ -110,6 +110,8 @@ Result Engine::run() {
   return found;
 }
 
+constexpr std::uint64_t kBetweenLooks = 1 << 12;  // events between two looks at whether to go on
+
 /// Everything of this share that happens before `end`, which is later than the beginning.
 void Engine::replay(Time end) {
   if (starting_ != ranks_.last()) start_ranks();
@@ -118,6 +120,7 @@ void Engine::replay(Time end) {
       if (network_.deferred_until() == kNever) return;
       network_.send_deferred();
     }
+    if (events_ % kBetweenLooks == 0 && stop_ != nullptr && stop_->load(std::memory_order_relaxed)) [[unlikely]] throw Stopped();
     prefetch();
     happen(event);
   }

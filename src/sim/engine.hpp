@@ -3,6 +3,7 @@
 // carried out message by message as fallow::coll has them. Deterministic: the same input gives the same result.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -29,6 +30,12 @@
 
 namespace fallow::sim {
 
+/// Somebody had it stopped.
+class Stopped : public std::runtime_error {
+ public:
+  Stopped() : std::runtime_error("the simulation was stopped") {}
+};
+
 /// The program cannot be replayed: what() names ranks, calls and their positions.
 class SimError : public std::runtime_error {
  public:
@@ -50,6 +57,12 @@ class Engine {
   /// Before run(): tells it what happens.
   /// It runs on one thread then; throws std::invalid_argument if it was made for more.
   void record(Recorder& recorder);
+
+  /// Before run(): it throws Stopped soon after `stop` is set, by whatever thread, also amid a call of many messages.
+  void stop_by(const std::atomic<bool>& stop) noexcept {
+    stop_ = &stop;
+    for (const auto& other : others_) other->stop_ = &stop;
+  }
 
   /// By rank and by link, after run(). Of links between switches those that carried anything.
   Details details() const;
@@ -306,6 +319,7 @@ class Engine {
   Time clock_ = 0;
   std::uint64_t tie_ = 0;  // of the present event
   std::uint64_t events_ = 0, messages_ = 0;
+  const std::atomic<bool>* stop_ = nullptr;
   std::uint64_t unplaced_ = 0;          // calls on communicators that are not known
   TooShort too_short_;                  // where messages are followed one by one
   bool any_source_ = false, cancelled_ = false;  // the trace leaves open which messages some receives have taken

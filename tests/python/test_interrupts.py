@@ -73,3 +73,20 @@ def test_an_interrupt_while_simulations_are_being_started_ends_them(tmp_path):
     args = ["sim", "--synth", "stencil3d", "--ranks", "64", "--iterations", "100000000", "--policy", "oracle"]
     done = subprocess.run([sys.executable, "-c", script, *args], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 130 and "Traceback" not in done.stderr, done.stderr
+
+
+def test_an_interrupt_ends_a_simulation_amid_one_call(tmp_path):
+    """Its messages of a terabyte each are millions of events without a call in between."""
+    args = ["sim", "--synth", "stencil3d", "--ranks", "8", "--iterations", "1", "--bytes", "1024GB", "--policy", "oracle"]
+    running = started(args, tmp_path)
+    threads = Path(f"/proc/{running.pid}/task")
+    end = time.monotonic() + 240
+    while len(list(threads.iterdir())) < 2 and time.monotonic() < end:  # until it simulates
+        time.sleep(0.05)
+    time.sleep(1)
+    running.send_signal(2)
+    try:
+        _, errors = running.communicate(timeout=20)
+    finally:
+        running.kill()
+    assert running.returncode == 130 and "Traceback" not in errors

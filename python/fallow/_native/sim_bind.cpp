@@ -28,11 +28,6 @@ namespace {
 using namespace fallow;
 using namespace fallow::sim;
 
-class Cancelled : public std::runtime_error {
- public:
-  Cancelled() : std::runtime_error("the simulation was stopped") {}
-};
-
 /// A source that says how far it has been read, by the rank with the most calls if all are read side by side, and that can
 /// be stopped from another thread.
 class Watched final : public trace::EventSource {
@@ -48,7 +43,7 @@ class Watched final : public trace::EventSource {
   const trace::TraceInfo& info() const noexcept override { return source_->info(); }
   bool next(std::uint32_t rank, trace::CallEvent& event) override {
     if (rank == watched_ || in_turn_) done_.fetch_add(1, std::memory_order_relaxed);
-    if (stopped_.load(std::memory_order_relaxed)) [[unlikely]] throw Cancelled();
+    if (stopped_.load(std::memory_order_relaxed)) [[unlikely]] throw Stopped();
     return source_->next(rank, event);
   }
   void again(std::uint32_t rank, trace::CallEvent& event) override { source_->again(rank, event); }
@@ -68,6 +63,7 @@ class Watched final : public trace::EventSource {
     for (std::uint32_t r = 0; r < info().ranks.size(); ++r) rewind(r);
   }
   void stop() noexcept { stopped_ = true; }
+  const std::atomic<bool>& stopped() const noexcept { return stopped_; }
   double progress() const noexcept {
     const std::uint64_t all = all_.load(std::memory_order_relaxed);
     return all == 0 ? 1 : std::min(1.0, static_cast<double>(done_.load(std::memory_order_relaxed)) / static_cast<double>(all));
@@ -361,6 +357,7 @@ nb::dict run(const Machine& machine, SimProgram& program, const std::string& pol
     program.source.begin();
     const bool recorded = details || draws;  // by one thread
     engine = std::make_unique<Engine>(machine, policy, program.source, recorded ? 1 : threads);
+    engine->stop_by(program.source.stopped());
     if (recorded) {
       const auto ranks = static_cast<std::uint32_t>(program.source.info().ranks.size());
       recorder = std::make_unique<Recorder>(ranks, machine.node.ranks, draws ? &shown : nullptr, details);
@@ -387,7 +384,7 @@ nb::list named(const Infos& infos) {
 void bind_sim(nb::module_& m) {
   nb::exception<SimError>(m, "SimError", PyExc_ValueError);
   nb::exception<MachineFileError>(m, "MachineFileError", PyExc_ValueError);
-  nb::exception<Cancelled>(m, "SimCancelled", PyExc_RuntimeError);
+  nb::exception<Stopped>(m, "SimCancelled", PyExc_RuntimeError);
   m.def("sim_policies", [] { return named(policies()); }, "(name, what it does) of each policy.");
   m.def("sim_core_policies", [] { return named(core_policies()); }, "(name, what it does) of each policy of cores.");
   m.def("published_predictor_cost", [] {
