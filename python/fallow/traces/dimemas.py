@@ -10,9 +10,10 @@ import re
 from pathlib import Path
 
 from fallow.errors import UserError
-from fallow.traces import model, others
+from fallow.traces import model, others, persistent
 from fallow.traces.model import COMM_SELF, COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Source
 from fallow.traces.text import (
+    ONE_THREAD,
     FormatError,
     Losses,
     Message,
@@ -35,6 +36,7 @@ _SENDS = {  # synchronism: bit 0 rendezvous, bit 1 immediate
 }  # fmt: skip
 _SEND_NAMES = ("MPI_Send", "MPI_Ssend", "MPI_Isend", "MPI_Issend")
 _RECEIVES = ("MPI_Recv", "MPI_Irecv", "MPI_Wait")
+_TAKES = ("MPI_Recv", "MPI_Irecv", "MPI_Mrecv", "MPI_Imrecv")
 _HEADER = re.compile(r'#DIMEMAS:"?([^"]*)"?:(\d+)(?:,\s*(\d+))?:(\d+)\(([\d,]*)\)(?:,(\d+))?\s*$')
 _MAX_RANKS = 1 << 21
 _OFFSET_WIDTH = 15  # room that is kept for the place of the offsets
@@ -55,6 +57,8 @@ class _RankWriter:
 
     def add(self, e: Event) -> None:
         op = model.ops()[e.op]
+        if e.thread:
+            self.losses.add(ONE_THREAD)
         self.record(1, f"{e.compute_ns // 10**9}.{e.compute_ns % 10**9:09d}")
         if e.site:
             self.losses.add("call sites")
@@ -62,8 +66,10 @@ class _RankWriter:
             if op.name not in _SEND_NAMES:
                 self.losses.add("ready and buffered sends as such")
             self.message(2, e, sent(e), _SENDS[op.name])
-        elif op.name in ("MPI_Recv", "MPI_Irecv"):
-            self.message(3, e, sent(e), int(op.name == "MPI_Irecv"))
+        elif op.name in _TAKES:
+            if op.name in ("MPI_Mrecv", "MPI_Imrecv"):
+                self.losses.add("receives of probed messages as such")
+            self.message(3, e, sent(e), int(op.has(model.CREATES)))
         elif op.name.startswith("MPI_Sendrecv"):
             self.losses.add("MPI_Sendrecv as one call (written as irecv, send, wait)")
             self.message(3, e, received(e), 1)
@@ -74,7 +80,7 @@ class _RankWriter:
         elif op.has(model.COLLECTIVE) and model.ops()[op.blocking].name in _NUMBERS and op.has(model.STARTS):
             self.collective(op, e)
         elif op.name not in ("MPI_Init", "MPI_Init_thread", "MPI_Finalize"):
-            self.losses.add(op.name)
+            self.losses.add(persistent.AS_STARTED if op.has(model.PERSISTENT) else op.name)
 
     def message(self, kind: int, e: Event, m: Message, how: int) -> None:
         if m.peer == model.NULL_PEER:
@@ -137,7 +143,7 @@ def write(source: Source, path: Path, losses: Losses) -> None:
         for rank in range(info.size):
             offsets.append(file.tell())
             writer = _RankWriter(source, rank, own_comms.get(rank, 0), losses)
-            for event in source.events(rank):
+            for event in persistent.unfolded(source.events(rank)):
                 writer.add(event)
                 if len(writer.lines) > 1 << 16:
                     file.write("\n".join(writer.lines) + "\n")

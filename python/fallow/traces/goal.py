@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from fallow.traces import model
+from fallow.traces import model, persistent
 from fallow.traces.model import Event, Source
-from fallow.traces.text import Losses, Message, received, sent
+from fallow.traces.text import ONE_THREAD, Losses, Message, received, sent
 
 _TAG_BASE = 1 << 24  # tags of collectives, beyond those of programs
 _TAGS = 1 << 20
@@ -40,7 +40,7 @@ class _RankWriter:
 
     def run(self) -> None:
         print(f"\nrank {self.rank} {{", file=self.file)
-        for event in self.source.events(self.rank):
+        for event in persistent.unfolded(self.source.events(self.rank)):
             self.add(event)
         print("}", file=self.file)
 
@@ -57,6 +57,8 @@ class _RankWriter:
 
     def add(self, e: Event) -> None:
         op = model.ops()[e.op]
+        if e.thread:
+            self.losses.add(ONE_THREAD)
         if e.compute_ns:
             self.emit(f"calc {e.compute_ns}")
         if op.has(model.COMPLETES):
@@ -65,17 +67,21 @@ class _RankWriter:
                 self.emit("calc 0", requires=[self.last, *waited])
         elif op.has(model.COLLECTIVE) and op.has(model.STARTS):
             self.collective(op, e)
-        elif op.name.startswith("MPI_Sendrecv"):
+        elif op.has(model.SENDS) and op.has(model.RECEIVES) and op.kind in (2, 3):
             out = self.message("send", e, sent(e), blocks=False)
             back = self.message("recv", e, received(e), blocks=False)
-            self.emit("calc 0", requires=[self.last, out, back])
+            if op.has(model.CREATES):  # its wait is for both
+                for request in e.requests:
+                    self.open.setdefault(request, []).extend((out, back))
+            else:
+                self.emit("calc 0", requires=[self.last, out, back])
         elif op.kind in (1, 2, 3) and op.has(model.SENDS | model.RECEIVES) and op.has(model.STARTS):
             verb = "send" if op.has(model.SENDS) else "recv"
             label = self.message(verb, e, sent(e), blocks=not op.has(model.CREATES))
             for request in e.requests:
                 self.open.setdefault(request, []).append(label)
         elif op.name not in ("MPI_Init", "MPI_Init_thread", "MPI_Finalize"):
-            self.losses.add(op.name)
+            self.losses.add(persistent.AS_STARTED if op.has(model.PERSISTENT) else op.name)
 
     def message(self, verb: str, e: Event, m: Message, *, blocks: bool) -> int:
         if m.peer == model.NULL_PEER:
@@ -90,6 +96,9 @@ class _RankWriter:
     def collective(self, op: model.Op, e: Event) -> None:
         members = self.source.info.members(e.comm, self.rank)
         name = model.ops()[op.blocking].name
+        if self.source.info.is_inter(e.comm):
+            self.losses.add("collectives of intercommunicators")
+            return
         if self.rank not in members:
             self.losses.add(f"{name} over an unknown communicator")
             return

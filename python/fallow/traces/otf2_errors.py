@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import importlib
 import io
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,16 @@ def collected() -> Iterator[Complaints]:
             yield complaints
     finally:
         register(before, None)
+
+
+def abandon(trace: Any, folder: Path, *, given: bool) -> None:  # noqa: ANN401
+    """Leaves nothing of an archive that could not be written to its end; the library is not to try again later."""
+    if trace is not None:
+        trace._handle = None  # its destructor closes what has one, and complains
+    for part in folder.iterdir() if folder.is_dir() else ():
+        shutil.rmtree(part) if part.is_dir() else part.unlink()
+    if not given and folder.is_dir():
+        folder.rmdir()
 
 
 def damaged(anchor: Path) -> Path | None:

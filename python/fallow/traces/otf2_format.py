@@ -7,7 +7,6 @@ cannot say stands in attributes of the Enter, so that a trace read back is the s
 from __future__ import annotations
 
 import importlib
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fallow.errors import UserError
-from fallow.traces import model, otf2_errors, others
+from fallow.traces import model, otf2_errors, others, persistent
 from fallow.traces.model import COMM_SELF, COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Site, Source
 from fallow.traces.otf2_errors import BadDefinitionError
 from fallow.traces.text import Losses, site_of, site_text
@@ -117,6 +116,7 @@ class _Writer:
     def rank(self, rank: int) -> None:
         writers: dict[int, Any] = {}
         open_requests: dict[int, tuple[int, str, Event]] = {}
+        starts = persistent.Starts()
         for e in self.source.events(rank):
             if e.thread not in writers:
                 location = self.masters[rank] if e.thread == 0 else self._location(rank, e.thread)
@@ -135,13 +135,12 @@ class _Writer:
             if 0 < e.site <= len(self.sites):
                 attributes[self.site] = self.sites[e.site - 1]
             w.enter(e.enter_ns, region, attributes=attributes)
-            self.records(w, rank, op, e, open_requests)
+            for begun in starts.unfold(e):
+                self.records(w, rank, begun, open_requests)
             w.leave(e.exit_ns, region)
 
-    def records(
-        self, w: Handle, rank: int, op: model.Op, e: Event, open_requests: dict[int, tuple[int, str, Event]]
-    ) -> None:
-        comm = self.comm(e, rank)
+    def records(self, w: Handle, rank: int, e: Event, open_requests: dict[int, tuple[int, str, Event]]) -> None:
+        comm, op = self.comm(e, rank), model.ops()[e.op]
         if op.has(model.COLLECTIVE) and op.kind in (3, 7) and op.has(model.STARTS):
             kind = getattr(self.otf2.CollectiveOp, model.ops()[op.blocking].name.removeprefix("MPI_").upper(), None)
             if kind is not None and not op.has(model.CREATES):
@@ -150,11 +149,11 @@ class _Writer:
                 w.mpi_collective_end(e.exit_ns, kind, comm, root, e.size_bytes, e.recv_bytes)
         elif op.kind in (1, 2, 3) and op.has(model.STARTS):
             self.message(w, op, e, comm, open_requests)
-        for r in e.completed:
+        for r, outcome in persistent.outcomes(e):
             number, kind, begun = open_requests.pop(r, (0, "", e))
             if kind == "send":
                 w.mpi_isend_complete(e.exit_ns, number)
-            elif kind == "recv" and begun.peer >= 0:
+            elif kind == "recv" and (begun := persistent.with_outcome(begun, *outcome)).peer >= 0:
                 w.mpi_irecv(e.exit_ns, begun.peer, self.comm(begun, rank), max(begun.tag, 0), begun.size_bytes, number)
 
     def message(
@@ -162,6 +161,8 @@ class _Writer:
     ) -> None:
         sends, receives = op.has(model.SENDS), op.has(model.RECEIVES)
         if op.has(model.CREATES) and e.requests and not (sends and receives):
+            if e.peer == model.NULL_PEER:
+                return
             self.request += 1
             open_requests[e.requests[0]] = (self.request, "send" if sends else "recv", e)
             if sends and e.peer >= 0:
@@ -174,16 +175,6 @@ class _Writer:
         peer, tag, size = (e.recv_peer, e.recv_tag, e.recv_bytes) if sends else (e.peer, e.tag, e.size_bytes)
         if receives and peer >= 0:
             w.mpi_recv(e.exit_ns, peer, comm, max(tag, 0), size)
-
-
-def _abandon(trace: Handle, folder: Path, *, given: bool) -> None:
-    """Leaves nothing of an archive that could not be written to its end; the library is not to try again later."""
-    if trace is not None:
-        trace._handle = None  # its destructor closes what has one, and complains
-    for part in folder.iterdir() if folder.is_dir() else ():
-        shutil.rmtree(part) if part.is_dir() else part.unlink()
-    if not given and folder.is_dir():
-        folder.rmdir()
 
 
 def folder_of(path: Path) -> Path:
@@ -209,7 +200,7 @@ def write(source: Source, path: Path, losses: Losses) -> None:
             if complaints.told:  # closing an archive does not fail
                 raise UserError(complaints.cause(folder))
         except BaseException as error:
-            _abandon(trace, folder, given=given)
+            otf2_errors.abandon(trace, folder, given=given)
             if isinstance(error, UserError | OSError) or not isinstance(error, Exception):
                 raise
             cause = complaints.cause(folder) if complaints.told else f"{folder}: {error}"
@@ -226,6 +217,7 @@ class _Call:
     fields: dict[str, Any]
     own: bool
     place: int = -1  # in the list of the rank's events, once it has ended
+    begun: list[dict[str, Any]] = field(default_factory=list)  # of a start: the sends and receives that it begins
 
 
 @dataclass
@@ -266,7 +258,9 @@ class _Reader:
         own = any(a.name == _FIELDS for a in trace.definitions.attributes)  # ours begin at 0, not at the first call
         self.offset = 0 if own else clock.global_offset
         self.numbers: list[dict[int, int]] = [{} for _ in masters]  # of open requests, by rank
-        self.pending: list[dict[int, _Call]] = [{} for _ in masters]  # receives under way: the call that began each
+        self.pending: list[dict[int, tuple[_Call, int]]] = [
+            {} for _ in masters
+        ]  # receives: what began them, which of it
 
     def _read_comms(self, masters: list[Any]) -> dict[Any, int]:
         place = {location: rank for rank, location in enumerate(masters)}
@@ -344,15 +338,23 @@ class _Reader:
         fields = {"compute_ns": call.enter_ns - last} | call.fields
         e = Event(op=model.op_number(call.name), thread=thread.number, enter_ns=call.enter_ns, exit_ns=exit_ns)
         call.place = len(self.source.lists[thread.rank])
-        self.source.lists[thread.rank].append(e._replace(**fields))
+        parts = call.begun or [{}]
+        for i, begun in enumerate(parts, 1):  # of several, the first one computes before, the last one takes the time
+            own = fields | ({"compute_ns": 0} if i > 1 else {}) | ({"exit_ns": call.enter_ns} if i < len(parts) else {})
+            self.source.lists[thread.rank].append(e._replace(**(own | begun)))
         thread.last_exit = exit_ns
 
-    def foreign(self, thread: _Thread) -> dict[str, Any] | None:
-        """Fields of the call under way, if they are to be taken from OTF2's own records."""
-        return thread.calls[0].fields if thread.calls and not thread.calls[0].own else None
+    def foreign(self, thread: _Thread, begins: str = "") -> dict[str, Any] | None:
+        """Fields of the call under way, or of what it begins, if they are to be taken from OTF2's own records."""
+        if not thread.calls or thread.calls[0].own:
+            return None
+        if not begins or thread.calls[0].name not in persistent.STARTS:
+            return thread.calls[0].fields
+        thread.calls[0].begun.append({"op": model.op_number(begins)})
+        return thread.calls[0].begun[-1]
 
     def send(self, thread: _Thread, event: Handle) -> None:
-        if (f := self.foreign(thread)) is None:
+        if (f := self.foreign(thread, "MPI_Isend")) is None:
             return
         f.update(
             comm=self.comms.get(event.communicator, 0),
@@ -380,9 +382,9 @@ class _Reader:
         return numbers[request]
 
     def irecv_request(self, thread: _Thread, event: Handle) -> None:
-        if (f := self.foreign(thread)) is not None:
+        if (f := self.foreign(thread, "MPI_Irecv")) is not None:
             f["requests"] = (self.number(thread.rank, event.request_id),)
-            self.pending[thread.rank][event.request_id] = thread.calls[0]
+            self.pending[thread.rank][event.request_id] = (thread.calls[0], max(len(thread.calls[0].begun) - 1, 0))
 
     def complete(self, thread: _Thread, f: dict[str, Any], request: int) -> None:
         number = self.numbers[thread.rank].pop(request, None)
@@ -397,10 +399,10 @@ class _Reader:
         if (f := self.foreign(thread)) is None:
             return
         self.complete(thread, f, event.request_id)
-        begun = self.pending[thread.rank].pop(event.request_id, None)
+        begun, which = self.pending[thread.rank].pop(event.request_id, (None, 0))
         events = self.source.lists[thread.rank]
         if begun is not None and begun.place >= 0:
-            events[begun.place] = events[begun.place]._replace(
+            events[begun.place + which] = events[begun.place + which]._replace(
                 comm=self.comms.get(event.communicator, 0),
                 peer=event.sender,
                 tag=event.msg_tag,

@@ -9,10 +9,11 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from fallow.traces import model
+from fallow.traces import model, persistent
 from fallow.traces.model import FIRST_COMM, Event, Info, Site, Source
 from fallow.traces.text import Losses, site_text
 
@@ -123,54 +124,77 @@ def _rank_records(source: Source, rank: int) -> Iterator[Record]:
         yield heapq.heappop(waiting)
 
 
+Key = tuple[int, int, int, int]
+"""Of a message: source, destination, communicator, tag."""
+
+
+@dataclass(slots=True)
+class _Received:
+    """A receive, in the order of posting. Once it is complete: `end_ns` and, where it is known who sent, `key`."""
+
+    thread: int
+    begin_ns: int
+    key: Key | None = None
+    end_ns: int = -1
+
+
 class _Messages:
     """Matches sends and receives in order, as MPI does."""
 
     def __init__(self, source: Source, losses: Losses) -> None:
         self.info = source.info
-        self.sends: dict[tuple[int, int, int, int], deque[tuple[int, int, int, int]]] = defaultdict(deque)
+        self.sends: dict[Key, deque[tuple[int, int, int]]] = defaultdict(deque)  # thread, begin, bytes
         self.records: list[Record] = []
-        receives: list[tuple[tuple[int, int, int, int], tuple[int, int, int]]] = []
+        receives: list[_Received] = []
         for rank in range(source.info.size):
             receives += self._scan(source, rank)
-        for key, received in receives:
-            queue = self.sends.get(key)
-            if not queue:
+        for received in receives:
+            if received.end_ns < 0:
+                continue  # cancelled, or never complete
+            if received.key is None:
+                losses.add("receives from any source, of which the trace does not tell who sent, as messages")
+            elif queue := self.sends.get(received.key):
+                self._record(received.key, queue.popleft(), received)
+            else:
                 losses.add("receives whose message was not found, as messages")
-                continue
-            self._record(key, queue.popleft(), received)
         self.records.sort()
 
-    def _scan(self, source: Source, rank: int) -> Iterator[tuple[tuple[int, int, int, int], tuple[int, int, int]]]:
-        open_receives: dict[int, tuple[tuple[int, int, int, int], int, int]] = {}
-        for e in source.events(rank):
+    def _scan(self, source: Source, rank: int) -> list[_Received]:
+        found: list[_Received] = []
+        waiting: dict[int, tuple[_Received, Event]] = {}
+        for e in persistent.unfolded(source.events(rank)):
             op = model.ops()[e.op]
-            for r in e.completed:
-                if (found := open_receives.pop(r, None)) is not None:
-                    yield found[0], (found[1], found[2], e.exit_ns)
+            for request, outcome in persistent.outcomes(e):
+                if (begun := waiting.pop(request, None)) is not None:
+                    self._end(rank, begun[0], persistent.with_outcome(begun[1], *outcome), e.exit_ns)
             if op.kind not in (1, 2, 3) or not op.has(model.STARTS) or op.has(model.COLLECTIVE):
                 continue
             if op.has(model.SENDS) and e.peer >= 0:
                 to = self.info.world_rank(e.comm, rank, e.peer)
-                self.sends[rank, to, e.comm, e.tag].append((e.thread, e.enter_ns, e.exit_ns, e.size_bytes))
+                self.sends[rank, to, e.comm, e.tag].append((e.thread, e.enter_ns, e.size_bytes))
             if op.has(model.RECEIVES):
-                both = op.has(model.SENDS)
-                peer, tag = (e.recv_peer, e.recv_tag) if both else (e.peer, e.tag)
-                if peer < 0:
-                    continue
-                key = (self.info.world_rank(e.comm, rank, peer), rank, e.comm, tag)
+                found.append(_Received(e.thread, e.enter_ns))
                 if op.has(model.CREATES) and e.requests:
-                    open_receives[e.requests[0]] = (key, e.thread, e.enter_ns)
+                    waiting[e.requests[0]] = (found[-1], e)
                 else:
-                    yield key, (e.thread, e.enter_ns, e.exit_ns)
+                    self._end(rank, found[-1], e, e.exit_ns)
+        return found
 
-    def _record(
-        self, key: tuple[int, int, int, int], sent: tuple[int, int, int, int], received: tuple[int, int, int]
-    ) -> None:
+    def _end(self, rank: int, received: _Received, e: Event, end_ns: int) -> None:
+        """`e`: as it would have been called, had the program known who sends."""
+        both = model.ops()[e.op].has(model.SENDS)
+        peer, tag = (e.recv_peer, e.recv_tag) if both else (e.peer, e.tag)
+        if peer in (model.NULL_PEER, model.NO_PEER):
+            return
+        received.end_ns = end_ns
+        if peer >= 0:
+            received.key = (self.info.world_rank(e.comm, rank, peer), rank, e.comm, tag)
+
+    def _record(self, key: Key, sent: tuple[int, int, int], received: _Received) -> None:
         source, to, _, tag = key
-        thread, begin, _, size = sent
+        thread, begin, size = sent
         place = f"{source + 1}:1:{source + 1}:{thread + 1}:{begin}:{begin}"
-        end = f"{to + 1}:1:{to + 1}:{received[0] + 1}:{received[1]}:{max(received[2], begin)}"
+        end = f"{to + 1}:1:{to + 1}:{received.thread + 1}:{received.begin_ns}:{max(received.end_ns, begin)}"
         self.records.append((begin, 3, f"3:{place}:{end}:{size}:{max(tag, 0)}"))
 
 

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fallow.errors import UserError
-from fallow.traces import model
+from fallow.traces import model, persistent
 from fallow.traces.model import COLLECTIVE, COMM_WORLD, Event, Info, MemorySource, Source
-from fallow.traces.text import FormatError, Losses, RequestNumbers, nanoseconds, read_lines, whole
+from fallow.traces.text import ONE_THREAD, FormatError, Losses, RequestNumbers, nanoseconds, read_lines, whole
 
 DEFAULT_FLOPS_PER_S = 1e9  # so that one flop stands for one nanosecond
 _MAX_RANKS = 1 << 21
@@ -21,6 +21,7 @@ _ROOTED = ("MPI_Bcast", "MPI_Reduce")
 _POINT_TO_POINT = {
     "MPI_Send": "send", "MPI_Ssend": "send", "MPI_Rsend": "send", "MPI_Bsend": "send", "MPI_Recv": "recv",
     "MPI_Isend": "isend", "MPI_Issend": "isend", "MPI_Irsend": "isend", "MPI_Ibsend": "isend", "MPI_Irecv": "irecv",
+    "MPI_Mrecv": "recv", "MPI_Imrecv": "irecv",
 }  # fmt: skip
 _EXACT = {"MPI_Send", "MPI_Recv", "MPI_Isend", "MPI_Irecv"}
 _DOUBLE = 8
@@ -50,6 +51,8 @@ class _RankWriter:
 
     def add(self, e: Event) -> None:
         op = model.ops()[e.op]
+        if e.thread:
+            self.losses.add(ONE_THREAD)
         if e.compute_ns:
             self.emit("compute", f"{e.compute_ns * self.flops_per_ns:.17g}")
         if e.site:
@@ -63,7 +66,7 @@ class _RankWriter:
         elif op.has(COLLECTIVE) and op.has(model.STARTS):
             self.collective(op, e)
         elif op.name not in ("MPI_Init", "MPI_Init_thread", "MPI_Finalize"):
-            self.losses.add(op.name)
+            self.losses.add(persistent.AS_STARTED if op.has(model.PERSISTENT) else op.name)
 
     def partner(self, e: Event, peer: int) -> int | None:
         if peer == model.NULL_PEER:
@@ -81,7 +84,7 @@ class _RankWriter:
         if partner is None:
             return
         if name not in _EXACT:
-            self.losses.add("send modes")
+            self.losses.add("receives of probed messages as such" if "recv" in name else "send modes")
         tag = max(e.tag, 0)
         self.emit(_POINT_TO_POINT[name], partner, tag, e.size_bytes)
         sends = "send" in _POINT_TO_POINT[name]
@@ -154,7 +157,7 @@ def write(source: Source, path: Path, losses: Losses, flops_per_s: float = DEFAU
     names = []
     for rank in range(source.info.size):
         writer = _RankWriter(source, rank, losses, flops_per_s)
-        for event in source.events(rank):
+        for event in persistent.unfolded(source.events(rank)):
             writer.add(event)
         writer.emit("finalize")
         (folder / f"rank-{rank}.txt").write_text("\n".join(writer.lines) + "\n")

@@ -15,6 +15,9 @@ from fallow.traces.model import Event, Site
 LARGEST = (1 << 62) - 1
 _LONGEST_LINE = 1 << 26  # characters: counts for 2^21 ranks, both ways
 
+ONE_THREAD = "the threads of a rank (their calls stand one after the other, in the order in which they began)"
+"""A loss of formats that know ranks only."""
+
 
 class Message(NamedTuple):
     """One side of a message."""
