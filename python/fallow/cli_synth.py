@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fallow import native
+from fallow import files, native
 from fallow.quantities import share, size_bytes, time_us, whole
 from fallow.sim import run
 from fallow.text import plural
@@ -76,6 +76,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def _run(arguments: argparse.Namespace) -> int:
     output: Path = arguments.output or Path(f"{arguments.program}.ftr")
+    files.expect_name(output)
     program = run.write(run.ProgramSpec(synth=arguments.program, options=synth_options(arguments)), output)
     per_call = output.stat().st_size / max(program.events, 1)
     print(f"{output}: {plural(program.ranks, 'rank')}, {plural(program.events, 'call')}, {per_call:.2f} bytes a call")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from fallow import native
+from fallow import files, native
 from fallow.errors import UserError
 from fallow.quantities import time_ns
 from fallow.text import Style, plural, seconds
@@ -223,6 +223,7 @@ def _expect_other(paths: list[Path], output: Path) -> None:
 
 
 def _merge(arguments: argparse.Namespace) -> int:
+    files.expect_name(arguments.output)
     if len(arguments.trace) > 1:
         _expect_other(arguments.trace, arguments.output)
     source = _open(arguments.trace)
@@ -231,6 +232,7 @@ def _merge(arguments: argparse.Namespace) -> int:
 
 
 def _cut(arguments: argparse.Namespace) -> int:
+    files.expect_name(arguments.output)
     _expect_other(arguments.trace, arguments.output)
     source = _open(arguments.trace)
     missing = [r for r in arguments.ranks if r >= source.info.size]
@@ -250,6 +252,7 @@ def _cut(arguments: argparse.Namespace) -> int:
 
 
 def _convert(arguments: argparse.Namespace) -> int:
+    files.expect_name(arguments.output)
     _expect_other(arguments.trace, arguments.output)
     source = convert.open_source(arguments.trace, arguments.source)
     if isinstance(source, FileSource):

@@ -58,6 +58,12 @@ def _direct(path: Path) -> bool:
     return path.is_symlink() or (path.exists() and not path.is_file())
 
 
+def expect_name(path: Path) -> None:
+    """UserError for `-`, which elsewhere is standard output: what has to be a file of its own is not written there."""
+    if str(path) == "-":
+        raise UserError("-o -: a trace is not written to standard output; name a file")
+
+
 def expect_room(*paths: Path | None) -> None:
     """UserError where a file cannot be written later, as far as that is known: before long work, not after it."""
     for path in paths:

@@ -113,6 +113,9 @@ def test_convert_says_once_what_is_lost(trace: Path, tmp_path: Path, capsys: pyt
         (["cut", "{trace}", "--from", "2s", "--to", "1s", "-o", "x.ftr"], "--from must be before --to"),
         (["merge", "{trace}", "-o", "/nowhere/x.ftr"], "/nowhere/x.ftr"),
         (["merge", "{trace}", "{trace}", "-o", "x.ftr"], "too"),
+        (["merge", "{trace}", "-o", "-"], "-o -: a trace is not written to standard output; name a file"),
+        (["cut", "{trace}", "-o", "-"], "-o -: a trace is not"),
+        (["convert", "{trace}", "--to", "goal", "-o", "-"], "-o -: a trace is not"),
     ],
 )
 def test_errors_are_one_line_and_status_2(
@@ -184,3 +187,12 @@ def test_times_that_are_none_are_refused(trace: Path, text: str) -> None:
     with pytest.raises(SystemExit) as stopped:
         cli.main(["trace", "cut", str(trace), f"--from={text}", "-o", "x.ftr"])
     assert stopped.value.code == 2
+
+
+def test_a_made_up_program_is_not_written_to_a_file_called_dash(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["synth", "cg", "--ranks", "2", "-o", "-"]) == 2
+    assert capsys.readouterr().err == "fallow: -o -: a trace is not written to standard output; name a file\n"
+    assert not list(tmp_path.iterdir())
