@@ -142,7 +142,7 @@ def _summary(source: FileSource) -> dict[str, Any]:
         "program": source.info.program,
         "mpi_version": source.info.mpi_version,
         "ranks": source.info.size,
-        "hosts": len(set(source.info.hosts)),
+        "hosts": len(set(source.info.hosts) - {""}),
         "clock": source.info.clock,
         "start_wall_ns": source.info.start_wall_ns,
         "duration_s": (s["last_ns"] - s["first_ns"]) * 1e-9,
@@ -178,7 +178,7 @@ def _bin_name(gap: dict[str, Any]) -> str:
 def _info_lines(d: dict[str, Any], style: Style) -> Iterator[str]:
     title = d["program"] or "(program unknown)"
     yield style.paint(style.safe(title), "bold")
-    where = f"{plural(d['ranks'], 'rank')} on {plural(d['hosts'], 'host')}"
+    where = plural(d["ranks"], "rank") + (f" on {plural(d['hosts'], 'host')}" if d["hosts"] else "")
     yield f"  {where}, {d['duration_s']:.6g} s, computation by {d['clock']} clock"
     per_event = f", {d['bytes_per_event']:.2f} bytes per event" if d["events"] else ""
     yield f"  {plural(d['events'], 'event')} in {d['size_bytes']} bytes{per_event}"

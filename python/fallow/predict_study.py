@@ -265,6 +265,8 @@ def _node_groups(wish: Wish, info: Info, studied: Sequence[int]) -> list[list[in
         return []
     groups: dict[object, list[int]] = {}
     for rank in studied:
+        if wish.ranks_per_node is None and not info.hosts[rank]:
+            continue  # nobody says where it ran
         key = info.hosts[rank] if wish.ranks_per_node is None else rank // wish.ranks_per_node
         groups.setdefault(key, []).append(rank)
     return [ranks for ranks in groups.values() if len(ranks) > 1]
@@ -363,7 +365,7 @@ def _trace_report(paths: Sequence[str], info: Info, results: Sequence[dict[str, 
         program=info.program,
         ranks=info.size,
         ranks_studied=ranks,
-        hosts=len({info.hosts[r] for r in ranks}),
+        hosts=len({info.hosts[r] for r in ranks} - {""}),
         clock=info.clock,
         calls=_sum(rows, "calls"),
         run_time_s=statistics.mean(row["run_ns"] for row in rows) * 1e-9,
@@ -372,12 +374,18 @@ def _trace_report(paths: Sequence[str], info: Info, results: Sequence[dict[str, 
 
 def _joined(wish: Wish, runner: _Runner, info: Info, ways: Sequence[Way], ranks: Sequence[int]) -> NodesReport | None:
     groups = _node_groups(wish, info, ranks)
-    if groups and info.clock == "cpu":
+    unknown = wish.ranks_per_node is None and len(ranks) > 1 and not any(info.hosts[r] for r in ranks)
+    if (groups or unknown) and info.clock == "cpu":
         runner.notes.append(
             "ranks are not joined by node: a trace with CPU time has no clock that ranks have in common; "
             "record one without --clock cpu"
         )
         return None
+    if unknown:
+        runner.notes.append(
+            "ranks are not joined by node: the trace does not say where they ran; "
+            "--ranks-per-node says how many share a link"
+        )
     if not groups:
         return None
     plain = [way.native for way in ways]

@@ -307,3 +307,13 @@ def test_damage_is_named_with_its_offset(trace: Path, tmp_path: Path, capsys: py
 def test_the_schema_and_its_page_are_what_the_model_makes() -> None:
     assert predict_schema.shipped() == predict_schema.build()
     assert (ROOT / "docs/reference/predict-schema.md").read_text() == predict_schema.markdown()
+
+
+def test_ranks_of_which_nobody_says_where_they_ran_share_no_link(fallow):
+    fallow("synth", "cg", "--ranks", 4, "--iterations", 5, "-o", "cg.ftr")
+    assert "4 ranks, " in fallow("trace", "info", "cg.ftr").stdout  # and no hosts
+    alone = json.loads(fallow("predict", "cg.ftr", "--predictor", "oracle", "--no-cost", "--json").stdout)
+    assert (alone["nodes"], alone["trace"]["hosts"]) == (None, 0)
+    assert any("does not say where they ran; --ranks-per-node" in note for note in alone["notes"])
+    paired = json.loads(fallow("predict", "cg.ftr", "--predictor", "oracle", "--no-cost", "--ranks-per-node", 2, "--json").stdout)
+    assert paired["nodes"]["nodes"] == [[0, 1], [2, 3]] and not any("where they ran" in note for note in paired["notes"])
