@@ -80,3 +80,21 @@ def test_a_scheduler_that_is_lost_ends_the_sweep_with_a_line(tmp_path):
 def test_numbers_of_workers_are_numbers():
     with pytest.raises(UserError, match="is no place to run"):
         execute.Place.parse("local:²")
+
+
+def test_that_there_are_no_workers_is_said_again_and_again(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    (tmp_path / "s.toml").write_text('[[synth]]\nprogram = "cg"\nranks = 4\niterations = 1\n[policy]\npolicy = "oracle"\n')
+    script = "import sys\nfrom fallow import cli\nfrom fallow.sweep import execute\nexecute._LOOK_S, execute._TELL_S, execute._TELL_AGAIN_S = 0.1, 0.5, 1\nsys.exit(cli.main(sys.argv[1:]))\n"
+    with distributed.LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=":0", memory_limit=0) as cluster:
+        address = cluster.scheduler_address
+        command = [sys.executable, "-c", script, "sweep", "s.toml", "--on", address]
+        running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            said = [running.stderr.readline() for _ in range(3)]
+            cluster.scale(1)
+            out, rest = running.communicate(timeout=120)
+        finally:
+            running.kill()
+    assert all(line.startswith("fallow: no worker for ") and line.endswith(f", at {address}; start some there\n") for line in said), said
+    assert "2 points done, 0 failed" in out and running.returncode == 0, rest

@@ -10,6 +10,8 @@ import os
 import re
 import shutil
 import signal
+import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ from fallow.progress import Bar
 from fallow.sweep.point import describe, evaluate
 from fallow.sweep.store import Row, Store
 from fallow.sweep.study import Point, SweepStudy
+from fallow.text import seconds
 
 _FLUSH_S = 2.0  # what a kill may cost: the points of so much time
 _FLUSH_ROWS = 500
@@ -28,6 +31,8 @@ _ADDRESS = re.compile(r"//(?:[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):([0-9]{1,5})/?")
 _CLOSE_S = 10
 _LAST_PORT = 65535
 _LOST_WORKERS = 2  # a point that took so many workers with it has failed
+_LOOK_S, _TELL_S, _TELL_AGAIN_S = 2.0, 10.0, 60.0  # while there is no worker
+_WAITS = {"slurm": "the jobs wait in the queue, or have failed: see squeue", "local": "they do not start"}
 
 
 @dataclass(frozen=True)
@@ -158,6 +163,33 @@ class _Progress:
         self.written = time.monotonic()
 
 
+@contextlib.contextmanager
+def _told_of_none(found: Any, place: Place, bar: Bar) -> Iterator[None]:  # noqa: ANN401
+    """Says while there is no worker, again and again: jobs may stand in a queue for days, or end before they begin."""
+    over = threading.Event()
+
+    def look() -> None:
+        seen, told = time.monotonic(), 0.0
+        with contextlib.suppress(Exception):  # the scheduler is lost, which another one tells
+            while not over.wait(_LOOK_S):
+                now = time.monotonic()
+                if found.scheduler_info(n_workers=-1)["workers"]:
+                    seen, told = now, 0.0
+                elif now - (told or seen) >= (_TELL_AGAIN_S if told else _TELL_S) and not over.is_set():
+                    told = now
+                    bar.close()
+                    where = _WAITS.get(place.kind, f"at {place.kind}; start some there")
+                    print(f"fallow: no worker for {seconds(round(now - seen))}, {where}", file=sys.stderr, flush=True)
+
+    watching = threading.Thread(target=look, daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watching.join(_CLOSE_S)
+
+
 def _lost(point: Point, error: BaseException) -> Row:
     what = f"took its worker with it or could not be run: {type(error).__name__}: {error}"
     return describe(point) | {"status": "failed", "error": what}
@@ -201,7 +233,7 @@ def sweep(study: SweepStudy, store: Store, place: Place, *, retry: bool = False)
     progress = _Progress(store, len(study.points), len(study.points) - len(waiting))
     if waiting:
         try:
-            with client(place, study.slurm) as found:
+            with client(place, study.slurm) as found, _told_of_none(found, place, progress.bar):
                 _drive(found, waiting, progress)
         finally:
             progress.flush()
