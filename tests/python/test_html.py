@@ -103,3 +103,12 @@ def test_a_page_that_cannot_be_written_is_exit_2(run_dir, fallow):
 
 def test_a_run_after_html_is_the_run(run_dir, fallow):
     assert fallow("report", "--html", run_dir).stdout.strip() == str(run_dir / "report.html")
+
+
+def test_on_paper_bars_have_their_colours_and_tables_all_columns(run_dir, fallow):
+    fallow("report", run_dir, "--html")
+    style = parse((run_dir / "report.html").read_text()).style
+    paper = style[style.index("@media print") :]
+    assert "@media screen and (prefers-color-scheme: dark)" in style  # paper is white
+    assert "print-color-adjust: exact" in paper
+    assert re.search(r"\.scroll[^{}]* \{ overflow: visible; \}", paper)

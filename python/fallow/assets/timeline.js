@@ -106,6 +106,7 @@ class TimeView {
     const c = this.canvas;
     let dragged = null;
     c.addEventListener("wheel", (event) => {
+      if (document.activeElement !== c && !event.ctrlKey) return; // who passes by scrolls the page on: a timeline may be taller than the window
       if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
         this.pan((event.deltaX || event.deltaY) * ((this.view[1] - this.view[0]) / this.width));
       } else this.zoom(Math.exp(event.deltaY * 0.0015), this.time(event.offsetX));
