@@ -207,3 +207,19 @@ def test_starts_in_archives_of_other_tools_begin_calls_of_their_own(tmp_path: Pa
     assert fallow("trace", "convert", "archive", "-o", "a.ftr").returncode == 0
     done = fallow("sim", "a.ftr", "--policy", "oracle")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("ending", ["dim", "tit"])
+def test_a_receive_of_any_tag_is_not_made_one_of_tag_0(tmp_path: Path, fallow: Fallow, ending: str) -> None:
+    """The program ignored the statuses: nobody knows which tag it was."""
+    source, sender, receiver = two_ranks()
+    sender.call("MPI_Send", comm=COMM_WORLD, peer=1, tag=5, size_bytes=8)
+    receiver.call("MPI_Irecv", comm=COMM_WORLD, peer=0, tag=model.ANY_TAG, size_bytes=8, requests=(0,))
+    receiver.call("MPI_Wait", completed=(0,))
+    sender.call("MPI_Send", comm=COMM_WORLD, peer=1, tag=6, size_bytes=8)
+    receiver.call("MPI_Sendrecv", comm=COMM_WORLD, peer=model.NULL_PEER, recv_peer=0, recv_tag=model.ANY_TAG, recv_bytes=8)
+    lost = convert.convert(source, tmp_path / f"a.{ending}", None)
+    assert any("receives of any tag" in line for line in lost), lost
+    assert fallow("trace", "convert", f"a.{ending}", "-o", "a.ftr").returncode == 0
+    done = fallow("sim", "a.ftr", "--policy", "oracle")
+    assert done.returncode == 0, done.stderr

@@ -22,6 +22,7 @@ from fallow.traces.text import (
     read_lines,
     received,
     sent,
+    tag_of,
     whole,
 )
 
@@ -89,7 +90,7 @@ class _RankWriter:
         if partner < 0:
             self.losses.add("messages whose partner is not known")
             return
-        fields = (partner, 0, m.size_bytes, max(m.tag, 0), self.comm(e.comm), how)
+        fields = (partner, 0, m.size_bytes, tag_of(m.tag, self.losses), self.comm(e.comm), how)
         self.record(kind, *fields)
         if kind == 3 and how == 1 and e.requests:
             self.open[e.requests[0]] = ":".join(str(f) for f in (3, self.rank, 0, *fields[:-1], 2))

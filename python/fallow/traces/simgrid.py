@@ -13,7 +13,7 @@ from pathlib import Path
 from fallow.errors import UserError
 from fallow.traces import model, persistent
 from fallow.traces.model import COLLECTIVE, COMM_WORLD, Event, Info, MemorySource, Source
-from fallow.traces.text import ONE_THREAD, FormatError, Losses, RequestNumbers, nanoseconds, read_lines, whole
+from fallow.traces.text import ONE_THREAD, FormatError, Losses, RequestNumbers, nanoseconds, read_lines, tag_of, whole
 
 DEFAULT_FLOPS_PER_S = 1e9  # so that one flop stands for one nanosecond
 _MAX_RANKS = 1 << 21
@@ -85,7 +85,7 @@ class _RankWriter:
             return
         if name not in _EXACT:
             self.losses.add("receives of probed messages as such" if "recv" in name else "send modes")
-        tag = max(e.tag, 0)
+        tag = tag_of(e.tag, self.losses)
         self.emit(_POINT_TO_POINT[name], partner, tag, e.size_bytes)
         sends = "send" in _POINT_TO_POINT[name]
         for request in e.requests:
@@ -95,11 +95,12 @@ class _RankWriter:
         self.losses.add("MPI_Sendrecv as one call (written as irecv, send, wait)")
         source, to = self.partner(e, e.recv_peer), self.partner(e, e.peer)
         if source is not None:
-            self.emit("irecv", source, max(e.recv_tag, 0), e.recv_bytes)
+            tag = tag_of(e.recv_tag, self.losses)
+            self.emit("irecv", source, tag, e.recv_bytes)
         if to is not None:
             self.emit("send", to, max(e.tag, 0), e.size_bytes)
         if source is not None:
-            self.emit("wait", source, self.rank, max(e.recv_tag, 0))
+            self.emit("wait", source, self.rank, tag)
 
     def wait(self, name: str, e: Event) -> None:
         done = [self.open.pop(r) for r in e.completed if r in self.open]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fallow.errors import UserError
-from fallow.traces.model import Event, Site
+from fallow.traces.model import ANY_TAG, Event, Site
 
 LARGEST = (1 << 62) - 1
 _LONGEST_LINE = 1 << 26  # characters: counts for 2^21 ranks, both ways
@@ -73,6 +73,14 @@ class Losses:
     def lines(self, name: str) -> list[str]:
         """One line for each kind of loss."""
         return [f"{name} cannot carry {what}" + (f" ({n} times)" if n > 1 else "") for what, n in self.counts.items()]
+
+
+def tag_of(tag: int, losses: Losses) -> int:
+    """A tag as formats have it that name one with each message; -1 where a receive takes any, which is said."""
+    if tag == ANY_TAG:
+        losses.add("the tags of what receives of any tag took, where the trace does not tell them (-1 is written)")
+        return -1
+    return max(tag, 0)
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
