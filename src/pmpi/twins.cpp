@@ -34,6 +34,9 @@ bool load_calls(const fallow_preload_api& preload) noexcept {
   need(c.win_test, "PMPI_Win_test");
   need(c.cancel, "PMPI_Cancel");
   need(c.wait, "PMPI_Wait");
+  need(c.test, "PMPI_Test");
+  need(c.get_errhandler, "PMPI_Comm_get_errhandler");
+  need(c.free_errhandler, "PMPI_Errhandler_free");
 #if MPI_VERSION >= 4
   // A library of MPI 3 has none of these, nor their blocking forms.
   take(c.isend_c, "PMPI_Isend_c");
@@ -45,7 +48,36 @@ bool load_calls(const fallow_preload_api& preload) noexcept {
   return complete;
 }
 
+/// What an error handler does: one of the program's own is none of the two.
+enum class Handling { returns, ends, other };
+
+Handling handling(MPI_Comm comm) noexcept {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  if (twin::g_calls.get_errhandler(comm, &handler) != MPI_SUCCESS) return Handling::other;
+  if (handler == MPI_ERRORS_RETURN) return Handling::returns;
+  if (handler == MPI_ERRORS_ARE_FATAL) return Handling::ends;
+#if MPI_VERSION >= 4
+  if (handler == MPI_ERRORS_ABORT) return Handling::other;
+#endif
+  twin::g_calls.free_errhandler(&handler);
+  return Handling::other;
+}
+
+/// With sessions there may be no MPI_COMM_WORLD to ask.
+bool is_alike(MPI_Comm comm) noexcept {
+  if (runtime().world.group() == MPI_GROUP_NULL) return false;
+  const Handling own = handling(comm);
+  return own != Handling::other && own == handling(MPI_COMM_WORLD) && own == handling(MPI_COMM_SELF);
+}
+
 }  // namespace
+
+bool twin::looks_end_alike() noexcept { return kLooksAreSilent || is_alike(MPI_COMM_SELF); }
+
+bool twin::receives_end_alike(MPI_Comm comm) noexcept {
+  // A handle that was not used before, the library may yet refuse: it is not asked about it.
+  return kLooksAreSilent || kTestsTellTheRightOne || (runtime().comms.known(handle_key(comm)) != nullptr && is_alike(comm));
+}
 
 bool load_twins(Runtime& rt) noexcept try {
   if (!load_calls(*rt.preload)) return false;

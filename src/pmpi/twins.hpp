@@ -29,6 +29,9 @@ struct Calls {
   decltype(&MPI_Win_test) win_test = nullptr;
   decltype(&MPI_Cancel) cancel = nullptr;
   decltype(&MPI_Wait) wait = nullptr;
+  decltype(&MPI_Test) test = nullptr;
+  decltype(&MPI_Comm_get_errhandler) get_errhandler = nullptr;
+  decltype(&MPI_Errhandler_free) free_errhandler = nullptr;
 #if MPI_VERSION >= 4
   decltype(&MPI_Isend_c) isend_c = nullptr, issend_c = nullptr, irsend_c = nullptr;
   decltype(&MPI_Irecv_c) irecv_c = nullptr;
@@ -56,10 +59,21 @@ class Waiting {
   Thread& thread_;
 };
 
+// Which error handler hears of a message that is too long: that of the communicator if it came with MPI_Recv. Otherwise Open MPI
+// asks the same one, and none in a look; MPICH 5 asks that of MPI_COMM_SELF in a look and for several requests, and the
+// communicator's in a test or wait for one; MPICH 4.0 always that of MPI_COMM_WORLD.
+inline constexpr bool kLooksAreSilent = FALLOW_FAMILY_NUMBER == static_cast<int>(trace::Family::openmpi);
+inline constexpr bool kTestsTellTheRightOne = FALLOW_FAMILY_NUMBER == static_cast<int>(trace::Family::mpiabi);
+
+/// Whether errors that looks find end as those of the call itself: no handler of the program's own hears of them twice.
+bool looks_end_alike() noexcept;
+/// The same of a receive on this communicator.
+bool receives_end_alike(MPI_Comm comm) noexcept;
+
 /// Whether requests can be looked at, and how many at a time: each look makes the library progress.
 inline bool can_look_at(int count) noexcept {
   constexpr int kAtOnce = 256;
-  return count > 0 && count <= kAtOnce && !runtime().generalized_requests.load(std::memory_order_relaxed);
+  return count > 0 && count <= kAtOnce && !runtime().generalized_requests.load(std::memory_order_relaxed) && looks_end_alike();
 }
 
 /// Until the request is complete or inactive; false on an error, which the call that follows finds again.
@@ -85,13 +99,21 @@ inline void look_at_any(Waiting waiting, int count, const MPI_Request* requests)
   });
 }
 
+/// MPI_Wait.
+inline int wait_for(Waiting waiting, MPI_Request* request, MPI_Status* status) noexcept {
+  if constexpr (kTestsTellTheRightOne) {
+    int done = 0;
+    return waiting.until(done, [&] { return g_calls.test(request, &done, status); });
+  }
+  look_at(waiting, *request);
+  return g_calls.wait(request, status);
+}
+
 template <class Start, class... Arguments>
 int started(Thread& thread, Start start, MPI_Status* status, Arguments... arguments) noexcept {
   MPI_Request request = MPI_REQUEST_NULL;
   const int result = start(arguments..., &request);
-  if (result != MPI_SUCCESS) return result;
-  look_at(Waiting(thread), request);
-  return g_calls.wait(&request, status);
+  return result == MPI_SUCCESS ? wait_for(Waiting(thread), &request, status) : result;
 }
 
 /// `next`: the blocking call, for messages that do not wait.
@@ -104,7 +126,7 @@ int send(Thread& t, Next next, Start start, const void* buffer, Count count, MPI
 template <class Next, class SendStart, class RecvStart, class Count>
 int sendrecv(Thread& t, Next next, SendStart send_start, RecvStart recv_start, const void* out, Count out_count, MPI_Datatype out_type, int dest, int out_tag,
              void* in, Count in_count, MPI_Datatype in_type, int source, int in_tag, MPI_Comm comm, MPI_Status* status) noexcept {
-  if (source == MPI_PROC_NULL || dest == MPI_PROC_NULL) {
+  if (source == MPI_PROC_NULL || dest == MPI_PROC_NULL || !receives_end_alike(comm)) {
     return next(out, out_count, out_type, dest, out_tag, in, in_count, in_type, source, in_tag, comm, status);
   }
   MPI_Request receive = MPI_REQUEST_NULL, sent = MPI_REQUEST_NULL;
@@ -114,11 +136,8 @@ int sendrecv(Thread& t, Next next, SendStart send_start, RecvStart recv_start, c
     g_calls.wait(&receive, MPI_STATUS_IGNORE);
     return result;
   }
-  Waiting waiting(t);
-  look_at(waiting, receive);
-  look_at(waiting, sent);
   // Each by itself: a wait for both would give an error of either another class.
-  const int receiving = g_calls.wait(&receive, status), sending = g_calls.wait(&sent, MPI_STATUS_IGNORE);
+  const int receiving = wait_for(Waiting(t), &receive, status), sending = wait_for(Waiting(t), &sent, MPI_STATUS_IGNORE);
   return receiving != MPI_SUCCESS ? receiving : sending;
 }
 
@@ -133,12 +152,13 @@ int MPI_Ssend(Thread& t, Next, A... a) noexcept { return started(t, g_calls.isse
 
 template <class Next, class Count>
 int MPI_Recv(Thread& t, Next next, void* buffer, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status* status) noexcept {
-  if (source == MPI_PROC_NULL) return next(buffer, count, type, source, tag, comm, status);  // MPICH 4.0 gives the twin no status
+  // MPICH 4.0 gives the twin no status.
+  if (source == MPI_PROC_NULL || !receives_end_alike(comm)) return next(buffer, count, type, source, tag, comm, status);
   return started(t, g_calls.irecv, status, buffer, count, type, source, tag, comm);
 }
 template <class Next, class Count>
 int MPI_Mrecv(Thread& t, Next next, void* buffer, Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) noexcept {
-  if (*message == MPI_MESSAGE_NO_PROC) return next(buffer, count, type, message, status);
+  if (*message == MPI_MESSAGE_NO_PROC || !looks_end_alike()) return next(buffer, count, type, message, status);
   return started(t, g_calls.imrecv, status, buffer, count, type, message);
 }
 template <class Next, class... A>
@@ -153,12 +173,12 @@ template <class Next, class... A>
 int MPI_Ssend_c(Thread& t, Next, A... a) noexcept { return started(t, g_calls.issend_c, MPI_STATUS_IGNORE, a...); }
 template <class Next>
 int MPI_Recv_c(Thread& t, Next next, void* buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status* status) noexcept {
-  if (source == MPI_PROC_NULL) return next(buffer, count, type, source, tag, comm, status);
+  if (source == MPI_PROC_NULL || !receives_end_alike(comm)) return next(buffer, count, type, source, tag, comm, status);
   return started(t, g_calls.irecv_c, status, buffer, count, type, source, tag, comm);
 }
 template <class Next>
 int MPI_Mrecv_c(Thread& t, Next next, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) noexcept {
-  if (*message == MPI_MESSAGE_NO_PROC) return next(buffer, count, type, message, status);
+  if (*message == MPI_MESSAGE_NO_PROC || !looks_end_alike()) return next(buffer, count, type, message, status);
   return started(t, g_calls.imrecv_c, status, buffer, count, type, message);
 }
 template <class Next, class... A>
@@ -172,13 +192,18 @@ int MPI_Sendrecv_c(Thread& t, Next next, A... a) noexcept { return sendrecv(t, n
 
 template <class Next>
 int MPI_Wait(Thread& t, Next next, MPI_Request* request, MPI_Status* status) noexcept {
-  if (can_look_at(1)) look_at(Waiting(t), *request);
+  if constexpr (kTestsTellTheRightOne) {
+    if (!runtime().generalized_requests.load(std::memory_order_relaxed)) return wait_for(Waiting(t), request, status);
+  } else if (can_look_at(1)) {
+    look_at(Waiting(t), *request);
+  }
   return next(request, status);
 }
 template <class Next>
 int MPI_Waitall(Thread& t, Next next, int count, MPI_Request* requests, MPI_Status* statuses) noexcept {
   Waiting waiting(t);
-  for (int i = 0; i < count && can_look_at(1); ++i) {
+  const int looks = can_look_at(1) ? count : 0;
+  for (int i = 0; i < looks; ++i) {
     if (!look_at(waiting, requests[i])) break;
   }
   return next(count, requests, statuses);

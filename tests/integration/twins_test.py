@@ -34,6 +34,12 @@ def test_all_subjects_in_every_mode(lab: Lab, ranks: int) -> None:
     _check_subjects(lab, ranks, ("auto", "sleep", "yield"))
 
 
+@pytest.mark.parametrize("handlers", ["copy", "all"])
+def test_messages_that_are_too_long(lab: Lab, handlers: str) -> None:
+    """The error handlers that hear of one, and how often, are those of the blocking call."""
+    lab.compare(2, lab.program("truncated.c"), handlers, modes=("sleep",), env=TWINS)
+
+
 def test_a_thread_waits_while_another_calls(lab: Lab) -> None:
     """With MPI_THREAD_MULTIPLE, too, on libraries that hold a lock while they poll."""
     for trial in lab.compare(2, lab.program("helper_thread.c"), modes=("auto",))[1:]:
