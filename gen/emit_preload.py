@@ -40,6 +40,7 @@ def emit_preload(table: dict[str, Call], present: set[str]) -> dict[str, str]:
                 "    movq (%rsp), %rax",
                 "    movq fallow_tls@gottpoff(%rip), %r11",
                 "    movq %rax, %fs:FALLOW_TLS_CALLER(%r11)",
+                "    movq %rsp, %fs:FALLOW_TLS_CALLER_AT(%r11)",
             ]
         assembly += [f"    jmp *fallow_slots+{8 * index}(%rip)", f"    .size {symbol}, .-{symbol}"]
     for index in range(len(symbols)):

@@ -30,9 +30,19 @@ inline bool is_rank(int root) noexcept { return root >= 0; }
 /// callback is counted, without a time of its own: that belongs to the call under way.
 Thread* admit_nested(const void* frame, const void* caller, std::uint16_t op, bool profiling) noexcept;
 
+/// The Fortran bindings may have returned without a call of ours, as of a wait for no requests: then it is not from there that
+/// this call comes.
+inline void forget_stale_caller(const void* frame) noexcept {
+  constexpr std::ptrdiff_t kMostOfBindings = 64 * 1024;  // of stack; what is further up may be another one, that is gone
+  void** const at = fallow_tls.caller_at;
+  const std::ptrdiff_t below = reinterpret_cast<const char*>(at) - static_cast<const char*>(frame);
+  if (below < 0 || below > kMostOfBindings || *at != fallow_tls.caller) fallow_tls.caller = nullptr;
+}
+
 /// The thread's state if this call is to be recorded, else null. `frame`: the wrapper's frame address; `caller`: where
 /// it was called from; `profiling`: by the name PMPI_X, as tools do.
 inline Thread* admit(const void* frame, const void* caller, std::uint16_t op, bool profiling) noexcept {
+  if (fallow_tls.caller != nullptr) [[unlikely]] forget_stale_caller(frame);
   if (fallow_tls.depth != 0 || fallow_tls.thread == nullptr) [[unlikely]] return admit_nested(frame, caller, op, profiling);
   return static_cast<Thread*>(fallow_tls.thread);
 }

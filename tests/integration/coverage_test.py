@@ -65,6 +65,18 @@ def test_datatypes_of_the_bindings_are_not_the_programs(lab: Lab) -> None:
     assert [dict(rank.calls) for rank in trial.ranks()] == [expected] * RANKS, trial.outcome.describe()
 
 
+@pytest.mark.parametrize("family", ["openmpi"], indirect=True)
+def test_calls_after_a_wait_for_nothing(lab: Lab) -> None:
+    """The bindings return without a call: the next one, of a C function, is not taken to come from the wait's place."""
+    program = lab.program("waits_for_none.F90")
+    trial = lab.compare(RANKS, program, modes=("auto",))[1]
+    lines = (PROGRAMS / "waits_for_none.F90").read_text().splitlines()
+    place = next(n for n, line in enumerate(lines, 1) if "the place of the barriers" in line)
+    sites = lab.fallow.report(trial.record)["sites"]
+    found = [(s["source"].split(":")[-1], s["calls"]) for s in sites if s["function"] == "MPI_Barrier"]
+    assert found == [(str(place), 10 * RANKS)], trial.outcome.describe()
+
+
 @pytest.mark.parametrize("family", FORTRAN_NAMES, indirect=True)
 def test_calls_of_callbacks(lab: Lab) -> None:
     """What callbacks call counts, though the MPI library's bindings stand in between."""

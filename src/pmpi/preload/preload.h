@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define FALLOW_RUNTIME_ABI 1
+#define FALLOW_RUNTIME_ABI 2
 
 /* Per-thread state in the initial-exec TLS block of the preloaded library: one instruction away. */
 struct fallow_tls_block {
@@ -21,6 +21,7 @@ struct fallow_tls_block {
   void* caller;        /* where the Fortran wrapper of the next call was called from, or null */
   void* frame;         /* stack frame of the call under way */
   void* return_address;/* where that call returns to, as its frame says */
+  void** caller_at;    /* where `caller` stands on the stack, as long as the Fortran wrapper has not returned */
 };
 extern __thread struct fallow_tls_block fallow_tls __attribute__((tls_model("initial-exec"), visibility("default")));
 
