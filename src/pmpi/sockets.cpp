@@ -145,7 +145,7 @@ Sockets::End Sockets::sleep(double ns, int bell) noexcept {
 
 std::uint64_t Sockets::received() const noexcept {
   std::uint64_t bytes = 0;
-  for (std::size_t i = 0; i < count_; ++i) {
+  for (std::size_t i = 0; i < std::min(count_, kMost); ++i) {
     TcpInfo info;
     if (!sockets_[i].ignored && info_of(sockets_[i].fd, info)) bytes += info.bytes_received;
   }

@@ -166,6 +166,25 @@ TEST(Sockets, TooManyAreNotLookedAt) {
   EXPECT_FALSE(s.usable());
 }
 
+TEST(Sockets, CountsWhatHasComeOfNoMoreThanItKeeps) {
+  Connection c;
+  constexpr int kNoLowByte = 256;  // with it, what lies behind the table looks like a socket that counts
+  ASSERT_EQ(dup2(c.there, kNoLowByte), kNoLowByte);
+  close(c.there);
+  c.there = kNoLowByte;
+  c.say(1000);
+  c.hear();
+  Sockets s;
+  s.enable();
+  ASSERT_TRUE(s.usable());
+  ASSERT_EQ(s.received(), 1000u);
+  std::vector<std::unique_ptr<Connection>> many;
+  for (int i = 0; i < 64; ++i) many.push_back(std::make_unique<Connection>());
+  for (int i = 0; i < 100 && s.usable(); ++i) s.sleep(kShortNs, -1);
+  ASSERT_FALSE(s.usable());
+  EXPECT_EQ(s.received(), 1000u);
+}
+
 TEST(Sockets, CountsWhatHasCome) {
   const Connection c;
   Sockets s;
