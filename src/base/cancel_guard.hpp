@@ -12,6 +12,7 @@ class CancelGuard {
  public:
   CancelGuard() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &saved_); }
   ~CancelGuard() { pthread_setcancelstate(saved_, nullptr); }
+  int saved() const noexcept { return saved_; }
   CancelGuard(const CancelGuard&) = delete;
   CancelGuard& operator=(const CancelGuard&) = delete;
 

@@ -24,6 +24,7 @@ void trace_simply(Thread& t, std::uint16_t op, std::uint64_t enter, std::uint64_
 /// The program left the call under way by an exception or longjmp. It counts, as ended now.
 void leave_unreturned(Thread& t) noexcept {
   fallow_tls.waiting = nullptr;
+  put_back_state(t);
   trace::Event& e = t.next_event(t.enter, 0, -1, -1, t.op, 0);
   const std::uint64_t exit = runtime().clock.now();
   t.callers[t.recorded % kPendingEvents] = t.caller;

@@ -59,6 +59,8 @@ void add_to_totals(Thread& thread) noexcept;
 void catch_up(Thread& thread) noexcept;
 /// The wait of a call that polled is over: learns from it and notes it with the event.
 void settle_wait(Thread& thread, std::uint64_t exit, trace::Event& event) noexcept;
+/// If the program jumped out of a look at a wait: gives the thread back what the look had changed of it.
+void put_back_state(Thread& thread) noexcept;
 /// Forgets the wait of a call that the program jumped out of.
 void abandon_wait(Thread& thread) noexcept;
 void wake_peer_slow(Thread& thread, MPI_Comm comm, int peer) noexcept;

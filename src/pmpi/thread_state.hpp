@@ -121,6 +121,8 @@ struct alignas(64) Thread {
   std::uint64_t tested_at = 0;     ///< tick at the end of the last of them
   Patience patience;
   NestedCall nested;
+  int cancel_state = -1;           ///< while a look is under way, whether the thread could be cancelled before; else below 0
+  int timer_slack = -1;            ///< ns; while it sleeps, what it had before; else, or where that is not to be had, below 0
 
   // --- events
   std::uint64_t recorded = 0;      ///< events in the ring so far

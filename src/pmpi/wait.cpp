@@ -76,28 +76,36 @@ bool disarm(Thread& t) noexcept {
 
 namespace {
 
+void put_back_timers(Thread& t) noexcept {
+  if (t.timer_slack > 1) prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(t.timer_slack), 0, 0, 0);
+  t.timer_slack = -1;
+}
+
 /// While it lives, timers of this thread end in time: the default slack of 50 us would be added to every sleep. Only
 /// then: sleeps of the program's own, and its children, which inherit it, keep theirs.
 class ExactTimers {
  public:
-  ExactTimers() noexcept : before_(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)) {
-    if (before_ > 1) prctl(PR_SET_TIMERSLACK, 1ul, 0, 0, 0);
+  explicit ExactTimers(Thread& thread) noexcept : thread_(thread) {
+    const int before = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+    if (before <= 1) return;
+    thread_.timer_slack = before;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    prctl(PR_SET_TIMERSLACK, 1ul, 0, 0, 0);
   }
-  ~ExactTimers() {
-    if (before_ > 1) prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(before_), 0, 0, 0);
-  }
+  ~ExactTimers() { put_back_timers(thread_); }
   ExactTimers(const ExactTimers&) = delete;
   ExactTimers& operator=(const ExactTimers&) = delete;
 
  private:
-  const int before_;  ///< ns; below 0: not to be had
+  Thread& thread_;
 };
 
 /// Sleeps until the tick, a wake by a peer, data, or a signal.
-Sockets::End sleep_until(NodeSlot& own, std::uint64_t now, std::uint64_t end) noexcept {
+Sockets::End sleep_until(Thread& t, std::uint64_t now, std::uint64_t end) noexcept {
   Runtime& rt = runtime();
   const double ns = std::min(rt.clock.to_ns(end - now), kLongestSleepNs);
-  const ExactTimers exact;
+  const ExactTimers exact(t);
+  NodeSlot& own = rt.node.own();
   if (own.by_bell.load(std::memory_order_relaxed) != 0) {
     const Sockets::End ended = rt.sockets.sleep(ns, rt.node.bell());
     if (ended == Sockets::End::bell) rt.node.hush();
@@ -152,7 +160,7 @@ void do_sleep(Thread& t) noexcept {
   }
   settle_sleep(t);
   show(trace::RankState::asleep, before);
-  const Sockets::End ended = sleep_until(own, before, w.planned_end);
+  const Sockets::End ended = sleep_until(t, before, w.planned_end);
   if (ended == Sockets::End::ready) {
     show(trace::RankState::waiting, before);
     w.woken_by_peer = disarm(t);
@@ -370,12 +378,32 @@ bool holds_wanted_lock() noexcept {
   return rt.threads_share_a_lock && rt.threads.load(std::memory_order_relaxed) > 1 && fallow_tls.waiting != nullptr;
 }
 
+/// What a look changes of the thread is known while it lasts, should a signal's handler jump out of it.
+class OwnState {
+ public:
+  OwnState(Thread& thread, int cancel_state) noexcept : thread_(thread) { thread_.cancel_state = cancel_state; }
+  ~OwnState() { thread_.cancel_state = -1; }
+  OwnState(const OwnState&) = delete;
+  OwnState& operator=(const OwnState&) = delete;
+
+ private:
+  Thread& thread_;
+};
+
 }  // namespace
+
+void put_back_state(Thread& t) noexcept {
+  if (t.cancel_state < 0) return;
+  put_back_timers(t);
+  pthread_setcancelstate(t.cancel_state, nullptr);
+  t.cancel_state = -1;
+}
 
 void slow_poll(Thread& t) noexcept {
   if (t.look == Look::none && is_patient(t)) return;
   const FloatGuard guard;
   const CancelGuard whole;
+  const OwnState state(t, whole.saved());
   Runtime& rt = runtime();
   if (t.trace != nullptr && t.trace->recorder.pending() != 0) rt.tracer.pump(*t.trace, kTraceBatch);
   const std::uint64_t now = rt.clock.now();

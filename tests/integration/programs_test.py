@@ -223,6 +223,15 @@ def test_a_communicator_that_is_freed_twice(lab: Lab, tmp_path: Path) -> None:
     assert_same(bare, trial.outcome)
 
 
+def test_a_wait_that_a_signal_ends(lab: Lab) -> None:
+    """What a look at a wait changes of its thread is put back where a handler jumps out of it."""
+    if lab.family.name == "mpich":
+        pytest.skip("UCX aborts when it is called again")
+    bare, sleeping = (lab.start(mode, [lab.program("left_by_signal.c")])[0].finish(HANGS_S) for mode in (BARE, "sleep"))
+    assert bare.rc == 0 and ", after 0 of them" in bare.out, bare.describe()
+    assert_same(bare, sleeping)
+
+
 def test_reductions_between_groups(lab: Lab, tmp_path: Path) -> None:
     """No more counts are read than the caller's own group has members."""
     bare = lab.compare(3, lab.program("bridge.c"), modes=("auto",))[0]
