@@ -23,13 +23,22 @@ def _is_program_without_linker(image: bytes | mmap.mmap) -> bool:
 
 
 def _has_mpi_inside(image: mmap.mmap) -> bool:
-    """Its symbols have the library's own names, not only those that programs call; it names no library of MPI's."""
-    return image.find(b"\0PMPI_Init\0") >= 0 and image.find(b"\0libmpi") < 0
+    """It names no library of MPI's, but has such a library's own names, not only those that programs call.
+
+    Of a program without symbols these are variables of the environment, which launchers have, too, and what messages
+    call the functions, which they have not.
+    """
+    if image.find(b"\0libmpi") >= 0:
+        return False
+    variables = any(image.find(name) >= 0 for name in (b"MPIR_CVAR_", b"OMPI_MCA_"))
+    return image.find(b"\0PMPI_Init\0") >= 0 or (variables and image.find(b"MPI_Allreduce") >= 0)
 
 
 def _what_is_wrong(path: Path) -> str:
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
+            if image[:5] == b"\x7fELF\x01":
+                return "is a program of 32 bits"
             if image[:5] != b"\x7fELF\x02":
                 return ""
             if _is_program_without_linker(image):
