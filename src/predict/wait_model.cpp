@@ -239,7 +239,9 @@ std::uint16_t WaitModel::impute(const Slot& slot, std::int64_t low_ns, std::int6
     const double reach = after > 0 ? std::max(0.0, 1.0 - static_cast<double>(*next - high) / after) : 0.0;  // the next one's part
     const double chance = static_cast<double>(draw >> 16) * 0x1p-16, part = static_cast<double>(draw & 0xffffU) * 0x1p-16;
     const double chosen = chance * (static_cast<double>(next - first) + reach);
-    const auto below = [&](unsigned from, unsigned most) { return static_cast<std::uint16_t>(from - static_cast<unsigned>(part * std::min<double>(most, from - low))); };
+    const auto below = [part, low](unsigned from, unsigned most) {
+      return static_cast<std::uint16_t>(from - static_cast<unsigned>(part * std::min<double>(most, from - low)));
+    };
     if (chosen < static_cast<double>(next - first)) {
       const std::uint16_t* const at = first + static_cast<std::ptrdiff_t>(chosen);
       return below(*at, spread_below(slot, at));
