@@ -86,8 +86,8 @@ def _two_ranks(lab: Lab, hosts: Hosts, *arguments: str) -> list[RankRecord]:
 
 
 def _slept(rank: RankRecord) -> float:
-    """The part of its waits."""
-    return rank.wait_asleep_s / (rank.wait_asleep_s + rank.wait_awake_s)
+    """The part of its waits, as far as there were any: who gives way to other processes polls too seldom to have noticed one."""
+    return rank.wait_asleep_s / max(rank.wait_asleep_s + rank.wait_awake_s, 1e-9)
 
 
 def test_delays_inside_a_call_are_paid(lab: Lab, hosts: Hosts) -> None:
