@@ -208,7 +208,7 @@ void WaitModel::insert(Slot& slot, std::uint16_t code) noexcept {
   slot.head = static_cast<std::uint8_t>((slot.head + 1U) % kWindow);
 }
 
-/// By how much less than this sample waits like it may last: twice the distance of samples about it. Of several on each side, as
+/// By how much less than this sample waits like it may last: three times the distance of samples about it. Of several on each side, as
 /// values made up here lie close together.
 unsigned WaitModel::spread_below(const Slot& slot, const std::uint16_t* sample) noexcept {
   const std::uint16_t* const from = sample - std::min<std::ptrdiff_t>(kNeighbours, sample - slot.sorted);

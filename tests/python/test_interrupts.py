@@ -16,18 +16,27 @@ def started(args: list[str], place: Path) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-m", "fallow", *args], cwd=place, stderr=subprocess.PIPE, text=True, preexec_fn=heard)  # noqa: PLW1509 (one thread)
 
 
+def wait_until_it_simulates(running: subprocess.Popen[str]) -> None:
+    threads = Path(f"/proc/{running.pid}/task")
+    end = time.monotonic() + 240
+    while len(list(threads.iterdir())) < 2 and time.monotonic() < end:
+        time.sleep(0.05)
+
+
+def interrupted(running: subprocess.Popen[str], within_s: float) -> str:
+    """What it says when it is interrupted."""
+    running.send_signal(signal.SIGINT)
+    try:
+        return running.communicate(timeout=within_s)[1]
+    finally:
+        running.kill()
+
+
 def test_an_interrupt_ends_a_long_simulation(tmp_path):
     args = ["sim", "--synth", "stencil3d", "--ranks", "64", "--iterations", "100000000", "--policy", "oracle"]
     running = started(args, tmp_path)
-    threads = Path(f"/proc/{running.pid}/task")
-    end = time.monotonic() + 240
-    while len(list(threads.iterdir())) < 2 and time.monotonic() < end:  # until it simulates
-        time.sleep(0.05)
-    running.send_signal(2)
-    try:
-        _, errors = running.communicate(timeout=240)
-    finally:
-        running.kill()
+    wait_until_it_simulates(running)
+    errors = interrupted(running, 240)
     assert running.returncode == 130 and "Traceback" not in errors
 
 
@@ -38,11 +47,7 @@ def test_an_interrupt_ends_the_writing_of_a_program(tmp_path):
     end = time.monotonic() + 240
     while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < end:  # until it writes
         time.sleep(0.05)
-    running.send_signal(2)
-    try:
-        _, errors = running.communicate(timeout=10)
-    finally:
-        running.kill()
+    errors = interrupted(running, 10)
     assert (running.returncode, errors) == (130, "") and [p.name for p in tmp_path.iterdir()] == ["x.ftr"]
     assert (tmp_path / "x.ftr").read_text() == "old"
 
@@ -79,14 +84,7 @@ def test_an_interrupt_ends_a_simulation_amid_one_call(tmp_path):
     """Its messages of a terabyte each are millions of events without a call in between."""
     args = ["sim", "--synth", "stencil3d", "--ranks", "8", "--iterations", "1", "--bytes", "1024GB", "--policy", "oracle"]
     running = started(args, tmp_path)
-    threads = Path(f"/proc/{running.pid}/task")
-    end = time.monotonic() + 240
-    while len(list(threads.iterdir())) < 2 and time.monotonic() < end:  # until it simulates
-        time.sleep(0.05)
+    wait_until_it_simulates(running)
     time.sleep(1)
-    running.send_signal(2)
-    try:
-        _, errors = running.communicate(timeout=20)
-    finally:
-        running.kill()
+    errors = interrupted(running, 20)
     assert running.returncode == 130 and "Traceback" not in errors
