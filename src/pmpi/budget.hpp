@@ -63,6 +63,9 @@ class Budget {
   /// More was paid than there was, by more than a delay or two: nothing may sleep.
   bool in_debt() const noexcept { return balance() < -cap_.load(std::memory_order_relaxed) / 8; }
 
+  /// The largest delay, in ticks, that leaves enough for those after it.
+  double bearable() const noexcept { return std::max(balance(), cap_.load(std::memory_order_relaxed) / 16) / 8; }
+
   /// What a tick of delay costs against a tick of sleep saved: 1 with a full account, more as it runs out, all with debts.
   double price() const noexcept {
     const double cap = cap_.load(std::memory_order_relaxed), left = balance();

@@ -60,6 +60,16 @@ TEST(Budget, WithDebtsNothingSleeps) {
   EXPECT_FALSE(b.in_debt());
 }
 
+TEST(Budget, OneDelayIsBearableIfMostIsLeftAfterIt) {
+  Budget b;
+  b.open(0.01, kTicksPerSecond, 0);
+  EXPECT_DOUBLE_EQ(b.bearable(), b.balance() / 8);
+  b.pay(1'000'000'000);
+  EXPECT_LT(b.balance(), 0);
+  EXPECT_GT(b.bearable(), 0);  // where nothing may sleep the price says so
+  EXPECT_LT(b.bearable(), 0.01 * 0.02 * kTicksPerSecond);
+}
+
 TEST(Budget, WhatCostNobodyAnythingIsGivenBack) {
   Budget b;
   b.open(0.01, kTicksPerSecond, 0);

@@ -82,8 +82,9 @@ WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept {
   const double woken_ns = rt.costs.peer_wake_ns + rt.costs.waking_ns * std::max(1.0, (1.0 + kHeldUp) / price);
   const bool wakes = rt.whole_job_here || t.wait.from_here || rt.sockets.trusted();
   const bool is_paid = t.wait.sleeps != 0 && !has_many_steps(t);  // what comes after a sleep comes once in a wait
+  const double longest_ns = rt.clock.to_ns(static_cast<std::uint64_t>(rt.node.page().budget.bearable()));
   const WaitCosts costs{to_nanoseconds(rt.costs.sleep_cpu_ns), to_nanoseconds(rt.costs.overshoot_ns), wakes, to_nanoseconds(woken_ns),
-                        to_nanoseconds(is_paid ? 0.0 : after_sleep_ns(t))};
+                        to_nanoseconds(is_paid ? 0.0 : after_sleep_ns(t)), to_nanoseconds(longest_ns)};
   return rt.waits.plan(known_key(t), to_nanoseconds(waited_ns), costs, price);
 }
 

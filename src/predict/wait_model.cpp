@@ -25,7 +25,7 @@ constexpr int kHalvingBits = 2;                           // more of them, and i
 constexpr std::int64_t kFirstDoubt = 8;                   // part of the sleep that the rank is then taken to have been late
 constexpr std::uint16_t kAlike = kCodeOctave / 8;         // waits within 1/8 octave (9 %) count as alike
 constexpr std::ptrdiff_t kNeighbours = 4;                 // samples whose distances tell how far apart they are there
-constexpr std::uint8_t kKnownKind = 8;                    // waits of a kind before a plan goes by it
+constexpr std::uint8_t kKnownWaits = 8;                   // of a kind before a plan goes by it; of a place before it trusts the shortest
 constexpr double kMaxPrice = 1e9;                         // also stands for NaN: never risk a delay
 constexpr std::size_t kDenseCandidates = 8;                // wake before the k-th sample: each k to here, then each 8th
 constexpr double kMinSleepNs = 1000.0;                    // shorter requests are all overshoot
@@ -45,6 +45,7 @@ struct Residual {
   std::array<double, WaitModel::kWindow> left;       // ns from now, ascending
   std::array<double, WaitModel::kWindow + 1> total;  // total[i]: sum of the first i
   std::size_t count = 0;
+  bool outlasts_first = false;  // no wait that is known of was over by now, and enough are known
   double doubt_from = 0;   // the unknown sample lies between here and left[0]
   double novelty = 1.0;    // weight of the Pareto part
   double prior_scale = 0;  // ns
@@ -53,6 +54,7 @@ struct Residual {
 struct Terms {
   double price, sleep_cost, overshoot;
   double after;      // what the delay costs that any sleep causes, once in a wait
+  double longest;    // sleep at whose end the wait may be over: it may be late by all of it
   double late_most;  // latest that a sleep outlasts its wait: a peer's wake, or no limit
 };
 
@@ -120,7 +122,7 @@ double mean_of(const Residual& d) noexcept {
 double best_wake(const Residual& d, const Terms& c) noexcept {
   double best = c.after, best_t = 0.0;
   const auto consider = [&](std::size_t shorter, double t) {
-    if (t < c.overshoot + kMinSleepNs) return;
+    if (t < c.overshoot + kMinSleepNs || (t > c.longest && !(d.outlasts_first && shorter == 0))) return;
     const double seen = d.count > 0 ? (1.0 - d.novelty) * value_of_samples(d, shorter, t, c) : 0.0;
     if (seen + d.novelty * t <= c.sleep_cost) return;  // the prior is worth at most t
     const double now = seen + d.novelty * value_of_prior(d.prior_scale, t, c) - c.sleep_cost;
@@ -140,7 +142,8 @@ double best_wake(const Residual& d, const Terms& c) noexcept {
     consider(0, d.doubt_from + share * (d.left[0] - d.doubt_from));
   }
   for (const double growth : {1.0 / c.price, 1.0, kPriorMaxGrowth}) consider_time(growth * d.prior_scale);
-  if (!std::isfinite(c.late_most)) consider_time(best_slice(mean_of(d), c));
+  if (!std::isfinite(c.late_most)) consider_time(std::min(best_slice(mean_of(d), c), c.longest));
+  if (std::isfinite(c.longest)) consider_time(c.longest);
   return best_t;
 }
 
@@ -154,6 +157,7 @@ void residual_of(const std::uint16_t* sorted, std::size_t count, double waited_n
   out.total[0] = 0.0;
   for (std::size_t i = 0; i < out.count; ++i) out.total[i + 1] = out.total[i] + out.left[i];
   if (out.count == 0 || first > 0) return;  // between samples, the next end may come at any time
+  out.outlasts_first = count >= kKnownWaits;
   const double doubt = kFirstSampleDoubt / (static_cast<double>(count) + 1.0) + kLastSampleDoubt;
   const double shortest = out.left[0] + waited_ns;
   out.doubt_from = std::max(0.0, shortest * (1.0 - doubt) - waited_ns);
@@ -294,11 +298,14 @@ WaitPlan WaitModel::plan(std::uint64_t key, Nanoseconds waited, const WaitCosts&
   const double waited_ns = positive(waited);
   const Nanoseconds peer_delay = costs.peer_wake_delay.value > 0 ? costs.peer_wake_delay : costs.wake_delay;
   const double price = price_of_delay < kMaxPrice ? std::max(1.0, price_of_delay) : kMaxPrice;
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  const bool limited = !costs.peer_can_wake && costs.longest.value > 0;
   const Terms terms{.price = price,
               .sleep_cost = positive(costs.sleep_cost),
               .overshoot = positive(costs.wake_delay),
               .after = price * positive(costs.delay_after),
-              .late_most = costs.peer_can_wake ? positive(peer_delay) : std::numeric_limits<double>::infinity()};
+              .longest = limited ? positive(costs.longest) + positive(costs.wake_delay) : kNever,
+              .late_most = costs.peer_can_wake ? positive(peer_delay) : kNever};
   Residual residual;
   residual.prior_scale = std::max({waited_ns, terms.sleep_cost, kMinSpinNs});
   if (const Slot* slot = find(key); slot != nullptr) {
@@ -329,7 +336,7 @@ WaitSummary WaitModel::summary(std::uint64_t key) const noexcept {
 
 std::uint64_t WaitModel::more_telling(std::uint64_t kind, std::uint64_t place) const noexcept {
   const Slot* const some = kind != 0 ? find(kind) : nullptr;
-  if (some == nullptr || some->count < kKnownKind) return place;
+  if (some == nullptr || some->count < kKnownWaits) return place;
   const Slot* const all = find(place);
   if (all == nullptr || all->count == 0) return kind;
   const auto quantile = [](const Slot* slot, unsigned tenths) -> unsigned { return slot->sorted[(slot->count - 1U) * tenths / 10]; };

@@ -29,6 +29,7 @@ struct WaitCosts {
   bool peer_can_wake = false;      ///< true: whoever ends the wait also ends the sleep
   Nanoseconds peer_wake_delay{0};  ///< lateness of such a wake; 0: as wake_delay
   Nanoseconds delay_after{0};      ///< delay that any sleep causes, also one that ends in time: caches are cold
+  Nanoseconds longest{0};          ///< longest sleep at whose end the wait may be over, where only timers wake; 0: any
 };
 
 /// What to do now. After `sleep_for` (if any) and `spin` without the wait having ended, ask again.

@@ -192,6 +192,41 @@ TEST_F(WaitModelTest, WaitsThatMayEndAtAnyTimeAreSleptInSlices) {  // one long s
   EXPECT_LT(all.delay_share(), 0.02);
 }
 
+TEST_F(WaitModelTest, NoSleepIsLongerThanItsDelayMayBeUnlessTheWaitIsKnownToLast) {
+  WaitCosts limited = kTimer;
+  limited.longest = Nanoseconds(kMs);
+  const auto slept = [&](std::int64_t waited, const WaitCosts& costs) {
+    return model.plan(kKey, Nanoseconds(waited), costs, 1.5).sleep_for.value;
+  };
+  EXPECT_GT(slept(50 * kMs, kTimer), kMs);  // of an unknown wait
+  EXPECT_EQ(slept(50 * kMs, limited), kMs);
+  for (int i = 0; i < 40; ++i) model.observe(kKey, Nanoseconds((i % 2 == 0 ? 20 : 90) * kMs));
+  EXPECT_GT(slept(0, limited), 5 * kMs);        // every wait so far lasted so long
+  EXPECT_GT(slept(25 * kMs, kTimer), 10 * kMs); // the rest of them lasted longer, but one may end at any time
+  EXPECT_EQ(slept(25 * kMs, limited), kMs);
+  WaitCosts woken = kPeer;
+  woken.longest = Nanoseconds(kMs);
+  EXPECT_GT(slept(25 * kMs, woken), 60 * kMs);  // late by a wake-up at most
+}
+
+/// Waits of 100 ms that vary by 90 %, in an account that earns 0.5 % of the time and holds what two seconds earn. Without a limit one late
+/// end cost as much as seconds earn, and nothing slept for as long.
+TEST_F(WaitModelTest, AnAccountBearsLongIrregularWaits) {
+  constexpr double kRate = 0.005, kCap = kRate * 2e9;
+  double balance = kCap / 4;
+  Outcome all;
+  for (int i = 0; i < 1000; ++i) {
+    WaitCosts costs = kTimer;
+    costs.longest = Nanoseconds(std::llround(std::max(balance, kCap / 16) / 8));
+    const Outcome before = all;
+    const double price = balance < -kCap / 8 ? 1e12 : balance <= kCap * 1e-3 ? 1e3 : std::max(1.0, kCap / balance);
+    live_through(model, std::llround(around(100.0 * kMs, 0.9)), costs, price, all);
+    balance = std::min(kCap, balance + kRate * (all.waited - before.waited) - (all.told - before.told));
+  }
+  EXPECT_GT(all.asleep_share(), 0.9);
+  EXPECT_LT(all.delay_share(), 1.2 * kRate);
+}
+
 TEST_F(WaitModelTest, DelaysThatNobodySawAreToldOnTheMean) {
   for (const double price : {5.0, 20.0}) {
     for (const double spread : {0.02, 0.2, 0.9}) {

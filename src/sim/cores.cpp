@@ -77,7 +77,9 @@ WaitOutcome Cores::plan(Planner& planner, Time from, Time waited, std::uint64_t 
     planner.earned_until = from;
   }
   const double price = planner.balance <= cap * 1e-3 ? 1e3 : std::max(1.0, cap / planner.balance);
-  const predict::WaitCosts costs{nanoseconds(s.down + s.up), nanoseconds(s.up)};
+  const Time bearable = static_cast<Time>(std::max(planner.balance, cap / 16) / 8);
+  predict::WaitCosts costs{nanoseconds(s.down + s.up), nanoseconds(s.up)};
+  costs.longest = nanoseconds(bearable);
   WaitOutcome o;
   Time at = 0, last_sleep = 0;
   for (int sleeps = 0; at < waited; ++sleeps) {
