@@ -11,7 +11,7 @@ import pytest
 import fallow.reproduce
 from fallow.reproduce import dickov2015, record
 from fallow.reproduce.document import Bars, Document, Section, Strips, drawn, markdown
-from fallow.reproduce.measure import Saving, best_threshold
+from fallow.reproduce.measure import Reading, Saving, TraceResults, best_threshold, measure_kernel
 from test_html import parse
 
 DATA = Path(fallow.reproduce.__file__).parent
@@ -62,6 +62,42 @@ def test_the_report_has_all_tables_and_figures(fallow, traces, tmp_path):
     assert text.count("how it was recorded is not known") == 6  # three of table 5.1, figure 5.14, two kernels
     page = parse((tmp_path / "report.html").read_text())
     assert page.references == ["data:,"] and json.loads(page.data) == found
+
+
+def test_few_calls_are_drawn_up_to_the_end_of_the_run_and_no_further(fallow, tmp_path):
+    made = fallow("synth", "alltoall", "--ranks", 16, "--iterations", 30, "--compute", "500us", "-o", tmp_path / "ft-16.ftr")
+    assert made.returncode == 0, made.stderr
+    drawn = measure_kernel("ft", "gromacs", tmp_path / "ft-16.ftr", 1, 1).drawn
+    last = max(end for calls in drawn.calls for _, end in calls)
+    assert drawn.from_us == 0 and drawn.to_us == pytest.approx(last, rel=0.03)  # what calls last is more when links rest
+
+
+def _bt(ranks, capped, uncapped, oracle):
+    def reading(saved):
+        return Reading(20.0, dict.fromkeys((0.01, 0.05, 0.10), Saving(saved, 0, 0, 0)), {})
+
+    gaps = ((1, 1e-6), (1, 1e-4), (1, 1.0))
+    found = TraceResults("bt", ranks, 100, 1.0, gaps, 0.1, reading(capped), reading(uncapped), hit_rate=0.3)
+    found.others = {"oracle": Saving(oracle, 0, 0, 0)}
+    return found
+
+
+def test_what_the_cap_on_patterns_costs_is_said_of_those_it_costs_something():
+    published = record.data("dickov2015.toml")
+    programs = {p.name: p for p in record.programs()}
+    freed, held = _bt(16, 0.1, 0.4, 0.5), _bt(100, 0.26, 0.03, 0.5)
+
+    def said(*traces):
+        results = dickov2015.Results(published, programs, list(traces))
+        sections = (dickov2015.thresholds(results), dickov2015.displacement(results, 0.01, "Figures", 33.5))
+        return [" ".join(s.differences) for s in sections]
+
+    thresholds, saving = said(freed, held)
+    assert "NAS BT 16: the steps of a sweep are alike" in thresholds and "not so with NAS BT 100." in thresholds
+    assert "Both do not hold here" in saving and "more is saved for NAS BT 16; less for NAS BT 100." in saving
+    thresholds, saving = said(held)
+    assert "the steps of a sweep" not in thresholds
+    assert "Both do not hold here" not in saving and "more is saved for none; less for NAS BT 100." in saving
 
 
 def test_the_best_threshold_saves_most_at_little_more_slowdown():

@@ -171,11 +171,13 @@ class Drawn:
 
 
 def _draw(bench: Bench, case: Case, base: Outcome) -> Drawn:
-    """Some calls of the first processes in the middle of the run, one process a node."""
+    """Some calls of the first processes from the middle of the run on, or before it where no more follow it; one
+    process a node."""
     ranks = min(DRAWN_RANKS, int(base.raw["ranks"]))
-    span_us = base.run_time_s * 1e6 * min(1.0, DRAWN_CALLS * int(base.raw["ranks"]) / max(int(base.raw["calls"]), 1))
-    middle = base.run_time_s * 1e6 / 2
-    window = Window(middle, middle + span_us, ranks=ranks, most=100_000)
+    whole_us = base.run_time_s * 1e6
+    span_us = whole_us * min(1.0, DRAWN_CALLS * int(base.raw["ranks"]) / max(int(base.raw["calls"]), 1))
+    begin = min(whole_us / 2, whole_us - span_us)
+    window = Window(begin, begin + span_us, ranks=ranks, most=100_000)
     (found,) = run.simulate(bench.spec, bench.machine, [case], run.Wanted(details=False, window=window))
     assert found.timeline is not None  # noqa: S101  # it was asked for
     calls: list[list[tuple[float, float]]] = [[] for _ in range(ranks)]
@@ -185,7 +187,7 @@ def _draw(bench: Bench, case: Case, base: Outcome) -> Drawn:
     for x in found.timeline.links:
         if x.direction == 0 and x.node < ranks:
             links[x.node].append((x.begin_ns / 1000, x.end_ns / 1000, LINK_STATES[x.state]))
-    return Drawn(middle, middle + span_us, tuple(map(tuple, calls)), tuple(map(tuple, links)))
+    return Drawn(begin, begin + span_us, tuple(map(tuple, calls)), tuple(map(tuple, links)))
 
 
 @dataclass
