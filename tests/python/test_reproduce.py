@@ -72,6 +72,21 @@ def test_few_calls_are_drawn_up_to_the_end_of_the_run_and_no_further(fallow, tmp
     assert drawn.from_us == 0 and drawn.to_us == pytest.approx(last, rel=0.03)  # what calls last is more when links rest
 
 
+def test_the_report_names_its_traces_and_says_how_they_were_recorded_where_that_is_known(fallow, tmp_path):
+    assert fallow("synth", "cg", "--ranks", 16, "--iterations", 10, "-o", tmp_path / "cg-16.ftr").returncode == 0
+    kernel = measure_kernel("cg", "alya", tmp_path / "cg-16.ftr", 1, 1)
+    programs, published = {p.name: p for p in record.programs()}, record.data("dickov2015.toml")
+
+    def report(recorded):
+        results = dickov2015.Results(published, programs, kernels=[kernel], recorded=frozenset(recorded))
+        return dickov2015.document(results)
+
+    assert report([]).intro[0].startswith("Traces of open programs (CG (for Alya's CG kernel) 16), replayed on")
+    assert "recorded with the CPU-time clock" in report([("cg", 16)]).intro[0]
+    (drawn,) = next(s for s in report([]).sections if "4.37" in s.title).strips
+    assert not any("all its lanes" in state for state in drawn.states)  # at half size two of four are on
+
+
 def _bt(ranks, capped, uncapped, oracle):
     def reading(saved):
         return Reading(20.0, dict.fromkeys((0.01, 0.05, 0.10), Saving(saved, 0, 0, 0)), {})

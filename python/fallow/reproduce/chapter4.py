@@ -62,16 +62,16 @@ def _speedups(
     return s
 
 
-_IN_PROGRAM, _IN_MPI, _ALL_LANES, _CHANGING, _FEWER = range(5)
-_LINK_STATES = {"sending": _ALL_LANES, "low": _FEWER, "deep": _FEWER, "changing": _CHANGING}
+_IN_PROGRAM, _IN_MPI, _AWAKE, _CHANGING, _ONE_LANE = range(5)
+_LINK_STATES = {"sending": _AWAKE, "low": _ONE_LANE, "deep": _ONE_LANE, "changing": _CHANGING}
 
 
 def _over_time(kernels: Sequence[KernelResults], programs: Mapping[str, Program]) -> Section:
     s = Section("Figures 4.37 and 4.38: processes and their links over time", [
         "Whether a process is in the program or in MPI, and below it the lanes of its link to the switch: messages at half "
-        "size, links that follow loops of calls, one process a node."
+        "size, for which two lanes of four are enough, links that follow loops of calls, one process a node."
     ])  # fmt: skip
-    s.header = ("kernel", "time in MPI, %", "link with fewer lanes, %", "changing, %")
+    s.header = ("kernel", "time in MPI, %", "link with one lane, %", "changing, %")
     for k in kernels:
         if k.drawn is None:
             continue
@@ -79,10 +79,10 @@ def _over_time(kernels: Sequence[KernelResults], programs: Mapping[str, Program]
         for rank, (calls, links) in enumerate(zip(d.calls, d.links, strict=True)):
             rows.append((f"process {rank}", _IN_PROGRAM, tuple((a, b, _IN_MPI) for a, b in calls)))
             shown = tuple((a, b, _LINK_STATES[state]) for a, b, state in links if state != "sending")
-            rows.append((f"link {rank}", _ALL_LANES, shown))
-        states = ("in the program", "in MPI", "link with all its lanes", "changing", "with fewer lanes")
+            rows.append((f"link {rank}", _AWAKE, shown))
+        states = ("in the program", "in MPI", "link with lanes for messages", "changing", "with one lane")
         s.strips.append(Strips(_label(k, programs), states, d.from_us, d.to_us, tuple(rows)))
-        shares = [_share(rows, of, d.from_us, d.to_us) for of in (_IN_MPI, _FEWER, _CHANGING)]
+        shares = [_share(rows, of, d.from_us, d.to_us) for of in (_IN_MPI, _ONE_LANE, _CHANGING)]
         s.rows.append((_label(k, programs), *(f"{x * 100:.1f}" for x in shares)))
     if s.strips:
         s.differences.append(

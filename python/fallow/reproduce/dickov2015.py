@@ -428,10 +428,12 @@ def document(r: Results) -> Document:
         unknown = {k.program: _UNKNOWN for k in r.kernels if (k.program, k.ranks) not in r.recorded}
         described = {name: replace(p, why=unknown.get(name, p.why)) for name, p in r.programs.items()}
         found += chapter4.sections(r.kernels, described, r.published["compression"])
-    traces = ", ".join(label(r, t) for t in r.traces)
+    both: list[TraceResults | chapter4.KernelResults] = [*r.traces, *(k for k in r.kernels if k.ranks_per_node == 1)]
+    traces = ", ".join(f"{r.programs[t.program].title} {t.ranks}" for t in both)
+    ours = all((t.program, t.ranks) in r.recorded for t in both)
+    how = "recorded with the CPU-time clock on a shared machine, " if ours else ""
     intro = [
-        f"Traces of open programs ({traces}), recorded with the CPU-time clock on a shared machine, replayed on the machine of "
-        "the thesis's tables 4.4 and 5.2: XGFT(2;18,14;1,18), 40 Gbit/s, random routing, 1 us of MPI latency, 10 us to change "
+        f"Traces of open programs ({traces}), {how}replayed on the machine of the thesis's tables 4.4 and 5.2: XGFT(2;18,14;1,18), 40 Gbit/s, random routing, 1 us of MPI latency, 10 us to change "
         "a link's width, 43 % of power with one lane of four. One process a node unless said.",
         "Published values are those of the thesis's tables and text; of most figures the text gives means only.",
     ]
