@@ -433,8 +433,8 @@ def document(r: Results) -> Document:
     ours = all((t.program, t.ranks) in r.recorded for t in both)
     how = "recorded with the CPU-time clock on a shared machine, " if ours else ""
     intro = [
-        f"Traces of open programs ({traces}), {how}replayed on the machine of the thesis's tables 4.4 and 5.2: XGFT(2;18,14;1,18), 40 Gbit/s, random routing, 1 us of MPI latency, 10 us to change "
-        "a link's width, 43 % of power with one lane of four. One process a node unless said.",
+        f"Traces of open programs ({traces}), {how}replayed on the machine of the thesis's tables 4.4 and 5.2: "
+        "XGFT(2;18,14;1,18), 40 Gbit/s, random routing, 1 us of MPI latency, 10 us to change a link's width, 43 % of power with one lane of four. One process a node unless said.",
         "Published values are those of the thesis's tables and text; of most figures the text gives means only.",
     ]
     return Document("Dickov 2015, published and reproduced", intro, found, r.notes)
