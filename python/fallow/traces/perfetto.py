@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from fallow.traces import model
-from fallow.traces.model import Event, Source
-from fallow.traces.text import Losses
+from fallow.traces.model import Event, Site, Source
+from fallow.traces.text import Losses, site_text
+
+_PEERS = {model.ANY_PEER: "any", model.NULL_PEER: "null", model.ROOT_HERE: "here"}
+_TAGS = {model.ANY_TAG: "any"}
 
 
-def _slice(rank: int, e: Event) -> dict[str, Any]:
+def _slice(rank: int, e: Event, sites: Sequence[Site]) -> dict[str, Any]:
     args: dict[str, Any] = {"comm": e.comm, "size_bytes": e.size_bytes}
     for name, value, none in (
-        ("peer", e.peer, -1),
-        ("tag", e.tag, -1),
-        ("root", e.root, -1),
+        ("peer", _PEERS.get(e.peer, e.peer), -1),
+        ("tag", _TAGS.get(e.tag, e.tag), -1),
+        ("root", _PEERS.get(e.root, e.root), -1),
+        ("recv_peer", _PEERS.get(e.recv_peer, e.recv_peer), -1),
+        ("recv_tag", _TAGS.get(e.recv_tag, e.recv_tag), -1),
         ("recv_bytes", e.recv_bytes, 0),
         ("wait_ns", e.wait_ns, 0),
-        ("site", e.site, 0),
+        ("compute_ns", e.compute_ns if e.flags & model.CPU_TIME else 0, 0),  # else it is the gap before the call
+        ("site", site_text(sites[e.site - 1]) if 0 < e.site <= len(sites) else e.site, 0),
     ):
         if value != none:
             args[name] = value
@@ -32,6 +39,8 @@ def _slice(rank: int, e: Event) -> dict[str, Any]:
 
 def write(source: Source, path: Path, losses: Losses) -> None:
     """Writes one JSON file; times in microseconds with three decimals."""
+    if source.info.comms:
+        losses.add("the members of communicators")
     with path.open("w", encoding="utf-8") as file:
         file.write('{"displayTimeUnit":"ns","traceEvents":[\n')
         for rank in range(source.info.size):
@@ -43,5 +52,5 @@ def write(source: Source, path: Path, losses: Losses) -> None:
             for event in source.events(rank):
                 if event.requests or event.completed or event.counts or event.recv_counts:
                     losses.add("requests and counts per peer")
-                file.write(",\n" + json.dumps(_slice(rank, event), separators=(",", ":")))
+                file.write(",\n" + json.dumps(_slice(rank, event, source.info.sites), separators=(",", ":")))
         file.write("\n]}\n")
