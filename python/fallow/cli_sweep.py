@@ -10,6 +10,7 @@ from fallow.errors import UserError
 from fallow.sweep import execute
 from fallow.sweep.store import Store
 from fallow.sweep.study import read
+from fallow.text import plural
 
 _EPILOG = """\
 examples:
@@ -30,7 +31,8 @@ a study:
   lead = ["1%", "5%", "10%"]
 
 Every list multiplies. Results are kept in STUDY.results/results.parquet; a sweep that was killed goes on where it
-was when it is started again. Points that fail are kept with the reason; the others go on.
+was when it is started again. Points that fail are kept with the reason; the others go on. Rows of what has been taken
+out of the study are kept, too; --results DIR begins anew.
 
 The exit status is 0 if all points are done, 1 if some failed, and 2 if none could be simulated.
 """
@@ -68,6 +70,8 @@ def _run(arguments: argparse.Namespace) -> int:
         raise
     target = store.finish([p.id for p in study.points])
     print(f"{study.name}: {done} points done, {failed} failed: {target}")
+    if earlier := len(store.rows) - len(study.points):
+        print(f"fallow: NOTE: {plural(earlier, 'row')} there of earlier forms of the study, too", file=sys.stderr)
     for point in study.points:
         row = store.rows[point.id]
         if row["status"] != "done":

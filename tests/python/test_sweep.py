@@ -104,6 +104,15 @@ def test_a_study_that_grows_keeps_what_is_done(sweep, tmp_path):
     assert all(both[i]["simulation_s"] == r["simulation_s"] for i, r in first.items())
 
 
+def test_rows_of_what_is_no_longer_in_the_study_are_told(sweep, tmp_path):
+    text = '[[synth]]\nprogram = "cg"\nranks = [4, 8]\niterations = 2\n[policy]\npolicy = "oracle"\n'
+    (tmp_path / "s.toml").write_text(text)
+    assert sweep("s.toml", "--on", "local:1").stderr == ""
+    (tmp_path / "s.toml").write_text(text.replace("[4, 8]", "8"))
+    assert sweep("s.toml").stderr == "fallow: NOTE: 2 rows there of earlier forms of the study, too\n"
+    assert len(rows(tmp_path / "s.results")) == 4
+
+
 def test_a_point_that_fails_does_not_end_the_study(sweep, tmp_path):
     recv = Event(op=op_number("MPI_Recv"), comm=COMM_WORLD, peer=1, tag=1, size_bytes=8, enter_ns=1, exit_ns=2)
     write_source(MemorySource(Info(size=2), [[recv], []]), tmp_path / "stuck.ftr")
