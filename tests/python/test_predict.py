@@ -316,4 +316,7 @@ def test_ranks_of_which_nobody_says_where_they_ran_share_no_link(fallow):
     assert (alone["nodes"], alone["trace"]["hosts"]) == (None, 0)
     assert any("does not say where they ran; --ranks-per-node" in note for note in alone["notes"])
     paired = json.loads(fallow("predict", "cg.ftr", "--predictor", "oracle", "--no-cost", "--ranks-per-node", 2, "--json").stdout)
+    assert not any("joined as if" in note for note in paired["notes"])
+    some = fallow("predict", "cg.ftr", "--predictor", "oracle", "--no-cost", "--ranks-per-node", 4, "--ranks", "0,1", "--json").stdout
+    assert any("joined as if the ranks that are not studied did not use them" in note for note in json.loads(some)["notes"])
     assert paired["nodes"]["nodes"] == [[0, 1], [2, 3]] and not any("where they ran" in note for note in paired["notes"])
