@@ -232,6 +232,11 @@ def _why_nothing(found: ranks.Ranks, info: rundir.RunInfo | None) -> str:
     return ": no rank recorded anything; did the command start an MPI program?"
 
 
+def _runs_in(directory: Path) -> str:
+    runs = sorted(path.parent for path in directory.glob(f"*/{rundir.RUN_FILE}"))
+    return f"; {runs[-1]} is one" if runs else ""
+
+
 def _changed(shown: Iterable[SiteReport], last_ns: int) -> list[str]:
     """Modules that are named by what stands in them now, which is not what ran."""
     notes = []
@@ -271,6 +276,10 @@ def load(directory: Path, platform: str | None = None) -> Report:
     found = ranks.load(paths, timeline.events_per_thread(len(paths)))
     notes: list[str] = []
     info = _info(directory, notes)
+    if not paths and not (directory / rundir.RUN_FILE).exists():
+        raise UserError(
+            f"{directory}: no run directory; nothing in it was written by `fallow run`{_runs_in(directory)}"
+        )
     if not found.read:
         raise UserError(f"{directory}: nothing to report{_why_nothing(found, info)}")
     if (programs := max(found.programs)) > 1:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,6 +108,19 @@ def read_file(path: Path) -> dict[str, str]:
     return out
 
 
+_ALIKE = 0.85
+
+
+def _misspelt(environment: Mapping[str, str]) -> Iterator[str]:
+    """Variables that look like one of the options', and are none."""
+    known = [option.variable for option in table()]
+    meant = [option.variable for option in user_table()]
+    for name in sorted(environment):
+        if name.startswith("FALLOW_") and name not in known:
+            for close in difflib.get_close_matches(name, meant, 1, _ALIKE):
+                yield f"{name}: no option has this variable; {close} is one; ignored"
+
+
 def resolve(
     flags: Mapping[str, str], environment: Mapping[str, str], file: Mapping[str, str]
 ) -> tuple[list[Setting], list[str]]:
@@ -115,7 +129,7 @@ def resolve(
     A flag that cannot be used raises UserError: the user typed it now and can mend it.
     """
     settings: list[Setting] = []
-    problems: list[str] = []
+    problems = list(_misspelt(environment))
     for option in user_table():
         if option.name in flags:
             wrong = problem(option, flags[option.name])

@@ -32,6 +32,12 @@ def test_a_broken_variable_is_told_and_ignored():
     assert "FALLOW_MODE" in problems[0]
 
 
+def test_a_misspelt_variable_is_told():
+    named = {"FALLOW_SLOWDON": "2%", "FALLOW_CHECKOUT": "/x", "FALLOW_LIBRARY_DIR": "/y", "FALLOW_RUN_ID": "z", "FALLOW_MODE": "spin"}
+    _, problems = options.resolve({}, named, {})
+    assert problems == ["FALLOW_SLOWDON: no option has this variable; FALLOW_SLOWDOWN is one; ignored"]
+
+
 def test_a_variable_that_is_set_to_nothing_is_not_set():
     assert value("mode", None, {"FALLOW_MODE": ""}, {"mode": "sleep"}) == ("sleep", "file", [])
 

@@ -276,6 +276,9 @@ def test_a_call_without_a_communicator_has_none(run_dir):
 def test_load_raises_the_users_error(tmp_path):
     with pytest.raises(UserError, match="no such run directory"):
         analyse.load(tmp_path / "nowhere")
+    write_run(tmp_path / "runs" / "first", [lively_rank(0, 1, 5)])
+    with pytest.raises(UserError, match=r"runs: no run directory; .* by `fallow run`; .*runs/first is one"):
+        analyse.load(tmp_path / "runs")
 
 
 def test_several_programs_in_one_run_are_noted(tmp_path):
