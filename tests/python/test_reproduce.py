@@ -61,6 +61,7 @@ def test_the_report_has_all_tables_and_figures(fallow, traces, tmp_path):
     assert "of 200" not in text  # the traces are not those of the list
     assert text.count("how it was recorded is not known") == 6  # three of table 5.1, figure 5.14, two kernels
     page = parse((tmp_path / "report.html").read_text())
+    assert "svg.strips { min-width: 700px; }" in page.style and 'class: "strips"' in page.script  # on narrow screens they scroll
     assert page.references == ["data:,"] and json.loads(page.data) == found
 
 

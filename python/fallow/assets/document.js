@@ -60,7 +60,7 @@ function stripChart(s) {
   const bottom = top + s.rows.length * each + 14;
   parts.push(svg("text", { x: left, y: bottom }, `${(s.from_us / 1000).toFixed(3)} ms`), svg("text", { x: width, y: bottom, "text-anchor": "end" }, `${(s.to_us / 1000).toFixed(3)} ms`));
   return el("div", {}, el("h3", {}, s.caption), legend(s.states.map((name, i) => ({ name, colour: STRIPS[i % STRIPS.length] }))),
-    el("div", { class: "scroll" }, svg("svg", { viewBox: `0 0 ${width} ${bottom + 8}`, role: "img", "aria-label": s.caption }, ...parts)));
+    el("div", { class: "scroll" }, svg("svg", { viewBox: `0 0 ${width} ${bottom + 8}`, class: "strips", role: "img", "aria-label": s.caption }, ...parts)));
 }
 
 document.getElementById("page").replaceChildren(
