@@ -196,3 +196,10 @@ def test_a_made_up_program_is_not_written_to_a_file_called_dash(
     assert cli.main(["synth", "cg", "--ranks", "2", "-o", "-"]) == 2
     assert capsys.readouterr().err == "fallow: -o -: a trace is not written to standard output; name a file\n"
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("place", ["file/new", "/proc/new"])
+def test_an_archive_that_cannot_be_begun_ends_in_one_line(fallow, trace: Path, tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").touch()
+    done = fallow("trace", "convert", trace, "--to", "otf2", "-o", place)
+    assert done.returncode == 2 and done.stderr.startswith(f"fallow: {place}: ") and done.stderr.count("\n") == 1

@@ -7,6 +7,7 @@ import ctypes
 import importlib
 import io
 import shutil
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -76,10 +77,17 @@ def collected() -> Iterator[Complaints]:
         register(before, None)
 
 
-def abandon(trace: Any, folder: Path, *, given: bool) -> None:  # noqa: ANN401
+def _half_open(error: BaseException) -> Iterator[Any]:
+    """Archives that were being opened when the error came: nobody else knows them, until they are destroyed."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if hasattr(found := frame.f_locals.get("self"), "_handle"):
+            yield found
+
+
+def abandon(error: BaseException, trace: Any, folder: Path, *, given: bool) -> None:  # noqa: ANN401
     """Leaves nothing of an archive that could not be written to its end; the library is not to try again later."""
-    if trace is not None:
-        trace._handle = None  # its destructor closes what has one, and complains
+    for archive in [trace] if trace is not None else _half_open(error):
+        archive._handle = None  # its destructor closes what has one, and complains
     for part in folder.iterdir() if folder.is_dir() else ():
         shutil.rmtree(part) if part.is_dir() else part.unlink()
     if not given and folder.is_dir():

@@ -200,7 +200,7 @@ def write(source: Source, path: Path, losses: Losses) -> None:
             if complaints.told:  # closing an archive does not fail
                 raise UserError(complaints.cause(folder))
         except BaseException as error:
-            otf2_errors.abandon(trace, folder, given=given)
+            otf2_errors.abandon(error, trace, folder, given=given)
             if isinstance(error, UserError | OSError) or not isinstance(error, Exception):
                 raise
             cause = complaints.cause(folder) if complaints.told else f"{folder}: {error}"
