@@ -47,7 +47,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     p.add_argument("--config", type=Path, metavar="FILE", help="options from a TOML file (fallow config --toml)")
     p.add_argument("--platform", default="", metavar="NAME", help="machine to model energy on: a name or a TOML file")
     p.add_argument(
-        "--compare", type=whole(1, 9999), metavar="N", help="run N times without and N times with Fallow, alternating"
+        "--compare",
+        type=whole(1, 9999),
+        metavar="N",
+        help="run N times without and N times with Fallow, alternating; each reads its input anew, if that is a file",
     )
     p.add_argument("--json", action="store_true", help="with --compare: print the comparison as JSON")
     p.add_argument("--quiet", "-q", action="store_true", help="no summary at the end")

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import os
 import random
+import select
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -100,6 +101,28 @@ def order(pairs: int, bare_first: bool) -> list[bool]:
     return out
 
 
+_NO_INPUT = (
+    "the input comes over a pipe, which only one run could read: none is given it; a file can be read anew: < FILE"
+)
+
+
+def _input_kind() -> int:
+    """The mode of standard input, or 0 where that is closed."""
+    try:
+        return os.fstat(0).st_mode
+    except OSError:
+        return 0
+
+
+def _leaves_input() -> bool:
+    """Whether something waits in a pipe on standard input; nobody reads it."""
+    if not stat.S_ISFIFO(_input_kind()):
+        return False
+    poll = select.poll()
+    poll.register(0, select.POLLIN)
+    return any(events & select.POLLIN for _, events in poll.poll(0))
+
+
 @contextlib.contextmanager
 def _streams(directory: Path, shown: bool) -> Iterator[launch.Streams]:
     """Streams of one run: what it prints goes to files unless it is shown, and each run reads its own input."""
@@ -110,8 +133,10 @@ def _streams(directory: Path, shown: bool) -> Iterator[launch.Streams]:
             stack.callback(os.close, fd)
             return fd
 
-        is_file = stat.S_ISREG(os.fstat(0).st_mode)
+        is_file = stat.S_ISREG(_input_kind())
         stdin = opened("/proc/self/fd/0" if is_file else os.devnull, os.O_RDONLY)
+        if is_file:
+            os.lseek(stdin, os.lseek(0, 0, os.SEEK_CUR), os.SEEK_SET)  # what was read before is not for the command
         if shown:
             yield launch.Streams(stdin)
             return
@@ -254,6 +279,8 @@ def run(series: Series, say: runner.Say) -> tuple[Comparison, launch.Outcome]:
     """
     trials: list[Trial] = []
     outcomes: list[launch.Outcome] = []
+    if _leaves_input():
+        say(_NO_INPUT)
     bare_first = random.random() < 0.5  # noqa: S311 - a coin, not a secret
     for number, with_fallow in enumerate(order(series.pairs, bare_first), 1):
         trial, outcome = _trial(series, number, with_fallow, say)
@@ -271,7 +298,7 @@ def run(series: Series, say: runner.Say) -> tuple[Comparison, launch.Outcome]:
         directory=str(series.directory),
         trials=trials,
         metrics=metrics(trials),
-        warnings=warnings(trials, 2 * series.pairs),
+        warnings=[*warnings(trials, 2 * series.pairs), *([_NO_INPUT] if _leaves_input() else [])],
     )
     return comparison, next((o for o in outcomes if o.shell_status != 0), outcomes[0])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 
 import pytest
 
@@ -83,6 +84,38 @@ def test_a_series(fallow, fake_library, tmp_path, run_dir):  # noqa: F811
     assert fallow("report", "series", "--html").returncode == 2
     logs = sorted((tmp_path / "series").glob("*/stdout.log"))
     assert [log.read_text() for log in logs] == ["some input\ndone\n"] * 3
+
+
+def _of_cat(fallow, tmp_path, fake_library, **kwargs):  # noqa: F811
+    """What each of two runs of `cat` read, and the comparison."""
+    args = ("run", "--json", "--compare", "1", "--out", "series", "--", "cat")
+    out = fallow(*args, env={"FALLOW_LIBRARY_DIR": str(fake_library)}, **kwargs)
+    assert out.returncode == 0, out.stderr
+    logs = sorted((tmp_path / "series").glob("*/stdout.log"))
+    return [log.read_text() for log in logs], json.loads(out.stdout)
+
+
+def test_each_run_reads_the_input_from_where_it_stands(fallow, fake_library, tmp_path):  # noqa: F811
+    (tmp_path / "input").write_text("taken\nleft\n")
+    with (tmp_path / "input").open() as stdin:
+        os.lseek(stdin.fileno(), len("taken\n"), os.SEEK_SET)
+        assert _of_cat(fallow, tmp_path, fake_library, stdin=stdin)[0] == ["left\n"] * 2
+
+
+@pytest.mark.parametrize(("text", "told"), [(b"input\n", True), (b"", False)])
+def test_input_that_no_run_is_given_is_told(fallow, fake_library, tmp_path, text, told):  # noqa: F811
+    read, write = os.pipe()
+    os.write(write, text)
+    os.close(write)
+    seen, comparison = _of_cat(fallow, tmp_path, fake_library, stdin=read)
+    os.close(read)
+    assert seen == ["", ""]
+    assert any("over a pipe" in line for line in comparison["warnings"]) == told
+
+
+def test_a_series_without_input(fallow, fake_library, tmp_path):  # noqa: F811
+    seen, _ = _of_cat(fallow, tmp_path, fake_library, preexec_fn=lambda: os.close(0))
+    assert seen == ["", ""]
 
 
 def test_a_series_as_json(fallow, fake_library):  # noqa: F811
