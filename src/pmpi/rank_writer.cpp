@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "pmpi/launcher.hpp"
 #include "pmpi/loaded_object.hpp"
@@ -162,16 +163,21 @@ void RankWriter::release(const Thread& thread) noexcept {
 std::uint32_t RankWriter::module_of(const void* address) noexcept {
   LoadedObject object;
   if (!find_loaded_object(address, object)) return ~0u;  // takes the linker's lock: not under ours
-  const std::lock_guard lock(mutex_);
   RankHeader& h = *header_;
+  const char* const known = *object.path != 0 ? object.path : h.program;
+  // Loaded by a path from where the program was, and still is in most cases. Not on the stack, which may be a small one.
+  const std::unique_ptr<char, decltype(&std::free)> whole(*known != '/' ? realpath(known, nullptr) : nullptr, &std::free);
+  const char* const path = whole != nullptr ? whole.get() : known;
+  const std::lock_guard lock(mutex_);
   for (std::uint32_t i = 0; i < h.modules_used; ++i) {
-    if (h.modules[i].base == object.base) return i;
+    const trace::Module& m = h.modules[i];
+    const bool same = m.base == object.base && std::strncmp(m.path, path, sizeof m.path - 1) == 0;
+    if (same) return i;  // else another one was loaded where that had been
   }
   if (h.modules_used >= trace::kMaxModules) return ~0u;
   trace::Module& m = h.modules[h.modules_used];
   m.base = object.base;
   m.end = object.end;
-  const char* const path = *object.path != 0 ? object.path : h.program;
   std::memcpy(m.path, path, std::min(std::strlen(path), sizeof m.path - 1));  // the rest is zero
   return h.modules_used++;
 }

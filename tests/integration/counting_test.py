@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from harness.lab import Lab
+from harness.building import build
+from harness.lab import PROGRAMS, Lab
 from harness.running import HANGS_S
 
 _ENDS = 12  # of a process; of 80, some had calls that were never made
@@ -57,3 +58,15 @@ def test_bytes_are_sent_or_received(lab: Lab, tmp_path: Path) -> None:
     received = 10 * (1000 + 1000 + 10) + 200
     ranks = lab.fallow.report(trial.record)["ranks"]
     assert [(r["sent_bytes"], r["received_bytes"]) for r in ranks] == [(n, received) for n in sent]
+
+
+def test_calls_of_libraries_that_come_and_go(lab: Lab, tmp_path: Path) -> None:
+    """Each call is named by the library that was there then, also one that was loaded by a relative path."""
+    flags = ["-shared", "-fPIC", "-O1", "-g", "-fno-optimize-sibling-calls"]
+    for part, more in (("first_part", []), ("second_part", ["-DLATER"])):
+        library = build(lab.family, f"{part}.so", [PROGRAMS / "plugin.c"], [*flags, f"-DPART={part}", *more])
+        (tmp_path / f"{part}.so").symlink_to(library)
+    trial = lab.run("auto", 2, lab.program("plugins.c"), "./first_part.so", "./second_part.so", cwd=tmp_path)
+    assert trial.outcome.rc == 0, trial.outcome.describe()
+    calls = {s["symbol"]: s["calls"] for s in lab.fallow.report(trial.record)["sites"] if "part" in s["module"]}
+    assert set(calls) == {"first_part", "second_part"}, calls
