@@ -67,8 +67,8 @@ def _size(call: Call, proto: Prototype) -> str:
         return f"sendbuf == MPI_IN_PLACE ? {_sum('recv', proto, 'recvtype')} : {_sum('send', proto, 'sendtype')}"
     if call.size == "sendw":
         return f"sendbuf == MPI_IN_PLACE ? {_sum('recv', proto, 'recvtypes')} : {_sum('send', proto, 'sendtypes')}"
-    if call.size == "recv_one":
-        return "scope.bytes(recvcount, datatype)"
+    if call.size == "recv_each":
+        return "fallow::pmpi::size_as_u64(scope.own_group(comm)) * scope.bytes(recvcount, datatype)"
     if call.size == "recvcounts":
         return "scope.sum(scope.own_group(comm), recvcounts, datatype)"  # also of an intercommunicator, its own group's
     if call.size == "origin":

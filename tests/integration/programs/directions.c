@@ -27,6 +27,9 @@ int main(int argc, char **argv) {
   MPI_Win_free(&window);
   int counts[2] = {70, 80}, starts[2] = {0, 70};
   MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_CHAR, in, counts, starts, MPI_CHAR, MPI_COMM_WORLD);
+  int parts[2] = {3, 3}, values[6] = {0}, part[3];
+  MPI_Reduce_scatter(values, part, parts, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Reduce_scatter_block(values, part, 3, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Finalize();
   return 0;
 }
