@@ -35,8 +35,10 @@ void release_thread(void* pointer) noexcept {
   // All is written, or this is a copy of the process that must not write to its parent's files. What belongs to the thread
   // stays: finish_runtime() may be looking at it.
   Runtime& rt = runtime();
+  const auto over = [&rt] { return rt.phase.load() != Phase::running || is_copy(rt); };
+  if (over()) return;  // before the lock, which a copy may have got from its parent as another thread held it
   const std::lock_guard lock(rt.threads_mutex);
-  if (rt.phase.load() != Phase::running || is_copy(rt)) return;
+  if (over()) return;
   auto* const thread = static_cast<Thread*>(pointer);
   if (runtime().forecast.belongs_to(thread)) runtime().forecast.close();
   add_to_totals(*thread);

@@ -161,6 +161,14 @@ def test_children(lab: Lab, way: str) -> None:
         assert rank.finalized == 1 and rank.calls["MPI_Allreduce"] == 20 and rank.calls["MPI_Barrier"] == 2
 
 
+def test_children_of_a_rank_whose_threads_come_and_go(lab: Lab) -> None:
+    """A copy of a rank ends when its thread does, whatever other threads of the rank were doing when it was made."""
+    for mode in (BARE, "auto"):
+        running, _ = lab.start(mode, [lab.program("forks_beside.c"), "500"])
+        outcome = running.finish(HANGS_S)
+        assert outcome.rc == 0 and not outcome.timed_out, outcome.describe()  # one of 100 waited for ever
+
+
 def test_children_with_a_preload_of_the_users(lab: Lab) -> None:
     """What the user preloads stays loaded, also in children, and is all that they see."""
     library = build(None, "nothing.so", [PROGRAMS / "nothing.c"], ["-shared", "-fPIC"], compiler="cc")
