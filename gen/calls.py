@@ -8,7 +8,7 @@ from pathlib import Path
 
 KINDS = ("other", "send", "recv", "start", "wait", "test", "probe", "collective", "rma", "rma_sync", "io", "setup")
 SIZES = ("none", "count", "send", "recv", "send_each", "sendv", "sendw", "recv_each", "recvcounts", "origin", "parts")
-WAKES = ("none", "peer", "all", "recent")
+WAKES = ("none", "peer", "all", "later", "recent")
 FREES = ("", "comm", "type", "win", "file", "request", "session")
 
 

@@ -25,7 +25,8 @@ def _wake(call: Call, proto: Prototype) -> list[str]:
     if call.wakes == "all":
         return [f"scope.wake_partners({'comm' if _has_comm(proto) else ''});"]
     if call.wakes == "recent":
-        return ["scope.wake_recent();"]
+        starts = {"Start": ["scope.starts(1, request);"], "Startall": ["scope.starts(count, array_of_requests);"]}
+        return [*starts.get(call.base, []), "scope.wake_recent();"]
     return []
 
 
@@ -89,7 +90,7 @@ def _record(call: Call, proto: Prototype) -> str:
 
 def _free(call: Call, proto: Prototype) -> list[str]:
     """Forgets a handle before it is given back, for its value may be handed out again."""
-    if call.frees not in {"comm", "type", "session", "win"}:
+    if call.frees not in {"comm", "type", "session", "win", "request"}:
         return []
     parameter = proto.parameters[0].name
     return [f"if ({parameter} != nullptr) fallow::pmpi::forget_{call.frees}(*{parameter});"]
@@ -102,6 +103,8 @@ def _makes_window(proto: Prototype) -> bool:
 
 def _made(call: Call, proto: Prototype) -> list[str]:
     """Forgets what another communicator with the new one's handle was: the library may have ended that by itself."""
+    if call.wakes == "later":
+        return ["if (result == MPI_SUCCESS && request != nullptr) scope.prepared(*request, comm);"]
     if _makes_window(proto):
         return ["if (result == MPI_SUCCESS && win != nullptr) fallow::pmpi::made_window(*thread, *win, comm);"]
     made = [p.name for p in proto.parameters if not call.frees and re.match(r"^MPI_Comm ?\* ?\w+$", p.declaration)]
@@ -110,7 +113,7 @@ def _made(call: Call, proto: Prototype) -> list[str]:
 
 def _unrecorded(call: Call, proto: Prototype) -> list[str]:
     """What a call does that is not recorded, as one from a callback: handles come and go all the same."""
-    freed, made = _free(call, proto), [] if _makes_window(proto) else _made(call, proto)
+    freed, made = _free(call, proto), [] if _makes_window(proto) or call.wakes == "later" else _made(call, proto)
     if not made:
         return [*freed, f"return next({proto.forward()});"]
     return [*freed, f"const int result = next({proto.forward()});", *made, "return result;"]

@@ -106,7 +106,39 @@ void CommTable::grow() {
   slots_.store(&larger, std::memory_order_release);
 }
 
+void find_neighbors(MPI_Comm comm, const CommInfo& info, std::vector<int>& to, std::vector<int>& from) {
+  const PmpiCalls& mpi = runtime().mpi;
+  int topology = MPI_UNDEFINED;
+  mpi.topo_test(comm, &topology);
+  to.assign(static_cast<std::size_t>(info.neighbors), MPI_PROC_NULL);
+  from.assign(static_cast<std::size_t>(info.in_neighbors), MPI_PROC_NULL);
+  if (topology == MPI_CART) {
+    for (int d = 0; 2 * d + 1 < info.neighbors; ++d) mpi.cart_shift(comm, d, 1, &to[static_cast<std::size_t>(2 * d)], &to[static_cast<std::size_t>(2 * d + 1)]);
+    from = to;
+  } else if (topology == MPI_GRAPH) {
+    mpi.graph_neighbors(comm, info.rank, info.neighbors, to.data());
+    from = to;
+  } else if (topology == MPI_DIST_GRAPH) {
+    std::vector<int> weights(std::max(to.size(), from.size()) + 1), other(weights);
+    mpi.dist_graph_neighbors(comm, info.in_neighbors, from.data(), weights.data(), info.neighbors, to.data(), other.data());
+  }
+}
+
 namespace {
+
+/// World ranks of the neighbours, each once.
+std::vector<std::int32_t> partners_of(MPI_Comm comm, const CommInfo& info) {
+  std::vector<int> to, from;
+  find_neighbors(comm, info, to, from);
+  to.insert(to.end(), from.begin(), from.end());
+  std::vector<std::int32_t> world;
+  for (const int rank : to) {
+    if (rank >= 0 && static_cast<std::size_t>(rank) < info.world.size()) world.push_back(info.world[static_cast<std::size_t>(rank)]);
+  }
+  std::sort(world.begin(), world.end());
+  world.erase(std::unique(world.begin(), world.end()), world.end());
+  return world;
+}
 
 bool all_known(const std::vector<std::int32_t>& world) noexcept {
   return !world.empty() && std::none_of(world.begin(), world.end(), [](std::int32_t r) { return r < 0; });
@@ -164,6 +196,7 @@ void CommTable::fill(CommInfo& info, CommMembers& members, MPI_Comm comm) {
   }
   info.world = runtime().world.ranks(mpi, group, info.peers);
   mpi.group_free(&group);
+  if (info.neighbors + info.in_neighbors != 0) info.partners = partners_of(comm, info);
   // Ranks that were spawned, or that it connected to, have a page of their own and wake nobody here.
   const bool strangers = std::find(info.world.begin(), info.world.end(), -1) != info.world.end();
   if (strangers) runtime().whole_job_here.store(false, std::memory_order_relaxed);

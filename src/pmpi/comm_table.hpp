@@ -26,7 +26,11 @@ struct CommInfo {
   bool inter = false;
   std::uint32_t traced = 0;     ///< number in the trace, trace::kCommNone where there is none
   std::vector<std::int32_t> world;  ///< world rank of each peer; empty: unknown
+  std::vector<std::int32_t> partners;  ///< world ranks of the neighbours in the topology, as far as they are known
 };
+
+/// Neighbours of the caller in the communicator's order, of MPI_PROC_NULL what MPI calls it.
+void find_neighbors(MPI_Comm comm, const CommInfo& info, std::vector<int>& to, std::vector<int>& from);
 
 class CommTable {
  public:

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <new>
 
@@ -100,6 +101,7 @@ std::uint8_t traits_of(const WrapperEntry& entry) noexcept {
   if (direction.receives) traits |= kOpReceives;
   if (kind == OpKind::io) traits |= kOpFiles;
   if (kind == OpKind::test) traits |= kOpTests;
+  if (std::strstr(entry.name, "eighbor_") != nullptr) traits |= kOpNeighbors;
   return static_cast<std::uint8_t>(traits);
 }
 

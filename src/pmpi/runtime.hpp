@@ -22,6 +22,7 @@
 #include "pmpi/sockets.hpp"
 #include "pmpi/thread_state.hpp"
 #include "pmpi/toll.hpp"
+#include "pmpi/prepared_collectives.hpp"
 #include "pmpi/tracer.hpp"
 #include "pmpi/window_table.hpp"
 #include "pmpi/world.hpp"
@@ -39,6 +40,7 @@ enum OpTraits : unsigned {
   kOpBlocks = 1u << 2,
   kOpFiles = 1u << 3,     ///< its time is input and output
   kOpTests = 1u << 4,
+  kOpNeighbors = 1u << 5,  ///< a collective call in which data go to the neighbours of the topology alone
 };
 
 /// What resting costs here; starts from typical values and follows what is measured.
@@ -70,6 +72,7 @@ struct Runtime {
   Node node;
   CommTable comms;
   WindowTable window_ranks;
+  PreparedCollectives prepared;
   MpiModules mpi_modules;
   alignas(64) std::byte wait_arena[kWaitArenaBytes];
   predict::WaitModel waits{wait_arena};

@@ -67,6 +67,8 @@ void wake_peer_slow(Thread& thread, MPI_Comm comm, int peer) noexcept;
 void wake_target_slow(Thread& thread, MPI_Win win, int peer) noexcept;
 void wake_partners_slow(Thread& thread, const CommInfo* info) noexcept;
 void wake_recent_slow(Thread& thread) noexcept;
+/// Persistent requests are being started: what of them is a collective call has its partners woken by wake_recent().
+void note_started(Thread& thread, std::int64_t count, const MPI_Request* requests) noexcept;
 /// A test that began at tick `enter` found nothing, where ranks share cores: others may need this one.
 void tested_in_vain(Thread& thread, std::uint64_t enter) noexcept;
 void wake_for_progress(Thread& thread) noexcept;
@@ -228,6 +230,13 @@ class Scope {
   FALLOW_HOT void wake_partners() noexcept {
     if constexpr (kBlocks) thread_.peer = kSeveralPeers;
     if (someone_sleeps()) [[unlikely]] wake_partners_slow(thread_, nullptr);
+  }
+  /// A persistent request of a collective call was made.
+  FALLOW_HOT void prepared(MPI_Request request, MPI_Comm comm) noexcept {
+    if (request != MPI_REQUEST_NULL) runtime().prepared.made(handle_key(request), handle_key(comm));
+  }
+  FALLOW_HOT void starts(std::int64_t count, const MPI_Request* requests) noexcept {
+    if (runtime().prepared.any()) [[unlikely]] note_started(thread_, count, requests);
   }
   FALLOW_HOT void wake_recent() noexcept {
     if (someone_sleeps()) [[unlikely]] wake_recent_slow(thread_);

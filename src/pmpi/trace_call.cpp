@@ -100,29 +100,6 @@ void TraceCall::takes_message(std::uint64_t message) noexcept {
   r_.tag = found.tag;
 }
 
-namespace {
-
-/// Neighbours of the caller in the communicator's order, of MPI_PROC_NULL what MPI calls it.
-void find_neighbors(MPI_Comm comm, const CommInfo& info, std::vector<int>& to, std::vector<int>& from) {
-  const PmpiCalls& mpi = runtime().mpi;
-  int topology = MPI_UNDEFINED;
-  mpi.topo_test(comm, &topology);
-  to.assign(static_cast<std::size_t>(info.neighbors), MPI_PROC_NULL);
-  from.assign(static_cast<std::size_t>(info.in_neighbors), MPI_PROC_NULL);
-  if (topology == MPI_CART) {
-    for (int d = 0; 2 * d + 1 < info.neighbors; ++d) mpi.cart_shift(comm, d, 1, &to[static_cast<std::size_t>(2 * d)], &to[static_cast<std::size_t>(2 * d + 1)]);
-    from = to;
-  } else if (topology == MPI_GRAPH) {
-    mpi.graph_neighbors(comm, info.rank, info.neighbors, to.data());
-    from = to;
-  } else if (topology == MPI_DIST_GRAPH) {
-    std::vector<int> weights(std::max(to.size(), from.size()) + 1), other(weights);
-    mpi.dist_graph_neighbors(comm, info.in_neighbors, from.data(), weights.data(), info.neighbors, to.data(), other.data());
-  }
-}
-
-}  // namespace
-
 void TraceCall::topology(MPI_Comm made) noexcept try {
   if (made == MPI_COMM_NULL) {
     comm_number(trace::kCommNone);

@@ -91,6 +91,8 @@ void wake_partners_slow(Thread& thread, const CommInfo* info) noexcept {
   Runtime& rt = runtime();
   if (!rt.options.wake) return;
   if (info == nullptr || info->world.empty() || rt.node.attached() <= kFewRanks) return wake_everybody(thread);
+  for (const std::int32_t partner : info->partners) wake_world_rank(thread, partner);
+  if ((rt.op_traits[thread.op] & kOpNeighbors) != 0 && !info->partners.empty()) return;
   const std::int32_t n = info->peers, me = info->rank;
   for (std::int32_t distance = 1; distance < n; distance = next_distance(distance)) {
     const std::int32_t partners[] = {(me + distance) % n, ((me - distance) % n + n) % n, me ^ distance};
@@ -111,6 +113,15 @@ void wake_recent_slow(Thread& thread) noexcept {
   }
   for (const RecentPeer& recent : thread.recent) {
     if (recent.rank >= 0) wake_world_rank(thread, world_rank_of(recent));
+  }
+}
+
+void note_started(Thread& thread, std::int64_t count, const MPI_Request* requests) noexcept {
+  for (std::int64_t i = 0; requests != nullptr && i < count; ++i) {
+    const std::uint64_t comm = runtime().prepared.comm_of(handle_key(requests[i]));
+    if (comm == 0) continue;
+    thread.collective_on = comm;
+    thread.collective_at = thread.recorded;
   }
 }
 
