@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
+from importlib import resources
+
+import pytest
 
 from rank_writer import lively_rank, write_run
 
@@ -112,3 +118,32 @@ def test_on_paper_bars_have_their_colours_and_tables_all_columns(run_dir, fallow
     assert "@media screen and (prefers-color-scheme: dark)" in style  # paper is white
     assert "print-color-adjust: exact" in paper
     assert re.search(r"\.scroll[^{}]* \{ overflow: visible; \}", paper)
+
+
+LABELS = """
+const PROBE = [];
+const svg = (tag, attributes, ...children) => (PROBE.push({ tag, ...attributes, text: children.join("") }), null);
+const seconds = (s) => `${s * 1e6} us`;
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_labels_of_plots_stand_on_no_other(tmp_path):
+    plots = resources.files("fallow").joinpath("assets", "predict_plots.js").read_text()
+    ask = """
+drawMarks([[1e-5, ["pps, spps and more"]], [1.2e-5, ["b"]], [3e-4, ["adaptive"]], [6e-4, ["last"]], [9e-4, ["c"]]], logAxis(1e-6, 1e-3), 24, 200);
+console.log(JSON.stringify([PROBE.filter((p) => p.tag === "text"), labelHeights([234, 234, 234], 234), labelHeights([20, 22, 200], 234)]));
+"""
+    (tmp_path / "labels.js").write_text(LABELS + plots + ask)
+    done = subprocess.run(["node", tmp_path / "labels.js"], capture_output=True, text=True, check=True, timeout=60)
+    labels, level, apart = json.loads(done.stdout)
+    assert level == [208, 221, 234] and apart == [20, 33, 200]
+
+    def stretch(label):
+        width = 6.8 * len(label["text"])
+        return (label["x"] - width, label["x"]) if label["text-anchor"] == "end" else (label["x"], label["x"] + width)
+
+    for first, second in itertools.combinations(labels, 2):
+        (a, b), (c, d) = stretch(first), stretch(second)
+        assert first["y"] != second["y"] or b <= c or d <= a, (first, second)
+    assert all(a >= 0 and b <= 640 for a, b in map(stretch, labels))

@@ -43,16 +43,29 @@ function thresholdMarks(ways) {
   return [...marks].sort((a, b) => a[0] - b[0]);
 }
 
+const LETTER = 6.8;  // about what a letter of a label takes
+
+/** Each label in the first row in which it stands on no other one. */
 function drawMarks(marks, x, top, bottom) {
-  let last = -1e9, row = 0;
+  const rows = [];  // the stretches that are taken in each
   return marks.flatMap(([at, names]) => {
-    row = x(at) - last < 90 ? row + 1 : 0;
-    last = x(at);
-    const end = x(at) > PLOT.right - 120;
+    const text = `${[...names].join(", ")} ${seconds(at)}`, width = LETTER * text.length + 10;
+    const end = x(at) + width > PLOT.right && x(at) - width > 0;
+    const from = end ? x(at) - width : x(at), to = from + width;
+    let row = rows.findIndex((taken) => taken.every(([a, b]) => to <= a || from >= b));
+    if (row < 0) row = rows.push([]) - 1;
+    rows[row].push([from, to]);
     return [svg("line", { class: "mark", x1: x(at), x2: x(at), y1: top, y2: bottom }),
-      svg("text", { class: "mark", x: x(at) + (end ? -5 : 5), y: top + 11 + 14 * row, "text-anchor": end ? "end" : "start" },
-        `${[...names].join(", ")} ${seconds(at)}`)];
+      svg("text", { class: "mark", x: x(at) + (end ? -5 : 5), y: top + 11 + 14 * row, "text-anchor": end ? "end" : "start" }, text)];
   });
+}
+
+/** Where labels of the given heights stand, 13 apart or more and none below `bottom`; heights ascend. */
+function labelHeights(heights, bottom) {
+  const places = [];
+  for (const [i, at] of heights.entries()) places.push(i ? Math.max(at, places[i - 1] + 13) : at);
+  for (let i = places.length - 1, most = bottom; i >= 0; --i, most = places[i + 1] - 13) places[i] = Math.min(places[i], most);
+  return places;
 }
 
 const binLow = (b) => Math.max(b.low_s, 1e-7 / 10 ** 0.125);
@@ -104,12 +117,12 @@ function sweepPlot(sweep, ways) {
       ...points.map((p) => svg("circle", { cx: x(p.threshold_s), cy: y(p.rest_share), r: 3.5, fill: `var(${LINES[i % LINES.length]})`,
         onmousemove: (event) => tip.show(event, said(p)), onmouseleave: tip.hide }))];
   });
-  let last = -1e9;
-  const levels = level.sort((a, b) => b.rest_share - a.rest_share).flatMap((w) => {
-    const at = y(w.rest_share), label = Math.max(at + 4, last + 13);
-    last = label;
+  level.sort((a, b) => b.rest_share - a.rest_share);
+  const places = labelHeights(level.map((w) => y(w.rest_share) + 4), bottom + 4);
+  const levels = level.flatMap((w, i) => {
+    const at = y(w.rest_share);
     return [svg("line", { class: "edge", x1: PLOT.left, x2: right, y1: at, y2: at }),
-      svg("text", { x: right + 8, y: label }, w.name)];
+      svg("text", { x: right + 8, y: places[i] }, w.name)];
   });
   return card(el("h3", {}, "Share of the run at rest by grouping threshold"),
     el("div", { class: "legend" }, leads.map((lead, i) =>
