@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from fallow.errors import UserError
 from fallow.sweep import execute
@@ -56,6 +58,17 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     p.set_defaults(action=_run)
 
 
+def _point(row: Mapping[str, Any]) -> str:
+    """The point in the study's words: which program on which machine under which policy."""
+
+    def chosen(prefix: str) -> str:
+        said = [f"{k.removeprefix(prefix)} {v}" for k, v in row.items() if k.startswith(prefix) and v is not None]
+        return f" ({', '.join(said)})" if said else ""
+
+    named = (("program", "synth_"), ("platform", "machine_"), ("policy", "option_"))
+    return ", ".join(f"{row[name]}{chosen(prefix)}" for name, prefix in named)
+
+
 def _run(arguments: argparse.Namespace) -> int:
     place = execute.Place.parse(arguments.on)
     study = read(arguments.study)
@@ -75,7 +88,7 @@ def _run(arguments: argparse.Namespace) -> int:
     for point in study.points:
         row = store.rows[point.id]
         if row["status"] != "done":
-            print(f"fallow: {row['program']}, {row['platform']}, {row['policy']}: {row['error']}", file=sys.stderr)
+            print(f"fallow: {_point(row)}: {row['error']}", file=sys.stderr)
             if failed > 1:
                 print(f"fallow: and {failed - 1} more; see the column error", file=sys.stderr)
             break

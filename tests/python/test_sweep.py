@@ -16,6 +16,7 @@ import psutil
 import pyarrow.parquet
 import pytest
 
+from fallow import cli_sweep
 from fallow.errors import UserError
 from fallow.sim import machine
 from fallow.sweep import execute, point, study
@@ -55,6 +56,12 @@ def sweep(tmp_path):
         return subprocess.CompletedProcess(args, status, out, errors)
 
     return run
+
+
+def test_a_point_that_failed_is_named_with_all_that_was_chosen():
+    row = {"program": "cg", "synth_ranks": 8, "platform": "minotauro", "machine_topology": "XGFT(1;4;1)", "machine_network": None,
+           "policy": "pps", "option_lead": 0.05, "status": "failed", "error": "no"}  # fmt: skip
+    assert cli_sweep._point(row) == "cg (ranks 8), minotauro (topology XGFT(1;4;1)), pps (lead 0.05)"
 
 
 def refused(directory, *args, env):
