@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fallow.predict_model import GapBin, PredictReport, WayReport
-from fallow.text import Style, count, percent, plural, seconds, size, table
+from fallow.text import Style, count, note, paragraph, percent, plural, seconds, size, table
+
+_LEGEND = (
+    "calls, gaps, idle: predicted, of all calls, of the gaps that a rest fits into, of the time in them",
+    "rest: of what knowing every gap would give; delay: of the run time; worst: the highest it ever was, "
+    "of the time since the process began, which is some milliseconds before its first call",
+    "late: rests that outlasted their gap, so that a call waited for the link",
+)
 
 
 def _bin_name(b: GapBin) -> str:
@@ -47,12 +54,11 @@ def _ways(report: PredictReport, style: Style) -> Iterator[str]:
     ]
     yield from (f"  {line}" for line in table(header, rows, style, left=2))
     yield ""
-    yield "  calls, gaps, idle: predicted, of all calls, of the gaps that a rest fits into, of the time in them"
-    yield "  rest: of what knowing every gap would give; delay: of the run time; worst: the highest it ever was,"
-    yield "  of the time since the process began, which is some milliseconds before its first call"
-    yield "  late: rests that outlasted their gap, so that a call waited for the link"
+    for words in _LEGEND:
+        yield from paragraph(words, style, "  ", "  ")
     if report.cost_calls:
-        yield f"  ns/call: in the predictor, timed side by side on {count(report.cost_calls)} calls of one rank"
+        words = f"ns/call: in the predictor, timed side by side on {count(report.cost_calls)} calls of one rank"
+        yield from paragraph(words, style, "  ", "  ")
 
 
 def lines(report: PredictReport, style: Style) -> Iterator[str]:
@@ -61,10 +67,11 @@ def lines(report: PredictReport, style: Style) -> Iterator[str]:
     yield style.paint(style.safe(t.program or "(program unknown)"), "bold")
     some = len(t.ranks_studied) != t.ranks
     ranks = f"{len(t.ranks_studied)} of {plural(t.ranks, 'rank')}" if some else plural(t.ranks, "rank")
-    yield (
-        f"  {ranks}, {plural(t.calls, 'call')}, {seconds(t.run_time_s)}, "
+    words = (
+        f"{ranks}, {plural(t.calls, 'call')}, {seconds(t.run_time_s)}, "
         f"gaps by {t.clock} clock; link: {seconds(report.react_down_s)} to rest, {seconds(report.react_up_s)} back"
     )
+    yield from paragraph(words, style, "  ", "  ")
     yield ""
     gap_rows = [
         (_bin_name(b), count(b.count), percent(b.count_share, 2), seconds(b.time_s), percent(b.time_share, 2))
@@ -94,5 +101,5 @@ def lines(report: PredictReport, style: Style) -> Iterator[str]:
     if adaptive:
         yield ""
         yield f"  memory of a rank's predictor: at most {size(max(way.memory_bytes for way in adaptive))}"
-    for note in report.notes:
-        yield style.paint(f"  NOTE: {note}", "yellow")
+    for words in report.notes:
+        yield from (style.paint(line, "yellow") for line in note(f"NOTE: {words}", style, "  "))

@@ -162,22 +162,19 @@ def warnings(report: Report, style: Style) -> Iterator[str]:
     """What makes the report incomplete or doubtful."""
     h = report.health
 
-    def warn(message: str) -> str:
-        return style.paint(style.safe(f"  ! {message}"), "yellow")
-
+    told = []
     if h.ranks_read < h.ranks_expected:
-        yield warn(f"{h.ranks_expected - h.ranks_read} of {h.ranks_expected} ranks left no readable record")
+        told.append(f"{h.ranks_expected - h.ranks_read} of {h.ranks_expected} ranks left no readable record")
     for of, found in (("files could not be read", h.unreadable), ("ranks ended early", list(_early(report)))):
-        for line in found[:_MOST_LIKE]:
-            yield warn(line if isinstance(line, str) else f"{line.file}: {line.reason}")
+        told += [line if isinstance(line, str) else f"{line.file}: {line.reason}" for line in found[:_MOST_LIKE]]
         if len(found) > _MOST_LIKE:
-            yield warn(f"{len(found) - _MOST_LIKE} more {of}; --json has all")
+            told.append(f"{len(found) - _MOST_LIKE} more {of}; --json has all")
     if h.threads_dropped:
-        yield warn(
-            f"not recorded: {text.plural(h.threads_dropped, 'thread')}, beyond 64 of a rank or without room on disk"
-        )
-    for note in h.notes:
-        yield warn(note)
+        what = text.plural(h.threads_dropped, "thread")
+        told.append(f"not recorded: {what}, beyond 64 of a rank or without room on disk")
+    for message in [*told, *h.notes]:
+        for line in text.note(style.safe(message), style, "  ! "):
+            yield style.paint(line, "yellow")
 
 
 def _stack(r: Residency, width: int, style: Style) -> str:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+_NARROWEST = 40  # columns; a narrower terminal breaks lines by itself
+_INDENT = 2  # columns before a table
+_GAP = 2  # columns between its columns
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -19,6 +23,7 @@ class Style:
     colour: bool
     unicode: bool
     width: int
+    breaks: bool = True  # long notes and wide tables; not in files and pipes, where they are searched
 
     @classmethod
     def of(cls, stream: TextIO) -> Style:
@@ -27,7 +32,7 @@ class Style:
         wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         encoding = (getattr(stream, "encoding", None) or "").lower()
         width = shutil.get_terminal_size((100, 24)).columns if tty else 112
-        return cls(tty and wanted, "utf" in encoding, max(60, min(width, 160)))
+        return cls(tty and wanted, "utf" in encoding, max(_NARROWEST, min(width, 160)), tty)
 
     def paint(self, text: str, *names: str) -> str:
         """The text in the given colours."""
@@ -122,26 +127,56 @@ def _alike(cells: Sequence[str], width: int) -> bool:
     return len({cell[:width] if len(cell) > width + 1 else cell for cell in cells}) < len(set(cells))
 
 
+def _parts(widths: Sequence[int], left: int, room: int) -> list[list[int]]:
+    """Columns that stand side by side in `room`: the first `left` again and again, with as many others as fit."""
+    head = list(range(left))
+    parts = [list(head)]
+    for column in range(left, len(widths)):
+        taken = sum(widths[c] + _GAP for c in parts[-1]) + widths[column]
+        if taken > room and len(parts[-1]) > left:
+            parts.append(list(head))
+        parts[-1].append(column)
+    return parts
+
+
 def table(
     header: Sequence[str], rows: Sequence[Sequence[str]], style: Style, left: int = 1, *, apart: bool = False
 ) -> list[str]:
-    """Lines of a table: the first `left` columns flush left, the others flush right; the first is shortened, with
-    `apart` only as far as its cells can still be told apart."""
+    """Lines of a table that is to be indented by two columns: the first `left` columns flush left, the others flush
+    right; the first is shortened, with `apart` only as far as its cells can still be told apart. What is still too
+    wide for a terminal goes on below, with the first `left` columns again."""
     if not rows:
         return []
     columns = list(zip(header, *rows, strict=True))
     widths = [max(len(cell) for cell in column) for column in columns]
-    spare = style.width - (sum(widths) + 2 * (len(widths) - 1))
+    room = style.width - _INDENT
+    spare = room - (sum(widths) + _GAP * (len(widths) - 1))
     if spare < 0:
-        full, widths[0] = widths[0], max(16, widths[0] + spare)
+        full, widths[0] = widths[0], min(widths[0], max(16, widths[0] + spare))
         while apart and widths[0] < full and _alike(columns[0], widths[0] - 1):
             widths[0] += 1
 
-    def line(cells: Sequence[str]) -> str:
+    def line(cells: Sequence[str], part: Sequence[int]) -> str:
         out = []
-        for i, (cell, width) in enumerate(zip(cells, widths, strict=True)):
+        for i in part:
+            cell, width = cells[i], widths[i]
             shown = cell if len(cell) <= width else cell[: width - 1] + ("…" if style.unicode else "~")
             out.append(shown.ljust(width) if i < left else shown.rjust(width))
-        return "  ".join(out).rstrip()
+        return (" " * _GAP).join(out).rstrip()
 
-    return [style.paint(line(header), "dim"), *(line(row) for row in rows)]
+    lines: list[str] = []
+    for part in _parts(widths, left, room) if style.breaks else [range(len(widths))]:
+        lines += [style.paint(line(header, part), "dim"), *(line(row, part) for row in rows)]
+    return lines
+
+
+def paragraph(words: str, style: Style, first: str = "", then: str = "") -> list[str]:
+    """The words in lines that fit, the first one after `first`, the others after `then`."""
+    return textwrap.wrap(
+        words, style.width, initial_indent=first, subsequent_indent=then, break_on_hyphens=False, break_long_words=False
+    )
+
+
+def note(words: str, style: Style, first: str, then: str = "    ") -> list[str]:
+    """A message as a paragraph on a terminal, elsewhere as one line."""
+    return paragraph(words, style, first, then) if style.breaks else [first + words]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fallow import progress
+from fallow import progress, text
 
 COMMANDS = [["config"], ["config", "--json"], ["report", "RUN"], ["report", "RUN", "--json"], ["report", "RUN", "RUN"],
             ["--help"], ["--version"], ["sim", "--help"]]  # fmt: skip
@@ -68,3 +68,30 @@ def test_a_progress_bar_keeps_to_its_line(columns, monkeypatch):
     os.close(ours)
     assert shown.startswith("\rsweeping [") and len(shown.strip("\r")) == columns - 1
     assert cleared == "\r" + " " * (columns - 1) + "\r"
+
+
+def test_a_table_that_is_too_wide_goes_on_below():
+    header = ["policy", "run time", "energy"]
+    rows = [["always-on, with everything", "1 s", "12 J"], ["oracle", "1 s", "8.5 J"]]
+    wide = text.table(header, rows, text.Style(False, True, 112))
+    assert len(wide) == 3
+    for width in (41, 40, 30, 20):
+        style = text.Style(False, True, width)
+        narrow = text.table(header, rows, style)
+        assert all(len(line) <= max(width - 2, 16 + 2 + 8) for line in narrow), width  # indented by two
+        shown = " ".join(narrow)
+        assert all(word in shown for word in ("run time", "energy", "12 J", "8.5 J"))
+    assert len(text.table(header, rows, text.Style(False, True, 26, False))) == 3  # one row is one line in a pipe
+    assert [line.split()[0] for line in text.table(header, rows, text.Style(False, True, 26))] == ["policy", "always-on,", "oracle"] * 2
+
+
+@pytest.mark.parametrize("columns", [40, 60, 72])
+def test_notes_and_tables_fit_into_the_terminal(columns):
+    style = text.Style(False, True, columns)
+    note = "the trace does not say where they ran; --ranks-per-node says how many share a link"
+    lines = text.paragraph(f"NOTE: {note}", style, "  ", "    ")
+    assert max(map(len, lines)) <= columns and " ".join(line.strip() for line in lines) == f"NOTE: {note}"
+    assert text.note(note, text.Style(False, True, columns, False), "  ! ") == [f"  ! {note}"]  # for grep
+    assert len(text.note(note, style, "  ! ")) > 1
+    path = "/a/path/that/is/longer/than/any/terminal/of/these/is/wide/and/yet/in/one/piece/so/that/it/can/be/copied"
+    assert f"    {path}" in text.paragraph(f"see {path}", style, "  ", "    ")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
 from fallow.sim.machine import assumptions
 from fallow.sim.model import COMPONENT_NAMES, COMPONENTS, PATH_NAMES, PATH_PARTS, Outcome, Study
-from fallow.text import Style, count, joules, percent, plural, seconds, table
+from fallow.text import Style, count, joules, note, paragraph, percent, plural, seconds, table
 
 _SHOWN_RANKS = 8
 SCHEMA = 1
@@ -26,9 +25,10 @@ def lines(study: Study, style: Style) -> Iterator[str]:
     clock = {"cpu": "CPU time of the recorded ranks", "wall": "time between the recorded calls", "made up": "made up"}[
         p.clock
     ]
-    yield f"  {plural(p.ranks, 'rank')}, {plural(p.events, 'call')}; computation: {clock}"
-    for note in p.notes:
-        yield style.paint(f"  NOTE: {style.safe(note)}", "yellow")
+    words = f"{plural(p.ranks, 'rank')}, {plural(p.events, 'call')}; computation: {clock}"
+    yield from paragraph(words, style, "  ", "  ")
+    for words in p.notes:
+        yield from (style.paint(x, "yellow") for x in note(f"NOTE: {style.safe(words)}", style, "  "))
     yield ""
     yield from _overview(study, style)
     yield ""
@@ -42,7 +42,7 @@ def lines(study: Study, style: Style) -> Iterator[str]:
     yield ""
     yield style.paint("what these figures assume", "bold")
     for sentence in all_assumptions(study):
-        yield from textwrap.wrap(sentence, style.width, initial_indent="  - ", subsequent_indent="    ")
+        yield from paragraph(sentence, style, "  - ", "    ")
 
 
 def all_assumptions(study: Study) -> list[str]:
