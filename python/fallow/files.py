@@ -108,13 +108,16 @@ def deliver(path: Path, content: str) -> None:
 
 
 def text(path: Path, most: int = 1 << 24) -> str:
-    """What a text file holds; UserError where it cannot be read, is larger than `most` bytes or not in UTF-8."""
+    """What a text file holds; UserError where it cannot be read, is larger than `most` bytes or not in UTF-8.
+
+    The mark that some editors begin such a file with is left out.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(most + 1)
         if len(data) > most:
             raise UserError(f"{path}: larger than the {most >> 20} MiB that are read of such a file")
-        return data.decode("utf-8")
+        return data.decode("utf-8-sig")
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -10,7 +10,10 @@
 namespace fallow {
 
 /// The text with '?' for each byte beyond ASCII in a comment, which nobody reads but people. Lines and columns stay.
+/// The mark that some editors begin a file of UTF-8 with is left out.
 inline std::string with_ascii_comments(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   std::string out(text);
   const auto is_triple = [&](std::size_t i, char quote) { return text.substr(i, 3) == std::string(3, quote); };
   char quote = 0;  // of the text that we are in

@@ -26,6 +26,12 @@ TEST(Ascii, CommentsAfterTextsAreFound) {
   }
 }
 
+TEST(Ascii, TheMarkBeforeTheTextIsLeftOut) {
+  EXPECT_EQ(with_ascii_comments("\xef\xbb\xbf" "a = 1\n"), "a = 1\n");
+  EXPECT_EQ(with_ascii_comments("\xef\xbb\xbf# \xc3\xbc\n"), "# ??\n");
+  EXPECT_EQ(line_beyond_ascii(with_ascii_comments("a\n\xef\xbb\xbf")), 2U) << "elsewhere it is none";
+}
+
 TEST(Ascii, NamesTheLine) {
   EXPECT_EQ(line_beyond_ascii("a\nb\n\xc3\xbc"), 3U);
   EXPECT_EQ(line_beyond_ascii("a\nb\n"), 0U);

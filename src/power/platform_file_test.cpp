@@ -59,6 +59,8 @@ TEST(PlatformFile, TakesEscapedCharacters) {
   EXPECT_EQ(parse_platform(with("0", "name = \"\\u00fc\"\ndescription = \"y\"\n"), "f.toml").name, "\xc3\xbc");
 }
 
+TEST(PlatformFile, TakesAByteOrderMark) { EXPECT_EQ(parse_platform("\xef\xbb\xbf" + join(parts()), "f.toml").name, "x"); }
+
 TEST(PlatformFile, SortsFrequencies) {
   const Platform p = parse_platform(
       with("core", parts().at("core") + "[[core.at]]\nghz=1\ncompute_w=4\nspin_w=3\n[[core.at]]\nghz=1.5\ncompute_w=6\nspin_w=5\n"),
@@ -79,7 +81,7 @@ TEST(PlatformFile, ErrorsNameFileLineAndWhat) {
     std::string part, text, expected;
   };
   const std::vector<Case> cases{
-      {"base", "[base]\nnode_w = 70\nnode_watts = 3\nsource = \"s\"\n", "f.toml:5: unknown key base.node_watts"},
+      {"base", "[base]\nnode_w = 70\nnode_watts = 3\nsource = \"s\"\n", "f.toml:5: unknown key base.node_watts; did you mean node_w?"},
       {"base", "[base]\nsource = \"s\"\n", "f.toml:3: base.node_w is missing: watts between 0 and 100000"},
       {"base", "[base]\nnode_w = \"70\"\nsource = \"s\"\n", "f.toml:4: base.node_w must be watts between 0 and 100000"},
       {"base", "[base]\nnode_w = -1\nsource = \"s\"\n", "f.toml:4: base.node_w must be watts between 0 and 100000"},

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "base/nearest.hpp"
+
 namespace fallow::power {
 namespace {
 
@@ -89,7 +91,7 @@ void StrictTable::sources(std::vector<ValueSource>& out) {
 
 void StrictTable::finish() const {
   for (const auto& [key, node] : *table_) {
-    if (!asked_.contains(key.str())) fail_at(file_, &node, "unknown key " + full(key.str()));
+    if (!asked_.contains(key.str())) fail_at(file_, &node, "unknown key " + full(key.str()) + did_you_mean(key.str(), asked_));
   }
 }
 

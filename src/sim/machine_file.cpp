@@ -13,6 +13,7 @@
 #include <toml++/toml.h>
 
 #include "base/ascii.hpp"
+#include "base/nearest.hpp"
 #include "power/platform.hpp"
 
 namespace fallow::sim {
@@ -94,7 +95,8 @@ class Section {
   void finish() const {
     if (table_ == nullptr) return;
     for (const auto& [key, node] : *table_) {
-      if (!asked_.contains(key.str())) fail(file_, key.source(), (name_.empty() ? "" : name_ + ".") + std::string(key.str()) + " is not known");
+      if (asked_.contains(key.str())) continue;
+      fail(file_, key.source(), (name_.empty() ? "" : name_ + ".") + std::string(key.str()) + " is not known" + did_you_mean(key.str(), asked_));
     }
   }
 
@@ -330,7 +332,10 @@ void read_core(Section s, CoreSpec& core) {
   s.time("yield_us", kUs, core.yield_round);
   for (Section& t : s.sections("sleep")) {
     CoreSleepState state;
-    if (t.text("name", state.name) == nullptr) t.missing("name");
+    const toml::node* const named = t.text("name", state.name);
+    if (named == nullptr) t.missing("name");
+    const auto taken = [&](const CoreSleepState& other) { return other.name == state.name; };
+    if (std::any_of(core.sleeps.begin(), core.sleeps.end(), taken)) t.refuse(*named, "name", "another: two states have this one");
     t.watts("w", state.power);
     t.time("down_us", kUs, state.down);
     t.time("up_us", kUs, state.up);

@@ -42,6 +42,11 @@ memory_gb_s = 2
   EXPECT_EQ(m.node.memory_ps_per_kib, d.node.memory_ps_per_kib);
 }
 
+TEST(MachineFile, TakesAByteOrderMark) {
+  EXPECT_EQ(parse_machine("\xef\xbb\xbfname = 'x'", "m.toml").name, "x");
+  EXPECT_EQ(parse_machine("\xef\xbb\xbf# \xc3\xbc\nname = 'x'", "m.toml").name, "x");
+}
+
 TEST(MachineFile, WithoutATopologyIsACrossbar) {
   const Machine m = parse_machine("name = \"x\"", "m.toml");
   EXPECT_EQ(m.topology.kind, "crossbar");
@@ -149,12 +154,15 @@ TEST(MachineFile, ErrorsNameFileAndLine) {
     }
     return std::string("accepted");
   };
-  EXPECT_EQ(message("[link]\ngbit = 40\n"), "m.toml:5: link.gbit is not known");
+  EXPECT_EQ(message("[link]\ngbit = 40\n"), "m.toml:5: link.gbit is not known; did you mean gbit_s?");
+  EXPECT_EQ(message("[link]\ncolour = 40\n"), "m.toml:5: link.colour is not known");
   EXPECT_EQ(message("[link]\n\ngbit_s = -1\n"), "m.toml:6: link.gbit_s must be a number from 0.002 to 100000");
   EXPECT_EQ(message("routing = 'up'\n"), "m.toml:4: network.routing must be automatic, d-mod-k, random, minimal or valiant");
   EXPECT_EQ(message("[message]\neager_bytes = 1.5\n"), "m.toml:5: message.eager_bytes must be a whole number from 0 to 1099511627776");
   EXPECT_EQ(message("[link]\nlane_fractions = [0.5, 1]\n"), "m.toml:5: link.lane_fractions must be a list with a share for each number of lanes");
   EXPECT_EQ(message("[[core.sleep]]\nw = 1\n"), "m.toml:4: core.sleep.name is missing");
+  EXPECT_EQ(message("[[core.sleep]]\nname = 'C1'\n[[core.sleep]]\nname = 'C6'\n[[core.sleep]]\nname = 'C1'\n"),
+            "m.toml:9: core.sleep.name must be another: two states have this one");
   EXPECT_EQ(message("[core]\nsleep = 3\n"), "m.toml:5: core.sleep must be written [[core.sleep]]");
   EXPECT_EQ(message("[core\n").substr(0, 9), "m.toml:4:");
   EXPECT_EQ(message("edges = [[0]]\n"), "m.toml:4: network.edges must be a list of [a, b] or [a, b, relative bandwidth]");

@@ -50,3 +50,8 @@ def test_what_cannot_be_written_is_told_before_the_work(tmp_path, fallow):
             assert (out.returncode, out.stderr) == (2, f"fallow: {place}: {why}\n")
     out = fallow("reproduce", "dickov2015", "-o", "nowhere/x")
     assert (out.returncode, out.stderr) == (2, "fallow: nowhere/x.html: No such file or directory\n")
+
+
+def test_the_mark_before_a_text_is_left_out(tmp_path):
+    (tmp_path / "a.toml").write_bytes(b"\xef\xbb\xbfa = 1\n")
+    assert files.text(tmp_path / "a.toml") == "a = 1\n"
