@@ -219,6 +219,28 @@ def test_paraver_records_come_in_order_and_messages_are_matched(tmp_path: Path) 
     assert "THREAD 1.4.1" in (tmp_path / "a.row").read_text()
 
 
+@pytest.mark.parametrize("sample", [samples.plain, samples.rich])
+def test_paraver_counts_the_communicators_that_follow(tmp_path: Path, sample: Callable[[], Source]) -> None:
+    convert.convert(sample(), tmp_path / "a.prv", None)
+    header, *lines = (tmp_path / "a.prv").read_text().splitlines()
+    count = int(header.rpartition(",")[2])  # Paraver takes so many lines, whatever they are, and refuses others
+    assert [line[0] == "c" for line in lines[: count + 1]] == [True] * count + [False]
+
+
+def test_paraver_numbers_processors_node_by_node(tmp_path: Path) -> None:
+    source = samples.plain()
+    source.info.hosts = ["left", "right", "left", "right"]  # as mpirun --map-by node places ranks
+    paraver.write(source, tmp_path / "a.prv", Losses(), [paraver.RestState(1, "core", 100, 200, paraver.CORE_AT_REST)])
+    header, *lines = (tmp_path / "a.prv").read_text().splitlines()
+    assert ":2(2,2):" in header and "(3:1,3:2,3:1,3:2)" in header
+    places = set()
+    for f in (line.split(":") for line in lines if line[0] in "123"):
+        places.add((int(f[3]), int(f[1])))  # task and processor
+        if f[0] == "3":
+            places.add((int(f[9]), int(f[7])))
+    assert places == {(1, 1), (2, 3), (3, 2), (4, 4)}
+
+
 def test_paraver_has_rows_for_core_and_link(tmp_path: Path) -> None:
     states = [
         paraver.RestState(2, "core", 100, 200, paraver.CORE_AT_REST),

@@ -87,9 +87,9 @@ Record = tuple[int, int, str]
 """Time, place among records of one instant, line."""
 
 
-def _call_records(rank: int, e: Event, last_exit: int, turn: int) -> Iterator[Record]:
+def _call_records(rank: int, cpu: int, e: Event, last_exit: int, turn: int) -> Iterator[Record]:
     op = model.ops()[e.op]
-    place = f"{rank + 1}:1:{rank + 1}:{e.thread + 1}"
+    place = f"{cpu}:1:{rank + 1}:{e.thread + 1}"
     if e.enter_ns > last_exit:
         yield last_exit, turn, f"1:{place}:{last_exit}:{e.enter_ns}:1"
     yield e.enter_ns, turn + 1, f"1:{place}:{e.enter_ns}:{e.exit_ns}:{_STATE_OF_KIND.get(op.kind, 15)}"
@@ -109,11 +109,11 @@ def _call_records(rank: int, e: Event, last_exit: int, turn: int) -> Iterator[Re
     yield e.exit_ns, turn + 3, f"2:{place}:{e.exit_ns}:{kind}:0"
 
 
-def _rank_records(source: Source, rank: int) -> Iterator[Record]:
+def _rank_records(source: Source, rank: int, cpu: int) -> Iterator[Record]:
     last: dict[int, int] = {}
     waiting: list[Record] = []  # records of the exits of calls, until what comes before them is out
     for number, e in enumerate(source.events(rank)):
-        for record in _call_records(rank, e, last.get(e.thread, e.enter_ns), 4 * number):
+        for record in _call_records(rank, cpu, e, last.get(e.thread, e.enter_ns), 4 * number):
             heapq.heappush(waiting, record)
         last[e.thread] = e.exit_ns
         # No later event has a record before its thread's last exit.
@@ -143,6 +143,7 @@ class _Messages:
 
     def __init__(self, source: Source, losses: Losses) -> None:
         self.info = source.info
+        self.cpus = _cpus(source.info)
         self.sends: dict[Key, deque[tuple[int, int, int]]] = defaultdict(deque)  # thread, begin, bytes
         self.records: list[Record] = []
         receives: list[_Received] = []
@@ -193,8 +194,9 @@ class _Messages:
     def _record(self, key: Key, sent: tuple[int, int, int], received: _Received) -> None:
         source, to, _, tag = key
         thread, begin, size = sent
-        place = f"{source + 1}:1:{source + 1}:{thread + 1}:{begin}:{begin}"
-        end = f"{to + 1}:1:{to + 1}:{received.thread + 1}:{received.begin_ns}:{max(received.end_ns, begin)}"
+        place = f"{self.cpus[source]}:1:{source + 1}:{thread + 1}:{begin}:{begin}"
+        row = f"{self.cpus[to]}:1:{to + 1}:{received.thread + 1}"
+        end = f"{row}:{received.begin_ns}:{max(received.end_ns, begin)}"
         self.records.append((begin, 3, f"3:{place}:{end}:{size}:{max(tag, 0)}"))
 
 
@@ -207,12 +209,20 @@ def _nodes(info: Info) -> dict[str, list[int]]:
     return nodes
 
 
+def _cpus(info: Info) -> list[int]:
+    """The processor of each rank: Paraver numbers them from 1 on, node by node, as many on each as it has ranks."""
+    cpus = [0] * info.size
+    for cpu, rank in enumerate((rank for ranks in _nodes(info).values() for rank in ranks), 1):
+        cpus[rank] = cpu
+    return cpus
+
+
 def _header(info: Info, end: int, threads: Sequence[int]) -> str:
     found = _nodes(info)
     node_of = {rank: number for number, ranks in enumerate(found.values(), 1) for rank in ranks}
     nodes = f"{len(found)}({','.join(str(len(ranks)) for ranks in found.values())})"
     tasks = ",".join(f"{n}:{node_of[rank]}" for rank, n in enumerate(threads))
-    comms = 2 + len(info.comms)
+    comms = 1 + len(info.comms)  # lines that follow: Paraver takes so many, and refuses what is no communicator
     return f"#Paraver (01/01/2000 at 00:00):{end}_ns:{nodes}:1:{info.size}({tasks}),{comms}"
 
 
@@ -238,18 +248,19 @@ def write(source: Source, path: Path, losses: Losses, states: Iterable[RestState
                 losses.add("intercommunicators (one of their two groups is written)")
             members = info.members(number, -1)
             file.write(f"c:1:{number}:{len(members)}:" + ":".join(str(r + 1) for r in members) + "\n")
-        rows = (_rest_record(s, calls[s.rank]) for s in rests)
-        streams = [_rank_records(source, rank) for rank in range(info.size)]
+        cpus = _cpus(info)
+        rows = (_rest_record(s, cpus[s.rank], calls[s.rank]) for s in rests)
+        streams = [_rank_records(source, rank, cpus[rank]) for rank in range(info.size)]
         for _, _, line in heapq.merge(*streams, iter(_Messages(source, losses).records), rows):
             file.write(line + "\n")
     _write_pcf(path.with_suffix(".pcf"), used, info.sites)
     _write_row(path.with_suffix(".row"), info, calls, with_rests=bool(rests))
 
 
-def _rest_record(s: RestState, threads: int) -> Record:
+def _rest_record(s: RestState, cpu: int, threads: int) -> Record:
     """Rows of core and link stand behind those of the rank's threads."""
     thread = threads + (1 if s.row == "core" else 2)
-    return s.begin_ns, 1, f"1:{s.rank + 1}:1:{s.rank + 1}:{thread}:{s.begin_ns}:{s.end_ns}:{s.state}"
+    return s.begin_ns, 1, f"1:{cpu}:1:{s.rank + 1}:{thread}:{s.begin_ns}:{s.end_ns}:{s.state}"
 
 
 def _write_pcf(path: Path, used: set[int], sites: Sequence[Site]) -> None:
