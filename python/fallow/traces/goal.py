@@ -16,6 +16,7 @@ from fallow.traces.text import ONE_THREAD, Losses, Message, received, sent
 
 _TAG_BASE = 1 << 24  # tags of collectives, beyond those of programs
 _TAGS = 1 << 20
+_ANY = -1  # as source or tag of a receive
 
 Step = tuple[str, int, int]
 """send or recv, member, bytes."""
@@ -86,12 +87,14 @@ class _RankWriter:
     def message(self, verb: str, e: Event, m: Message, *, blocks: bool) -> int:
         if m.peer == model.NULL_PEER:
             return 0
-        partner = self.source.info.world_rank(e.comm, self.rank, m.peer)
-        if partner < 0:
+        anyone = verb == "recv" and m.peer == model.ANY_PEER
+        partner = _ANY if anyone else self.source.info.world_rank(e.comm, self.rank, m.peer)
+        if partner < 0 and not anyone:
             self.losses.add("messages whose partner is not known")
             return 0
         word = "to" if verb == "send" else "from"
-        return self.emit(f"{verb} {m.size_bytes}b {word} {partner} tag {max(m.tag, 0)}", blocks=blocks)
+        tag = _ANY if m.tag == model.ANY_TAG else max(m.tag, 0)
+        return self.emit(f"{verb} {m.size_bytes}b {word} {partner} tag {tag}", blocks=blocks)
 
     def collective(self, op: model.Op, e: Event) -> None:
         members = self.source.info.members(e.comm, self.rank)
