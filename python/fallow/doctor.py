@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fallow import __version__, energy, environment, mpis, native, sleeptest
+from fallow import __version__, energy, environment, mpis, native, sleeptest, sysload
 from fallow.coverage import FAMILIES
 
 if TYPE_CHECKING:
@@ -113,6 +113,18 @@ def _controls(root: Path) -> Iterator[Finding]:
         yield Finding(group, name, OK if flag in flags else NOTE, use)
 
 
+def _cores(root: Path) -> Finding:
+    cores, limit = len(os.sched_getaffinity(0)), sysload.processor_limit(root)
+    found = f"{cores} of {os.cpu_count()} for this process, kernel {platform.release()}"
+    if limit is None or limit >= cores:
+        return Finding("System", "cores", OK, found)
+    remedy = (
+        "what runs beyond the limit stands still for part of each tenth of a second, waiting or not: run no more ranks "
+        "than that, or give whole cores in place of a share of all (docker: --cpuset-cpus, not --cpus)"
+    )
+    return Finding("System", "cores", NOTE, f"{found}; a control group limits it to the time of {limit:g}", remedy)
+
+
 def _limits(root: Path) -> Iterator[Finding]:
     group = "System"
     clock = _text(root / "sys/devices/system/clocksource/clocksource0/current_clocksource") or "unknown"
@@ -137,8 +149,7 @@ def _limits(root: Path) -> Iterator[Finding]:
     yield Finding(
         group, "shared memory", OK if writable else MISSING, f"{free} MiB free" if writable else "not writable", remedy
     )
-    cores = len(os.sched_getaffinity(0))
-    yield Finding(group, "cores", OK, f"{cores} of {os.cpu_count()} for this process, kernel {platform.release()}")
+    yield _cores(root)
     paranoid = _text(root / "proc/sys/kernel/perf_event_paranoid")
     open_perf = paranoid in ("-1", "0")
     remedy = "sysctl kernel.perf_event_paranoid=0 opens the energy counters of perf to users; not used yet"

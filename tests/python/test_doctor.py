@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
-from fallow import coverage, doctor, resttest, text
+from fallow import coverage, doctor, resttest, sysload, text
 from fallow.errors import UserError
 
 ROWS = [
@@ -146,3 +147,27 @@ def test_a_path_that_cannot_be_preloaded_is_no_reason_to_install_anew_there(fall
     found = next(f for f in findings if f["name"] == "preload library")
     assert found["state"] == "missing" and "space or colon" in found["found"]
     assert found["remedy"] == "install the package into a virtual environment whose path has neither"
+
+
+def test_a_limit_of_processor_time_is_told(tmp_path):
+    def tree(**files: str) -> Path:
+        for name, content in files.items():
+            file = tmp_path / name.replace("__", ".").replace("--", "/")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content)
+        return tmp_path
+
+    assert sysload.processor_limit(tmp_path) is None
+    tree(**{"proc--self--cgroup": "0::/job/step\n", "sys--fs--cgroup--job--step--cpu__max": "max 100000\n"})
+    assert sysload.processor_limit(tmp_path) is None
+    tree(**{"sys--fs--cgroup--job--cpu__max": "50000 100000\n"})  # of the one above
+    assert sysload.processor_limit(tmp_path) == 0.5
+    found = {f.name: f for f in doctor.examine(tmp_path)}["cores"]
+    assert found.state == doctor.NOTE and found.found.endswith("; a control group limits it to the time of 0.5") and found.remedy
+    tree(**{"proc--self--cgroup": "4:cpu,cpuacct:/a\nbroken\n1:name=systemd:/\n", "sys--fs--cgroup--cpu--a--cpu__cfs_quota_us": "25000\n",
+            "sys--fs--cgroup--cpu--a--cpu__cfs_period_us": "100000\n"})  # fmt: skip
+    assert sysload.processor_limit(tmp_path) == 0.25
+    tree(**{"sys--fs--cgroup--cpu--a--cpu__cfs_quota_us": "-1\n"})
+    assert sysload.processor_limit(tmp_path) is None
+    tree(**{"proc--self--cgroup": "0::/../..\n", "sys--fs--cgroup--cpu__max": "150000 100000\n"})  # as a container sees it
+    assert sysload.processor_limit(tmp_path) == 1.5
