@@ -11,6 +11,7 @@ from typing import Any
 
 from fallow import files, native
 from fallow.errors import UserError
+from fallow.progress import Bar
 from fallow.quantities import time_ns
 from fallow.text import Style, plural, seconds
 from fallow.traces import convert
@@ -257,6 +258,11 @@ def _convert(arguments: argparse.Namespace) -> int:
     source = convert.open_source(arguments.trace, arguments.source)
     if isinstance(source, FileSource):
         _tell_problems(source)
-    for line in convert.convert(source, arguments.output, arguments.target):
+    bar = Bar("converting")
+    try:
+        lost = convert.convert(source, arguments.output, arguments.target, bar.show)
+    finally:
+        bar.close()
+    for line in lost:
         print(f"fallow: NOTE: {line}", file=sys.stderr)
     return 0

@@ -103,6 +103,25 @@ def test_what_a_format_cannot_carry_is_said_once(tmp_path: Path, ending: str) ->
     assert all("cannot carry" in line for line in lost)
 
 
+@pytest.mark.parametrize("ending", ["otf2", "prv", "dim", "tit", "json", "parquet", "goal", "ftr"])
+def test_a_conversion_shows_how_far_it_is(tmp_path: Path, ending: str) -> None:
+    write_source(samples.rich(), tmp_path / "a.ftr")
+    shares: list[float] = []
+    convert.convert(FileSource([tmp_path / "a.ftr"]), tmp_path / f"b.{ending}", None, shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1, abs=0.25)
+
+
+def test_of_many_ranks_few_calls_each_are_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_source(samples.plain(), tmp_path / "a.ftr")
+    monkeypatch.setattr(model, "_FETCHED", 16)
+    monkeypatch.setattr(model, "_LEAST_BATCH", 2)
+    source, read = FileSource([tmp_path / "a.ftr"]), []
+    source.watch = read.append
+    same(samples.plain(), source)
+    assert max(read) == 4  # of four ranks
+
+
 class _Broken:
     """A trace that cannot be read to its end."""
 

@@ -25,6 +25,7 @@ class Format:
     endings: tuple[str, ...]
     write: Writer | None = None
     read: Callable[[Path], Source] | None = None
+    passes: int = 1  # over all events, to write them
 
 
 def _write_fallow(source: Source, path: Path, losses: Losses) -> None:
@@ -38,8 +39,8 @@ def _read_fallow(path: Path) -> Source:
 FORMATS = (
     Format("fallow", "Fallow's own", (".ftr",), _write_fallow, _read_fallow),
     Format("otf2", "OTF2", (".otf2",), otf2_format.write, otf2_format.read),
-    Format("paraver", "Paraver", (".prv",), paraver.write, paraver_read.read),
-    Format("dimemas", "Dimemas", (".dim",), dimemas.write, dimemas.read),
+    Format("paraver", "Paraver", (".prv",), paraver.write, paraver_read.read, 3),
+    Format("dimemas", "Dimemas", (".dim",), dimemas.write, dimemas.read, 2),
     Format("simgrid", "SimGrid's time-independent format", (".tit", ".ti"), simgrid.write, simgrid.read),
     Format("perfetto", "Perfetto", (".json",), perfetto.write),
     Format("parquet", "Parquet", (".parquet",), parquet.write),
@@ -85,8 +86,21 @@ def open_source(paths: Sequence[Path], name: str | None) -> Source:
     return f.read(paths[0])
 
 
-def convert(source: Source, out: Path, name: str | None) -> list[str]:
-    """Writes `source` in the format meant; returns what that format cannot carry, one line each."""
+def _count(source: FileSource, passes: int, show: Callable[[float], None]) -> None:
+    """Has `show` told the share of all reading that is done."""
+    read, all_of_it = 0, max(source.calls * passes, 1)
+
+    def add(events: int) -> None:
+        nonlocal read
+        read += events
+        show(min(read / all_of_it, 1.0))
+
+    source.watch = add
+
+
+def convert(source: Source, out: Path, name: str | None, show: Callable[[float], None] | None = None) -> list[str]:
+    """Writes `source` in the format meant; returns what that format cannot carry, one line each. `show` is told now
+    and then which share of a trace of ours has been read."""
     f = by_name(name) if name else by_path(out, "--to")
     if f.write is None:
         raise UserError(f"{f.title} can be read, not written")
@@ -98,6 +112,8 @@ def convert(source: Source, out: Path, name: str | None) -> list[str]:
         _lose(source.info, losses)
     if f.name in _NAME_PARTNERS and isinstance(source, FileSource):
         source.settle()
+    if show is not None and isinstance(source, FileSource):
+        _count(source, f.passes, show)
     write = f.write
     try:
         if f.name in _WHOLE_BY_THEMSELVES:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
@@ -25,6 +25,8 @@ OTHER_FORMATS = (".otf2", ".prv", ".dim", ".tit", ".ti")
 """Names of traces that have to be converted before Fallow's reader takes them."""
 
 _BATCH = 4096
+_FETCHED = 1 << 18  # events of all ranks that are in memory at a time: some formats go through all ranks side by side
+_LEAST_BATCH = 64
 
 Run = tuple[int, int, int]
 """World ranks: first, count, stride."""
@@ -200,7 +202,8 @@ class FileSource:
             incomplete=frozenset(n for n, r in enumerate(self.ranks) if not r["complete"]),
             dropped={n: r["dropped"] for n, r in enumerate(self.ranks) if r["dropped"]},
         )  # fmt: skip
-
+        self.calls = sum(r["events"] for r in self.ranks)
+        self.watch: Callable[[int], None] | None = None  # told how many events have been read since it was told last
         self._from = self.reader
 
     def settle(self) -> None:
@@ -213,8 +216,11 @@ class FileSource:
     def events(self, rank: int) -> Iterator[Event]:
         """Events of a rank from its first on."""
         self._from.rewind(rank)
+        most = max(_LEAST_BATCH, min(_BATCH, _FETCHED // max(self.info.size, 1)))
         try:
-            while batch := self._from.batch(rank, _BATCH):
+            while batch := self._from.batch(rank, most):
+                if self.watch is not None:
+                    self.watch(len(batch))
                 yield from map(Event._make, batch)
         except ValueError as error:
             raise UserError(str(error)) from None
