@@ -13,7 +13,7 @@ namespace fallow {
 /// How many characters have to be changed, added, left out or exchanged with their neighbour to make one of the other
 /// (optimal string alignment); case, and '-' for '_', do not count.
 inline std::size_t spelling_distance(std::string_view a, std::string_view b) {
-  const auto plain = [](char c) { return c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c))); };
+  const auto plain = [](char c) { return c == '-' ? '_' : std::tolower(static_cast<unsigned char>(c)); };
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -30,9 +30,9 @@ inline std::size_t spelling_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-/// "; did you mean X?" with the nearest of the known names, the first of equals; "" if none is near. A third of the
-/// characters may differ, or two where that is more, but never half of them; or one name begins with the other.
-std::string did_you_mean(std::string_view given, const auto& known) {
+/// The nearest of the known names, the first of equals; "" if none is near. A third of the characters may differ, or
+/// two where that is more, but never half of them; or one name begins with the other.
+std::string nearest_name(std::string_view given, const auto& known) {
   constexpr std::size_t kLongest = 256;  // characters; nobody's misspelling, and the distance takes its square
   constexpr std::size_t kShortest = 3;   // characters that a name has to begin with
   if (given.empty() || given.size() > kLongest) return "";
@@ -40,11 +40,18 @@ std::string did_you_mean(std::string_view given, const auto& known) {
   std::string_view nearest;
   std::size_t least = kLongest;
   for (const std::string_view name : known) {
+    if (name.size() > kLongest) continue;
     const std::size_t common = std::min(name.size(), given.size()), distance = spelling_distance(given, name);
     const bool begins = common >= kShortest && name.substr(0, common) == given.substr(0, common);
     if (distance < least && (begins || distance <= near)) least = distance, nearest = name;
   }
-  return nearest.empty() ? "" : "; did you mean " + std::string(nearest) + "?";
+  return std::string(nearest);
+}
+
+/// "; did you mean X?", or "" where nothing is near.
+std::string did_you_mean(std::string_view given, const auto& known) {
+  const std::string nearest = nearest_name(given, known);
+  return nearest.empty() ? "" : "; did you mean " + nearest + "?";
 }
 
 }  // namespace fallow

@@ -27,6 +27,9 @@ Watts watts(StrictTable& t, std::string_view key) { return Watts(t.number(key, k
 Hertz gigahertz(StrictTable& t, std::string_view key) { return Hertz(t.number(key, kGigahertz) * 1e9); }
 
 CorePower read_core(StrictTable t, std::vector<ValueSource>& sources) {
+  for (const auto key : {"sleep", "sleep_down_us", "wake_us", "frequency_us", "throttle_us", "throttle_steps", "yield_us"}) {
+    t.leave(key);  // of the simulator
+  }
   CorePower core;
   core.nominal = gigahertz(t, "nominal_ghz");
   core.compute = watts(t, "compute_w");
@@ -46,9 +49,6 @@ CorePower read_core(StrictTable t, std::vector<ValueSource>& sources) {
     core.at.push_back(p);
   }
   std::sort(core.at.begin(), core.at.end(), [](const auto& a, const auto& b) { return a.frequency < b.frequency; });
-  for (const auto key : {"sleep", "sleep_down_us", "wake_us", "frequency_us", "throttle_us", "throttle_steps", "yield_us"}) {
-    t.leave(key);  // of the simulator
-  }
   t.sources(sources);
   t.finish();
   return core;
@@ -60,35 +60,35 @@ void leave_rests(StrictTable& t) {
 }
 
 IdleActive read_idle_active(StrictTable t, std::vector<ValueSource>& sources, std::string_view name) {
+  if (name == "nic") leave_rests(t);
   const IdleActive pair{watts(t, "idle_w"), watts(t, "active_w")};
   if (pair.idle > pair.active) t.fail(std::string(name) + ".idle_w is more than active_w");
-  if (name == "nic") leave_rests(t);
   t.sources(sources);
   t.finish();
   return pair;
 }
 
 Watts read_watts(StrictTable t, std::string_view key, std::vector<ValueSource>& sources) {
-  const Watts w = watts(t, key);
   if (key == "share_w") {
     t.leave("idle_fraction");
     leave_rests(t);
   }
+  const Watts w = watts(t, key);
   t.sources(sources);
   t.finish();
   return w;
 }
 
 Link read_link(StrictTable t, std::vector<ValueSource>& sources) {
+  for (const auto key : {"switch_latency_ns", "react_down_us", "deep_react_us", "deep_react_down_us", "deep_fraction", "share_of_switch", "lane_fractions"}) {
+    t.leave(key);  // of the simulator
+  }
   Link link;
   link.rate = GigabitsPerSecond(t.number("gbit_s", kGigabits));
   link.lanes = t.whole("lanes", kLanes);
   link.low_power_fraction = t.number("low_power_fraction", kShare);
   link.react = to_nanoseconds(Seconds(t.number("react_us", kMicroseconds) * 1e-6));
   link.port = watts(t, "port_w");
-  for (const auto key : {"switch_latency_ns", "react_down_us", "deep_react_us", "deep_react_down_us", "deep_fraction", "share_of_switch", "lane_fractions"}) {
-    t.leave(key);  // of the simulator
-  }
   t.sources(sources);
   t.finish();
   return link;

@@ -82,6 +82,8 @@ TEST(PlatformFile, ErrorsNameFileLineAndWhat) {
   };
   const std::vector<Case> cases{
       {"base", "[base]\nnode_w = 70\nnode_watts = 3\nsource = \"s\"\n", "f.toml:5: unknown key base.node_watts; did you mean node_w?"},
+      {"base", "[base]\nsource = \"s\"\nnode_watts = 3\n",
+       "f.toml:3: base.node_w is missing: watts between 0 and 100000; is node_watts in line 5 meant for it?"},
       {"base", "[base]\nsource = \"s\"\n", "f.toml:3: base.node_w is missing: watts between 0 and 100000"},
       {"base", "[base]\nnode_w = \"70\"\nsource = \"s\"\n", "f.toml:4: base.node_w must be watts between 0 and 100000"},
       {"base", "[base]\nnode_w = -1\nsource = \"s\"\n", "f.toml:4: base.node_w must be watts between 0 and 100000"},
@@ -116,6 +118,11 @@ TEST(PlatformFile, ErrorsNameFileLineAndWhat) {
     EXPECT_NE(error.find(c.expected), std::string::npos) << "got:  " << error << "\nwant: " << c.expected;
     EXPECT_EQ(error.rfind("f.toml:", 0), 0U) << error;
   }
+}
+
+TEST(PlatformFile, AMissingKeyIsNotTakenForOneOfTheSimulators) {
+  const std::string core = "[core]\nnominal_ghz = 2\ncompute_w = 10\nspin_w = 8\nyield_us = 1\nsleep_w = 1\nsource = \"s\"\n";
+  EXPECT_EQ(error_of(with("core", core)), "f.toml:6: core.yield_w is missing: watts between 0 and 100000");
 }
 
 TEST(PlatformFile, EveryPresetReadsAndSaysWhereItsValuesComeFrom) {

@@ -28,8 +28,19 @@ StrictTable::StrictTable(const toml::table& table, std::string_view file, std::s
 const toml::node& StrictTable::need(std::string_view key, std::string_view what) {
   asked_.emplace(key);
   const toml::node* node = table_->get(key);
-  if (node == nullptr) fail(full(key) + " is missing: " + std::string(what));
+  if (node == nullptr) fail(full(key) + " is missing: " + std::string(what) + misspelt(key));
   return *node;
+}
+
+/// The key that may stand for a missing one, if there is one that nobody has asked for.
+std::string StrictTable::misspelt(std::string_view key) const {
+  std::vector<std::string> others;
+  for (const auto& [name, node] : *table_) {
+    if (!asked_.contains(name.str())) others.emplace_back(name.str());
+  }
+  const std::string nearest = nearest_name(key, others);
+  if (nearest.empty()) return "";
+  return "; is " + nearest + " in line " + std::to_string(table_->get(nearest)->source().begin.line) + " meant for it?";
 }
 
 double StrictTable::number(std::string_view key, const Bounds& bounds) {

@@ -42,6 +42,7 @@ class StrictTable {
   [[noreturn]] void fail(const std::string& what) const { fail_at(file_, table_, what); }
 
  private:
+  std::string misspelt(std::string_view key) const;
   const toml::node& need(std::string_view key, std::string_view what);
   std::string full(std::string_view key) const { return path_.empty() ? std::string(key) : path_ + "." + std::string(key); }
 
