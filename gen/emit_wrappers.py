@@ -24,6 +24,8 @@ def _wake(call: Call, proto: Prototype) -> list[str]:
         return [f"scope.wake_target(win, {call.peer});"]
     if call.wakes == "all":
         return [f"scope.wake_partners({'comm' if _has_comm(proto) else ''});"]
+    if call.wakes == "recent" and call.kind == "test":
+        return []  # it has sent nothing yet
     if call.wakes == "recent":
         starts = {"Start": ["scope.starts(1, request);"], "Startall": ["scope.starts(count, array_of_requests);"]}
         return [*starts.get(call.base, []), "scope.wake_recent();"]
@@ -179,7 +181,7 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
         body += ["  if (result == MPI_SUCCESS) [[likely]] scope.received_too(scope.bytes(recvcount, recvtype));"]
     body += [f"  {line}" for line in [*_made(call, proto), *trace_block(name, trace)]]
     if call.wakes in {"recent", "peer"}:
-        body += ["  scope.wake_after();"]
+        body += ["  scope.wake_after();" if not _found(call, proto) else f"  scope.wake_after_test(result != MPI_SUCCESS || {_found(call, proto)});"]
     if special == "finalize":
         body += ["  scope.finish_run();"]
     body += ["  return result;", "}"]

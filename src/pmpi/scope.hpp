@@ -69,6 +69,8 @@ void wake_partners_slow(Thread& thread, const CommInfo* info) noexcept;
 void wake_recent_slow(Thread& thread) noexcept;
 /// Persistent requests are being started: what of them is a collective call has its partners woken by wake_recent().
 void note_started(Thread& thread, std::int64_t count, const MPI_Request* requests) noexcept;
+/// After a test of so many ticks.
+void wake_after_test_slow(Thread& thread, bool found, std::uint64_t ticks) noexcept;
 /// A test that began at tick `enter` found nothing, where ranks share cores: others may need this one.
 void tested_in_vain(Thread& thread, std::uint64_t enter) noexcept;
 void wake_for_progress(Thread& thread) noexcept;
@@ -243,6 +245,11 @@ class Scope {
   }
   /// After the call: it may have answered peers while it made progress.
   FALLOW_HOT void wake_after() noexcept { wake_recent(); }
+
+  /// After a test: where it found nothing, who sleeps is seldom woken.
+  FALLOW_HOT void wake_after_test(bool found) noexcept {
+    if (someone_sleeps()) [[unlikely]] wake_after_test_slow(thread_, found, exit_ - enter_);
+  }
 
   /// A test is over.
   FALLOW_HOT void tested(bool found) noexcept {

@@ -24,4 +24,10 @@ void tested_in_vain(Thread& t, std::uint64_t enter) noexcept {
   t.tested_at = rt.clock.now();
 }
 
+void wake_after_test_slow(Thread& t, bool found, std::uint64_t ticks) noexcept {
+  t.tests_softly = !found && t.idle_tests.is_idle(t.op, runtime().clock.to_ns(ticks));
+  wake_recent_slow(t);
+  t.tests_softly = false;
+}
+
 }  // namespace fallow::pmpi

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "pmpi/mpi_header.hpp"
+#include "pmpi/idle_tests.hpp"
 #include "pmpi/patience.hpp"
 #include "trace/rank_file.hpp"
 
@@ -50,6 +51,7 @@ struct WaitState {
   bool woken_by_peer = false;    ///< how the last sleep ended
   bool woken_by_data = false;    ///< or so
   std::uint32_t found_before = 0;///< Thread::found at the end of the last sleep
+  bool woken_by_test = false;    ///< the peer that ended the last sleep had tested in vain
   bool found_at_once = false;    ///< the first poll after it found something
   bool served = false;           ///< the peer had to be answered
   bool settled = true;           ///< what the last sleep held up is in `held_up`
@@ -119,6 +121,8 @@ struct alignas(64) Thread {
   std::uint32_t gave_way_before = 0;  ///< of these, before the last poll or test that gave way
   std::uint32_t vain_tests = 0;    ///< tests in a row that found nothing, with nothing else in between, where ranks share cores
   std::uint64_t tested_at = 0;     ///< tick at the end of the last of them
+  bool tests_softly = false;       ///< the test under way did nothing that others may wait for, as far as one can tell
+  IdleTests idle_tests;
   Patience patience;
   NestedCall nested;
   int cancel_state = -1;           ///< while a look is under way, whether the thread could be cancelled before; else below 0

@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::uint32_t kPollsWhileArmed = 4;       // between telling that we sleep and sleeping, so that no wake is lost
 constexpr std::uint32_t kForeseenAtALook = 32, kForeseenInPatience = 4;  // calls at most that are learnt then
+constexpr std::uint64_t kTestsEvery = 4;            // part of the wait so far from one test in vain that wakes it to the next
 constexpr std::uint32_t kFreshPolls = 2;            // what the first finds is seen when the second begins, or before
 constexpr double kLongerGap = 1 + 1.0 / 32, kShorterGap = 1 - 1.0 / 8, kLeastGapNs = 10;  // a fifth of the gaps are shorter
 constexpr std::uint32_t kAmplePatience = 512;         // polls in which some calls can be learnt without delay
@@ -50,11 +51,19 @@ bool can_sleep_on_sockets(Runtime& rt) noexcept {
   return rt.sockets.usable() && (rt.node.attached() == 1 || rt.node.bell() >= 0);
 }
 
+/// A test woke us, and again there was nothing: the next one may when the wait is longer by a part. Programs that do nothing but
+/// test would keep all others of the node awake.
+void defer_tests(Thread& t, std::uint64_t now) noexcept {
+  const bool in_vain = t.wait.moved_at == 0 && !t.wait.found_at_once;
+  runtime().node.own().tests_from.store(in_vain ? now + (now - t.enter) / kTestsEvery : 0, std::memory_order_relaxed);
+}
+
 void arm(Thread& t, std::uint64_t planned_end) noexcept {
   Runtime& rt = runtime();
   NodeSlot& own = rt.node.own();
   own.wanted.store(wanted_rank(t), std::memory_order_relaxed);
   own.to_serve.store(0, std::memory_order_relaxed);
+  if (t.wait.woken_by_test) defer_tests(t, runtime().clock.now());
   own.by_bell.store(can_sleep_on_sockets(rt) ? 1 : 0, std::memory_order_relaxed);
   own.sleep_word.store(static_cast<std::uint32_t>(SleepWord::asleep));
   rt.node.page().sleepers.fetch_add(1);
@@ -177,12 +186,13 @@ void do_sleep(Thread& t) noexcept {
   w.moved_at = 0;
   w.fresh = rt.oversubscribed ? kFreshPolls : 1;
   w.found_before = t.found;
-  w.found_at_once = false;
+  w.found_at_once = w.woken_by_test = false;
   w.settled = false;
   w.served = own.to_serve.exchange(0, std::memory_order_relaxed) != 0;
   ++w.sleeps;
   if (w.woken_by_peer) {
     const std::uint64_t woken = own.wake_tick.load(std::memory_order_relaxed);
+    w.woken_by_test = own.by_test.load(std::memory_order_relaxed) != 0;
     w.woken_tick = woken >= before && woken < after ? woken : after;
     if (has_many_steps(t)) w.stirred = after;
     ++t.counters->wakes_by_peer;
@@ -287,6 +297,7 @@ void first_look(Thread& t, std::uint64_t now) noexcept {
   show(trace::RankState::waiting, now);
   add_to_totals(t);
   t.wait.last_poll = now;
+  runtime().node.own().tests_from.store(0, std::memory_order_relaxed);
   if (runtime().threads.load(std::memory_order_relaxed) == 1) t.wait.absorbed = judge_lateness();
   if (Forecast& forecast = runtime().forecast; forecast.belongs_to(&t)) {
     foresee(t, kForeseenAtALook);
@@ -319,7 +330,7 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
   } else if (w.phase == WaitPhase::armed) {
     do_sleep(t);
     now = rt.clock.now();
-    const bool linger = !rt.oversubscribed && (w.woken_by_peer || w.woken_by_data || (!rt.whole_job_here && has_many_steps(t)));
+    const bool linger = !rt.oversubscribed && ((w.woken_by_peer && !w.woken_by_test) || w.woken_by_data || (!rt.whole_job_here && has_many_steps(t)));
     const auto pause = std::max<std::uint64_t>(w.spin_after, linger ? static_cast<std::uint64_t>(grace) : 1);
     w.spin_until = now + pause;
     fallow_tls.polls_left = w.fresh != 0 ? 1 : kPollsBetweenLooks;

@@ -78,6 +78,18 @@ def test_who_looks_at_shared_memory_wakes_nobody(lab: Lab) -> None:
     shown(asleep, lambda share: share > 0.9, _TRIES // 2)  # 0 to 0.6 when they were woken at each look
 
 
+@pytest.mark.parametrize("mode", ["auto", "sleep"])
+def test_who_tests_in_vain_lets_others_sleep(lab: Lab, mode: str) -> None:
+    """A rank that looks for messages all the time sends nothing by that."""
+    def asleep() -> float:
+        trial = lab.run(mode, 2, lab.program("polls_for_work.c"), "0.5")
+        assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
+        waiting = trial.ranks()[1]
+        return waiting.wait_asleep_s / (waiting.wait_asleep_s + waiting.wait_awake_s)
+
+    shown(asleep, lambda share: share > 0.6, _TRIES // 2)  # 0.01 to 0.06 when they were woken by each test
+
+
 def _seconds_with_a_stranger(lab: Lab, mode: str) -> float:
     trial = lab.run(mode, 1, lab.program("strangers.c"))
     assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
