@@ -173,15 +173,16 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
         body += [f"  const int result = scope.twinned(next) ? fallow::pmpi::twin::{name}(*thread, next, {arguments}) : next({arguments});"]
     else:
         body += [f"  const int result = next({arguments});"]
-    if (found := _found(call, proto)):
-        body += [f"  scope.tested(result != MPI_SUCCESS || {found});"]
+    found = f"result != MPI_SUCCESS || {test}" if (test := _found(call, proto)) else ""
+    if found:
+        body += [f"  scope.tested({found});"]
     body += ["  scope.leave();"]
     body += [f"  if (result == MPI_SUCCESS) [[likely]] {_record(call, proto)}"]
     if proto.has("dest", "sendcount", "recvcount"):
         body += ["  if (result == MPI_SUCCESS) [[likely]] scope.received_too(scope.bytes(recvcount, recvtype));"]
     body += [f"  {line}" for line in [*_made(call, proto), *trace_block(name, trace)]]
     if call.wakes in {"recent", "peer"}:
-        body += ["  scope.wake_after();" if not _found(call, proto) else f"  scope.wake_after_test(result != MPI_SUCCESS || {_found(call, proto)});"]
+        body += [f"  scope.wake_after_test({found});" if found else "  scope.wake_after();"]
     if special == "finalize":
         body += ["  scope.finish_run();"]
     body += ["  return result;", "}"]

@@ -5,12 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import shutil
 import subprocess
 from html.parser import HTMLParser
 from importlib import resources
-
-import pytest
 
 from rank_writer import lively_rank, write_run
 
@@ -127,7 +124,6 @@ const seconds = (s) => `${s * 1e6} us`;
 """
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 def test_labels_of_plots_stand_on_no_other(tmp_path):
     plots = resources.files("fallow").joinpath("assets", "predict_plots.js").read_text()
     ask = """
