@@ -291,7 +291,8 @@ bool Engine::next_call(std::uint32_t r, CallEvent& call) {
   rank.computing += compute;
   rank.now += compute;
   if (path_ != nullptr) [[unlikely]] path_->computed(r, compute);
-  if (rank.now - clock_ <= machine_.lookahead) return true;
+  const Time looks = machine_.message.unexpected == 0 ? 0 : looks_for_messages(r, call);
+  if (rank.now - clock_ <= machine_.lookahead && looks <= clock_) return true;
   if (rank.now >= kNever) [[unlikely]] {
     ++rank.calls;  // the call that it computes before
     rank.op = call.op;
@@ -299,7 +300,7 @@ bool Engine::next_call(std::uint32_t r, CallEvent& call) {
   }
   rank.loaded = true;
   rank.state = State::computing;
-  queue_.push({rank.now, tie_of(r, r, rank.messages), r, EventKind::resume});
+  queue_.push({std::max(rank.now, looks), tie_of(r, r, rank.messages), r, EventKind::resume});
   return false;
 }
 

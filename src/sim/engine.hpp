@@ -181,7 +181,12 @@ class Engine {
   bool probe(std::uint32_t r, const trace::CallEvent& call);
   std::uint32_t start_send(std::uint32_t r, std::uint32_t request, std::uint64_t key, std::int32_t tag, std::uint32_t to,
                            std::uint64_t bytes, std::uint16_t flags, Time& now);
+  Time looks_for_messages(std::uint32_t r, const trace::CallEvent& call) const noexcept;
   bool post(std::uint32_t request, Time& now);
+  /// A step of a collective may be posted ahead of the clock, and so of what has come before it.
+  void came_before(Request& receive, Time at) const noexcept {
+    if (at < receive.time) receive.time += machine_.message.unexpected;
+  }
   void arrive(const Event& event);
   void deliver(const Event& event);
   void unexpected(std::uint32_t message, Time at);

@@ -168,6 +168,17 @@ std::uint32_t Engine::start_send(std::uint32_t r, std::uint32_t request, std::ui
   return buffered ? kCompleted : request;
 }
 
+/// When the rank looks for what has come before it asked: the clock has to be there, to tell that from what comes later.
+/// 0 where the call asks for no message.
+Time Engine::looks_for_messages(std::uint32_t r, const CallEvent& call) const noexcept {
+  const Time begun = ranks_[r].now + machine_.message.call_overhead + policy_.cost.call;
+  if (call.op == trace::Op::start || call.op == trace::Op::startall) return begun;  // which may send at once, too
+  const trace::OpKind kind = trace::traits(call.op).kind;
+  const bool asks = trace::has(call.op, trace::kOpReceives) && trace::has(call.op, trace::kOpStarts) &&
+                    (kind == trace::OpKind::recv || kind == trace::OpKind::start);
+  return asks ? begun + machine_.message.receive_overhead : 0;
+}
+
 /// Posts a receive whose key and tag are set, from `now` on; true if a message was there.
 bool Engine::post(std::uint32_t request, Time& now) {
   Request& n = requests_[request];
@@ -195,6 +206,7 @@ void Engine::arrive(const Event& event) {
     Rank& rank = ranks_[m.rank];
     const std::uint32_t receive = posted_.take_receive(rank.posted, m.key, m.tag);
     m.time = event.time;
+    if (receive != kNone) came_before(requests_[receive], event.time);
     if (receive != kNone) return match(receive, message, std::max(event.time, requests_[receive].time));
     return unexpected(message, event.time);
   }
@@ -220,6 +232,7 @@ void Engine::deliver(const Event& event) {
   if (receive != kNone) [[likely]] {
     Request& n = requests_[receive];
     n.flags = static_cast<std::uint16_t>(n.flags & ~kQueued);
+    came_before(n, event.time);
     return complete(receive, std::max(event.time, n.time) + machine_.message.match, 0);
   }
   const std::uint32_t message = pool_.take();

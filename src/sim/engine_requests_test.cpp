@@ -54,6 +54,31 @@ TEST(SendReceive, ThatDoesNotBlockIsCompleteWhenBothMessagesAre) {
   EXPECT_EQ(null.run(machine).makespan, end);
 }
 
+/// The second of two messages comes while their receiver, who has just got the first, is on its way to the next call.
+TEST(Unexpected, CostsWhereverTheClockIs) {
+  constexpr Time kAsks = 100 * kNs, kCost = 300 * kNs;
+  Machine machine = crossbar(3);
+  machine.message.receive_overhead = kAsks;
+  machine.message.unexpected = kCost;
+  for (const std::int64_t after : {0, 50, 99, 101, 400, 950}) {  // ns by which the second comes later than the first
+    for (const std::int64_t way : {0, 200, 900, 1500}) {         // ns
+      const Time asked = way * kNs + kAsks, came = after * kNs;
+      const Time had = came <= asked ? asked + kCost : came;
+      const auto program = [&] {
+        Program p(3);
+        p.p2p(0, Op::send, 1, 0).compute(after).p2p(2, Op::send, 1, 0).p2p(1, Op::recv, 0, 0).compute(way);
+        return p;
+      };
+      Program blocking = program();
+      blocking.p2p(1, Op::recv, 2, 0);
+      EXPECT_EQ(blocking.run(machine).makespan, kLatency + had) << after << " " << way;
+      Program later = program();  // the core has that to do in the call which asks, and computes then
+      later.p2p(1, Op::irecv, 2, 0, 0, 0).compute(5000).wait(1, Op::wait, {0});
+      EXPECT_EQ(later.run(machine).makespan, kLatency + (came <= asked ? had : asked) + 5 * kUs) << after << " " << way;
+    }
+  }
+}
+
 TEST(Partitioned, ASendGoesWhenItsLastPartitionIsReady) {
   const std::vector<std::uint64_t> four{4}, one{1}, two{2};
   const std::uint32_t number[] = {2};
