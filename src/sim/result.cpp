@@ -1,7 +1,7 @@
 #include "sim/result.hpp"
 
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
 #include <iterator>
 
 namespace fallow::sim {
@@ -19,12 +19,13 @@ Joules saved(const PartTotals& t, Watts idle, const RestStates& states) noexcept
   return idle * Seconds((1 - states.rest.fraction) * seconds(t.low).value + (1 - states.deep.fraction) * seconds(t.deep).value);
 }
 
-void add(std::string& out, const char* key, double value) {
-  char text[96];
-  std::snprintf(text, sizeof(text), "\"%s\":%.9g,", key, value);
-  out += text;
-}
 void begin(std::string& out, const char* key) { out.append("\"").append(key).append("\":"); }
+void add(std::string& out, const char* key, double value) {
+  char text[32];  // as "%.9g", but with a point whatever the locale of the process
+  const std::to_chars_result end = std::to_chars(std::begin(text), std::end(text), value, std::chars_format::general, 9);
+  begin(out, key);
+  out.append(text, end.ptr).append(",");
+}
 void add(std::string& out, const char* key, std::uint64_t value) {
   begin(out, key);
   out.append(std::to_string(value)).append(",");
