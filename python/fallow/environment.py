@@ -14,6 +14,8 @@ _OPEN_MPI_LAUNCHERS = ("mpirun", "mpiexec", "orterun")
 _OPEN_MPI_AGENTS = {"OMPI_MCA_orte_launch_agent": "orted", "PRTE_MCA_prte_launch_agent": "prted"}
 """The variable that names the daemon which Open MPI starts on other nodes, and the daemon; since version 5 PRRTE's."""
 _PLAIN = re.compile(r"[A-Za-z0-9_./:+,=@%-]*\Z")  # what needs no quotes in any remote shell
+_OUR_AGENT = re.compile(rf"\Z|env LD_PRELOAD=\S*/{re.escape(PRELOAD_LIBRARY)}")
+"""None chosen, or that of a `fallow run` around this one."""
 
 
 def preload_problem(library: Path | None) -> str:
@@ -23,6 +25,16 @@ def preload_problem(library: Path | None) -> str:
     if any(c in str(library) for c in " :\t\n"):
         return f"{library.parent} has a space or colon in its name, which LD_PRELOAD cannot take"
     return ""
+
+
+def _preloaded(original: str, library: str) -> str:
+    """The library in front of what was to be preloaded, without another Fallow's, of a run around this one."""
+    named = [name for name in re.split("[ :]", original) if name]
+    kept = [name for name in named if name == library or Path(name).name != PRELOAD_LIBRARY]
+    before = original if kept == named else ":".join(kept)
+    if library in kept:
+        return before
+    return f"{library}:{before}" if before else library
 
 
 def _forward(env: dict[str, str], command: Sequence[str], names: Sequence[str]) -> None:
@@ -42,10 +54,14 @@ def _launch_agent(env: dict[str, str], names: Sequence[str]) -> None:
     remote shell, and an agent that the user has chosen, leave it at `_forward`.
     """
     values = [f"{n}={env[n]}" for n in names if n in env]
-    if not all(_PLAIN.match(v) for v in values):
-        return
+    plain = all(_PLAIN.match(v) for v in values)
     for agent, daemon in _OPEN_MPI_AGENTS.items():
-        env.setdefault(agent, " ".join(["env", *values, daemon]))
+        if not _OUR_AGENT.match(env.get(agent, "")):
+            continue
+        if plain:
+            env[agent] = " ".join(["env", *values, daemon])
+        else:
+            env.pop(agent, None)
 
 
 def without_record(env: Mapping[str, str]) -> dict[str, str]:
@@ -68,9 +84,7 @@ def build(  # noqa: PLR0913 - one value each
 ) -> dict[str, str]:
     """The base environment with Fallow in it."""
     env = dict(base)
-    original = env.get("LD_PRELOAD", "")
-    if str(library) not in original.replace(" ", ":").split(":"):
-        env["LD_PRELOAD"] = f"{library}:{original}" if original else str(library)
+    env["LD_PRELOAD"] = _preloaded(env.get("LD_PRELOAD", ""), str(library))
     env["FALLOW_DIR"] = str(run_dir)
     env["FALLOW_RUN_ID"] = run_id
     for setting in settings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -46,6 +47,18 @@ def test_both_count_every_call(lab: Lab, order: str, mode: str) -> None:
         assert read_counts(out, rank) == Counter(CALLS), f"the tool on rank {rank}"
     if mode != BARE:
         assert [r.calls for r in lab.records(record)] == [Counter(CALLS)] * RANKS
+
+
+@pytest.mark.parametrize("order", ["before", "behind"])
+def test_two_fallows_in_one_process_are_one(lab: Lab, order: str) -> None:
+    """A second installation's library may be preloaded, too: the first one in line records, once."""
+    other = shutil.copytree(lab.fallow.library().parent, lab.scratch / "other" / "lib") / "libfallow.so"
+    both = f"{other}:$LD_PRELOAD" if order == "before" else f"$LD_PRELOAD:{other}"
+    program = ["/bin/sh", "-c", f'LD_PRELOAD={both} exec "$0"', calls_program(lab.family, BINDINGS["c"])]
+    running, record = lab.start("auto", lab.family.launch(RANKS, *program))
+    outcome = running.finish()
+    assert outcome.rc == 0 and outcome.out == "calls done\n", outcome.describe()
+    assert [r.calls for r in lab.records(record)] == [Counter(CALLS)] * RANKS
 
 
 # Functions that ask, describe or prepare on one rank: they neither communicate nor wait nor own anything that does.

@@ -111,6 +111,19 @@ def test_what_was_preloaded_stays(run, fake_library):
     assert f"LD_PRELOAD={fake_library}/libfallow.so:{other}\n" in out
 
 
+def test_a_run_inside_another_installations_is_its_own(run, fake_library, tmp_path):
+    """Both libraries in one process would record everything twice; daemons on other nodes would serve the outer run."""
+    outer = tmp_path / "site" / "libfallow.so"
+    agents = [f"{x}=" for x in ("OMPI_MCA_orte_launch_agent", "PRTE_MCA_prte_launch_agent")]
+    env = {"LD_PRELOAD": f"{outer}:/lib/tool.so"} | {x[:-1]: f"env LD_PRELOAD={outer} FALLOW_DIR=/outer orted" for x in agents}
+    out = run("-q", "--out", tmp_path / "inner", "--", "env", env=env).stdout
+    assert f"LD_PRELOAD={fake_library}/libfallow.so:/lib/tool.so\n" in out
+    told = [line for line in out.splitlines() if line.startswith(tuple(agents))]
+    assert len(told) == 2 and all(f"FALLOW_DIR={tmp_path}/inner " in line and str(outer) not in line for line in told)
+    quoted = run("-q", "--out", tmp_path / "a folder", "--", "env", env=env).stdout
+    assert not any(line.startswith(tuple(agents)) for line in quoted.splitlines())
+
+
 def test_open_mpi_is_told_what_to_forward(run, tmp_path):
     launcher = tmp_path / "mpirun"
     launcher.write_text("#!/bin/sh\nenv\n")

@@ -24,7 +24,6 @@
 #include "preload.h"
 #include "symbols.h"
 
-#define HIDDEN __attribute__((visibility("hidden")))
 /* Generated: the entries, C functions and hooks first, and what the dynamic linker calls to learn an entry's address. */
 extern const char fallow_entries[] HIDDEN, fallow_fortran_entries[] HIDDEN, fallow_shows[] HIDDEN;
 extern const ElfW(Ehdr) __ehdr_start HIDDEN;

@@ -2,6 +2,9 @@
 #ifndef FALLOW_NAMES_H
 #define FALLOW_NAMES_H
 
+/* What is called while this library is linked must be its own, whatever was preloaded before it. */
+#define HIDDEN __attribute__((visibility("hidden")))
+
 struct fallow_mpi {
   const char* prefix;  /* how the library's file name begins */
   const char* version; /* what it also contains */
@@ -9,9 +12,9 @@ struct fallow_mpi {
 };
 
 /* The MPI that this process has loaded, or null. `path`: where its file name goes, `size` bytes; may be null. */
-const struct fallow_mpi* fallow_loaded_mpi(char* path, unsigned size);
+HIDDEN const struct fallow_mpi* fallow_loaded_mpi(char* path, unsigned size);
 
 /* Leaves only those names in sight that the MPI of this process has; called while this library is being linked. */
-void fallow_hide_names(void);
+HIDDEN void fallow_hide_names(void);
 
 #endif

@@ -31,7 +31,7 @@ EXPORT const char* __asan_default_options(void) { return "verify_asan_link_order
 
 extern void* fallow_slots[];               /* generated: one jump target per symbol */
 extern void* const fallow_stubs[];         /* generated: the stub that resolves each symbol */
-void* fallow_resolve(unsigned index);      /* called by the stubs */
+HIDDEN void* fallow_resolve(unsigned index); /* called by the stubs */
 
 static struct fallow_runtime_api runtime_api;
 static int runtime_active;
@@ -128,6 +128,7 @@ static void activate(void) {
     return;
   }
   mpi_handle = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
+  if (!is_ours(dlsym(RTLD_DEFAULT, "fallow_active"))) return; /* that of another installation is before this one, and does it */
   void* handle = load_runtime(mpi->runtime);
   if (!handle) return;
   fallow_runtime_attach_fn attach = (fallow_runtime_attach_fn)dlsym(handle, "fallow_runtime_attach");
