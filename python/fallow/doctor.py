@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fallow.resttest import RestTest
 
 OK, NOTE, MISSING = "ok", "note", "missing"
+_BUILT = "runtime built"
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,10 @@ def _fallow() -> Iterator[Finding]:
     elsewhere = "install the package into a virtual environment whose path has neither"
     remedy = again if library is None else elsewhere
     yield Finding(group, "preload library", MISSING if problem else OK, problem or str(library), remedy)
+    for name in os.environ.get("LD_PRELOAD", "").replace(" ", ":").split(":"):
+        if Path(name).name == environment.PRELOAD_LIBRARY:
+            found = f"{name}: MPI programs started here run under it, also without fallow run"
+            yield Finding(group, "LD_PRELOAD", NOTE, found, "unset LD_PRELOAD, unless that is meant")
     tool = shutil.which("addr2line")
     remedy = "install binutils (Debian: apt install binutils) to see function names in place of offsets"
     yield Finding(group, "addr2line", OK if tool else NOTE, tool or "not installed", remedy)
@@ -63,8 +68,11 @@ def _mpis() -> Iterator[Finding]:
         name = mpis.NAMES[family]
         runtime = native.library(f"libfallow-rt-{family}.so")
         places = ", ".join([*found.libraries, *found.compilers]) or "not found"
-        if runtime is not None:
-            yield Finding(group, name, OK, f"{places}; runtime built")
+        if runtime is not None and found.libraries:
+            yield Finding(group, name, OK, f"{places}; {_BUILT}")
+        elif runtime is not None:
+            remedy = "load its module, or install it; programs that know where their library lies run without that"
+            yield Finding(group, name, NOTE, f"library not found; {_BUILT}", remedy)
         elif found.libraries:
             remedy = f"{mpis.HEADERS[family]}, then install Fallow anew: pip install ."
             yield Finding(group, name, MISSING, f"{places}; its runtime was not built", remedy)
@@ -180,5 +188,5 @@ def examine(root: Path = Path("/")) -> list[Finding]:
 
 def works(findings: list[Finding]) -> bool:
     """True if Fallow can do its main work for at least one MPI here."""
-    preload = all(f.state == OK for f in findings if f.group == "Fallow" and f.name != "addr2line")
-    return preload and any(f.state == OK for f in findings if f.group == "MPI") and sys.platform == "linux"
+    preload = all(f.state == OK for f in findings if f.group == "Fallow" and f.state != NOTE)
+    return preload and any(f.found.endswith(_BUILT) for f in findings if f.group == "MPI") and sys.platform == "linux"

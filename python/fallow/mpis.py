@@ -47,6 +47,27 @@ def _linker_cache() -> list[str]:
     return [line.split("=>")[1].strip() for line in done.stdout.splitlines() if "=>" in line]
 
 
+def _machine(path: str) -> bytes | None:
+    """Word size and processor of an ELF file; None where it is none, or not to be read."""
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(20)
+    except OSError:
+        return None
+    return head[4:5] + head[18:20] if head[:4] == b"\x7fELF" and len(head) == 20 else None
+
+
+def _linked_by(compiler: str) -> list[str]:
+    """The libraries that a compiler wrapper links programs with, where it says in which directories they lie."""
+    try:
+        done = subprocess.run([compiler, "-show"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return []
+    words = done.stdout.split()
+    folders, names = ([w[2:] for w in words if w.startswith(flag) and len(w) > 2] for flag in ("-L", "-l"))
+    return [path for f in folders for n in names if Path(path := os.path.realpath(f"{f}/lib{n}.so")).is_file()]
+
+
 def _library_paths() -> list[str]:
     folders = [Path(sys.prefix) / "lib"]
     folders += [Path(p) for p in os.environ.get("LD_LIBRARY_PATH", "").split(":") if p]
@@ -69,11 +90,16 @@ def _is_of(name: str, patterns: tuple[str, ...]) -> bool:
 
 def find() -> dict[str, Installed]:
     """What is installed, by family."""
-    paths = _library_paths()
+    here = _machine("/proc/self/exe")
+    general = _on_path("mpicc")  # as modules of clusters have it: which family it is of, its libraries tell
+    linked = _linked_by(general) if general else []
+    paths = [path for path in (*_library_paths(), *linked) if _machine(path) == here]
     out = {}
     for family, names in _LIBRARIES.items():
         libraries = [p for p in paths if _is_of(Path(p).name, names)]
         real = {os.path.realpath(p): p for p in reversed(libraries)}
         compilers = [path for name in _COMPILERS[family] if (path := _on_path(name))]
+        if general and any(_is_of(Path(path).name, names) for path in linked):
+            compilers += [general] if os.path.realpath(general) not in map(os.path.realpath, compilers) else []
         out[family] = Installed(sorted(real.values()), compilers)
     return out

@@ -171,3 +171,41 @@ def test_a_limit_of_processor_time_is_told(tmp_path):
     assert sysload.processor_limit(tmp_path) is None
     tree(**{"proc--self--cgroup": "0::/../..\n", "sys--fs--cgroup--cpu__max": "150000 100000\n"})  # as a container sees it
     assert sysload.processor_limit(tmp_path) == 1.5
+
+
+def _fake_mpi(folder, other=False):
+    """Open MPI as a module gives it: its mpicc alone, beside a library that the dynamic linker does not know."""
+    (folder / "lib").mkdir(parents=True)
+    (folder / "bin").mkdir()
+    head = bytearray(Path("/proc/self/exe").read_bytes()[:64])
+    head[18] ^= 0xFF if other else 0
+    (folder / "lib/libmpi.so.40.1.0").write_bytes(head)
+    (folder / "lib/libmpi.so").symlink_to("libmpi.so.40.1.0")
+    for name, line in (("mpicc", f"echo gcc -I{folder}/include -L{folder}/lib -lmpi"), ("ldconfig", "exit 0")):
+        (folder / "bin" / name).write_text(f"#!/bin/sh\n{line}\n")
+        (folder / "bin" / name).chmod(0o755)
+    return {"PATH": str(folder / "bin"), "LD_LIBRARY_PATH": ""}
+
+
+def _open_mpi(fallow, env):
+    rows = json.loads(fallow("doctor", "--json", env=env).stdout)["findings"]
+    return next(row for row in rows if row["name"] == "Open MPI")
+
+
+def test_an_mpi_of_a_module_is_found_by_its_compiler(fallow, tmp_path):
+    found = _open_mpi(fallow, _fake_mpi(tmp_path / "mpi"))
+    assert found["state"] == "ok"
+    assert found["found"] == f"{tmp_path}/mpi/lib/libmpi.so.40.1.0, {tmp_path}/mpi/bin/mpicc; runtime built"
+
+
+def test_a_library_that_is_not_there_or_not_for_this_processor_is_not_said_to_be(fallow, tmp_path):
+    env = _fake_mpi(tmp_path / "mpi", other=True)
+    for places in ("", str(tmp_path / "mpi/lib")):
+        found = _open_mpi(fallow, env | {"LD_LIBRARY_PATH": places})
+        assert (found["state"], found["found"]) == ("note", "library not found; runtime built")
+        assert "load its module" in found["remedy"]
+
+
+def test_what_is_preloaded_already_is_told(fallow, tmp_path):
+    out = fallow("doctor", env={"LD_PRELOAD": f"{tmp_path}/libfallow.so"})
+    assert out.returncode == 0 and "also without fallow run" in out.stdout
