@@ -10,7 +10,7 @@ import sys
 
 from fallow import native, options
 from fallow.options import Option
-from fallow.text import Style
+from fallow.text import Style, note
 
 _EPILOG = """\
 Each option can be given as a flag of `fallow run`, as a variable, or in a file that `fallow run --config FILE`
@@ -63,9 +63,9 @@ def _print_table(rows: tuple[Option, ...], style: Style) -> None:
         print(f"{style.paint(option.flag, 'bold')}  {accepts(option)}")
         now = "" if setting.source == "default" else f", now {setting.value} from the {setting.source}"
         print(style.paint(f"    {option.variable}, default {option.default or 'empty'}{now}", "dim"))
-        print(f"    {option.help}")
+        print(*note(option.help, style, "    "), sep="\n")
     for line in problems:
-        print(style.paint(f"! {line}", "yellow"))
+        print(style.paint("\n".join(note(line, style, "! ")), "yellow"))
 
 
 def _run(arguments: argparse.Namespace) -> int:

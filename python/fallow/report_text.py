@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from fallow import text, timeline_text
-from fallow.model import Bin, HistogramReport, Report, Residency, Run
+from fallow.model import Bin, HistogramReport, RankReport, Report, Residency, Run
 from fallow.sites import SEVERAL_COMMS
 from fallow.text import Style
 
@@ -19,6 +19,12 @@ _PART_NAMES = {
 }  # fmt: skip
 _FAMILY_NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "mpiabi": "MPI 5 ABI"}
 _MOST_LIKE = 8  # warnings that say the same of a rank or file each
+_LABELS = 31  # columns of the headline before what is said of a figure
+_RANKS_WIDE = 94  # columns of the ranks' table with its bars
+_LEAST_BAR = 4  # columns of a bar that says something
+_BINS_WIDE = 66  # columns of a histogram without its two bars
+_Figure = tuple[str, str, *tuple[tuple[str, ...], ...]]
+"""What it is called, its value, and what is said of it: each with its colours."""
 MAX_ROWS = 16
 """Of ranks and call sites; --json and --html have all."""
 
@@ -42,10 +48,8 @@ def _title(report: Report, style: Style) -> Iterator[str]:
     ranks = text.plural(report.totals.ranks, "rank")
     mpi = _mpi(run)
     where = run.hosts[0] if len(run.hosts) == 1 else f"{len(run.hosts)} nodes"
-    yield style.paint(
-        style.safe(f"{run.started}  {ranks} on {where}, {mpi}, wait mode {', '.join(run.modes)}"),
-        "dim",
-    )
+    words = style.safe(f"{run.started}  {ranks} on {where}, {mpi}, wait mode {', '.join(run.modes)}")
+    yield from (style.paint(x, "dim") for x in text.note(words, style, "", "  "))
 
 
 def _ended(report: Report) -> str:
@@ -55,28 +59,39 @@ def _ended(report: Report) -> str:
 
 
 def headline(report: Report, style: Style) -> Iterator[str]:
-    """The few numbers that matter most, a line each."""
+    """The few numbers that matter most, a line each; on narrow terminals what is said of them goes on below."""
+    for label, value, *more in _figures(report, style):
+        first = f"  {label:<15}{style.paint(f'{value:>12}', 'bold')}"
+        joined = "; ".join(words for words, *_ in more)
+        if not style.breaks or _LABELS + len(joined) <= style.width:
+            yield f"{first}  {'; '.join(style.paint(*part) for part in more)}".rstrip()
+            continue
+        yield first
+        for words, *colour in more:
+            yield from (style.paint(x, *colour) for x in text.paragraph(words, style, "      ", "      "))
+
+
+def _figures(report: Report, style: Style) -> Iterator[_Figure]:
     t, r = report.totals, report.totals.residency
-
-    def line(label: str, value: str, more: str) -> str:
-        return f"  {label:<15}{style.paint(f'{value:>12}', 'bold')}  {more}".rstrip()
-
-    yield line("run time", text.seconds(t.run_time_s), f"{text.count(t.calls)} MPI calls{_ended(report)}")
-    yield line("in MPI", text.percent(t.mpi_share), style.bar(t.mpi_share, 24))
+    yield "run time", text.seconds(t.run_time_s), (f"{text.count(t.calls)} MPI calls{_ended(report)}",)
+    bar = style.bar(t.mpi_share, min(24, max(4, style.width - _LABELS)) if style.breaks else 24)
+    yield "in MPI", text.percent(t.mpi_share), (bar.rstrip(),)
     saved = f"{text.percent(t.wait_asleep_share)} of {text.seconds(r.wait_s)} of core time spent waiting"
-    yield line("waits asleep", text.seconds(r.wait_asleep_s), saved)
-    yield line("waits awake", text.seconds(r.wait_awake_s), _burnt(report))
+    yield "waits asleep", text.seconds(r.wait_asleep_s), (saved,)
+    yield "waits awake", text.seconds(r.wait_awake_s), (_burnt(report),)
     over = t.wake_lasting_share_worst > t.slowdown_budget > 0
     absorbed = f"of which {text.percent(t.wake_absorbed_share, 2)} made good by later waits"
     worst = f"worst rank's rest {text.percent(t.wake_lasting_share_worst, 2)}"
     budget = f"{worst}, budget {text.percent(t.slowdown_budget, 2)}"
-    more = f"{absorbed}; {style.paint(budget, *(['red'] if over else []))}"
-    yield line("wake-up delay", text.percent(t.wake_delay_share, 2), more)
+    yield "wake-up delay", text.percent(t.wake_delay_share, 2), (absorbed,), (budget, *(["red"] if over else []))
     if t.wake_send_s > 0:
         share = text.percent(t.wake_send_s / t.core_time_s, 2)
-        more = f"{share} of core time, in the calls of those whom they waited for"
-        yield line("waking others", text.seconds(t.wake_send_s), more)
-    yield from _energy_lines(report, line)
+        yield (
+            "waking others",
+            text.seconds(t.wake_send_s),
+            (f"{share} of core time, in the calls of those whom they waited for",),
+        )
+    yield from _energy_figures(report)
 
 
 def _burnt(report: Report) -> str:
@@ -87,23 +102,23 @@ def _burnt(report: Report) -> str:
     return "core time burnt in waits"
 
 
-def _energy_lines(report: Report, line: Callable[[str, str, str], str]) -> Iterator[str]:
+def _energy_figures(report: Report) -> Iterator[_Figure]:
     metered, modelled = report.energy.metered, report.energy.modelled
     if metered is None:
-        yield line("energy metered", "-", "no meter was read here (fallow doctor says what would be needed)")
+        yield "energy metered", "-", ("no meter was read here (fallow doctor says what would be needed)",)
     elif metered.energy_j is None or metered.energy_delay_js is None:
-        yield line("energy metered", "-", f"{len(metered.domains)} domains were read, none that adds up")
+        yield "energy metered", "-", (f"{len(metered.domains)} domains were read, none that adds up",)
     else:
         names = ", ".join(d.domain for d in metered.domains if d.counted)
-        more = f"energy-delay {text.joule_seconds(metered.energy_delay_js)}; {names}"
-        yield line("energy metered", text.joules(metered.energy_j), more)
+        delay = f"energy-delay {text.joule_seconds(metered.energy_delay_js)}"
+        yield "energy metered", text.joules(metered.energy_j), (delay,), (names,)
     if modelled is None:
-        yield line("energy modelled", "-", "no platform model")
+        yield "energy modelled", "-", ("no platform model",)
     else:
         node = _less(modelled.energy_j, modelled.energy_spinning_j)
         more = f"{node} than spinning, cores alone {_less(modelled.cores_j, modelled.cores_spinning_j)}"
         delay = f"energy-delay {text.joule_seconds(modelled.energy_delay_js)}"
-        yield line("energy modelled", text.joules(modelled.energy_j), f"{more}; {delay}")
+        yield "energy modelled", text.joules(modelled.energy_j), (more,), (delay,)
 
 
 def _less(energy_j: float, spinning_j: float) -> str:
@@ -192,30 +207,36 @@ def _stack(r: Residency, width: int, style: Style) -> str:
     return out + " " * (width - at)
 
 
+_RANK_COLUMNS = ("compute", "MPI work", "awake", "asleep", "I/O", "delay")
+
+
+def _rank_shares(row: RankReport) -> list[str]:
+    r, total = row.residency, row.core_time_s or 1.0
+    parts = (r.computing_s, r.transfer_s, r.wait_awake_s, r.wait_asleep_s, r.io_s)
+    return [*(text.percent(part / total) for part in parts), text.percent(row.wake_lasting_share, 2)]
+
+
 def _ranks(report: Report, style: Style) -> Iterator[str]:
-    yield _heading("Ranks", style) + style.paint(
-        "   █ computing  ▓ MPI work  ▒ waiting awake  · asleep  ~ I/O; delay: not made good"
-        if style.unicode
-        else "   # computing  = MPI work  + waiting awake  . asleep  ~ I/O; delay: not made good",
-        "dim",
-    )
-    width = max(16, style.width - 78)
-    yield style.paint(
-        f"  {'rank':>6}  {'':<{width}}  {'compute':>8} {'MPI work':>8} {'awake':>8} {'asleep':>8} {'I/O':>8}"
-        f" {'delay':>8}  end",
-        "dim",
-    )
     rows = report.ranks
     if len(rows) > MAX_ROWS:
         rows = sorted(rows, key=lambda row: -row.residency.wait_s)[:MAX_ROWS]
-    for row in rows:
-        r, total = row.residency, row.core_time_s or 1.0
-        shares = "".join(
-            f" {text.percent(part / total):>8}"
-            for part in (r.computing_s, r.transfer_s, r.wait_awake_s, r.wait_asleep_s, r.io_s)
+    if style.breaks and style.width < _RANKS_WIDE:
+        yield _heading("Ranks", style) + style.paint("   delay: not made good", "dim")
+        header = ["rank", *_RANK_COLUMNS, "end"]
+        yield from (f"  {x}" for x in text.table(header, [[r.label, *_rank_shares(r), r.end] for r in rows], style))
+    else:
+        yield _heading("Ranks", style) + style.paint(
+            "   █ computing  ▓ MPI work  ▒ waiting awake  · asleep  ~ I/O; delay: not made good"
+            if style.unicode
+            else "   # computing  = MPI work  + waiting awake  . asleep  ~ I/O; delay: not made good",
+            "dim",
         )
-        delay = text.percent(row.wake_lasting_share, 2)
-        yield f"  {row.label:>6}  {_stack(r, width, style)} {shares} {delay:>8}  {row.end}"
+        width = max(16, style.width - 78)
+        columns = "".join(f" {name:>8}" for name in _RANK_COLUMNS)
+        yield style.paint(f"  {'rank':>6}  {'':<{width}} {columns}  end", "dim")
+        for row in rows:
+            shares = "".join(f" {share:>8}" for share in _rank_shares(row))
+            yield f"  {row.label:>6}  {_stack(row.residency, width, style)} {shares}  {row.end}"
     if len(report.ranks) > MAX_ROWS:
         yield style.paint(f"  the {MAX_ROWS} that waited longest of {len(report.ranks)}", "dim")
 
@@ -271,17 +292,27 @@ def bin_label(b: Bin) -> str:
     return f"< {text.seconds(b.high_s)}" if b.low_s == 0 else f"{text.seconds(b.low_s)} - {text.seconds(b.high_s)}"
 
 
+def _bin_cells(b: Bin) -> list[str]:
+    shares = text.percent(b.count_share), text.percent(b.time_share)
+    return [bin_label(b), text.count(b.count), shares[0], text.seconds(b.time_s), shares[1]]
+
+
 def _histogram(title: str, h: HistogramReport, style: Style, none: str = "") -> Iterator[str]:
     yield _heading(title, style)
-    yield style.paint(f"  {'':<18} {'count':>12} {'share':>8}  {'':<20} {'time':>10} {'share':>8}", "dim")
-    for b in h.papers:
-        yield (
-            f"  {bin_label(b):<18} {text.count(b.count):>12} {text.percent(b.count_share):>8}"
-            f"  {style.bar(b.count_share, 20)} {text.seconds(b.time_s):>10} {text.percent(b.time_share):>8}"
-            f"  {style.bar(b.time_share, 20)}"
-        ).rstrip()
+    wide = min(20, (style.width - _BINS_WIDE) // 2) if style.breaks else 20
+    if wide < _LEAST_BAR:
+        header = ["", "count", "share", "time", "share"]
+        yield from (f"  {x}" for x in text.table(header, [_bin_cells(b) for b in h.papers], style))
+    else:
+        yield style.paint(f"  {'':<18} {'count':>12} {'share':>8}  {'':<{wide}} {'time':>10} {'share':>8}", "dim")
+        for b in h.papers:
+            label, count, count_share, time, time_share = _bin_cells(b)
+            yield (
+                f"  {label:<18} {count:>12} {count_share:>8}  {style.bar(b.count_share, wide)} {time:>10}"
+                f" {time_share:>8}  {style.bar(b.time_share, wide)}"
+            ).rstrip()
     if none:
-        yield style.paint(f"  {text.count(h.none_count)} {none}", "dim")
+        yield from (style.paint(x, "dim") for x in text.note(f"{text.count(h.none_count)} {none}", style, "  "))
 
 
 def lines(report: Report, style: Style) -> Iterator[str]:

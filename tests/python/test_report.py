@@ -84,6 +84,20 @@ def test_only_the_delay_that_was_not_made_good_is_held_against_the_budget(tmp_pa
         assert ("\x1b[31m" in line) == over, line
 
 
+@pytest.mark.parametrize("width", [60, 80, 94, 107, 108])
+def test_on_a_terminal_figures_and_bars_stay_inside_it(tmp_path, width):
+    report = analyse.load(write_run(tmp_path / "r", [two_calls()]))
+    narrow = Style(width=width, colour=False, unicode=True)
+    shown = list(report_text.lines(report, narrow))
+    shown = shown[: next(i for i, line in enumerate(shown) if line.startswith("Timeline"))]
+    assert [line for line in shown if len(line) > width] == []
+    text = " ".join(" ".join(shown).split())
+    assert "made good by later waits worst rank's rest " in text.replace(";", "") and ", budget 1.00 %" in text
+    assert ("█ computing" in text) == (width >= 94)
+    piped = Style(width=width, colour=False, unicode=True, breaks=False)
+    assert any("made good by later waits; worst rank's rest" in line for line in report_text.lines(report, piped))
+
+
 def test_what_waking_others_took_is_told(tmp_path):
     """Of 421 us of core time; a line of its own only where there is something to tell."""
     for woken, told in ((0, False), (8_420, True)):
