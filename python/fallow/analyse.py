@@ -211,7 +211,13 @@ def _info(directory: Path, notes: list[str]) -> rundir.RunInfo | None:
     try:
         info = rundir.read_run(directory)
     except UserError as error:
-        notes.append(str(error))
+        if (directory / rundir.RUN_FILE).exists():
+            notes.append(str(error))
+        else:
+            notes.append(
+                f"there is no {rundir.RUN_FILE}, as of what ran under Fallow without `fallow run`: the run time is the "
+                "ranks', and the command, how it ended and meters are not known"
+            )
         return None
     if info.run_time_s is None:
         notes.append("the launcher was killed or is still running; the run time is the ranks'")

@@ -84,6 +84,14 @@ def test_only_the_delay_that_was_not_made_good_is_held_against_the_budget(tmp_pa
         assert ("\x1b[31m" in line) == over, line
 
 
+def test_a_record_made_without_the_launcher_is_read_and_told(tmp_path):
+    directory = write_run(tmp_path / "r", [two_calls()])
+    (directory / "run.json").unlink()
+    report = analyse.load(directory)
+    assert report.totals.ranks == 1 and report.run.command == []
+    assert report.health.notes[0].startswith("there is no run.json, as of what ran under Fallow without `fallow run`")
+
+
 @pytest.mark.parametrize("width", [60, 80, 94, 107, 108])
 def test_on_a_terminal_figures_and_bars_stay_inside_it(tmp_path, width):
     report = analyse.load(write_run(tmp_path / "r", [two_calls()]))
