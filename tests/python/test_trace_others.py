@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 import trace_samples as samples
-from fallow.traces import convert, model
+from fallow.traces import convert, model, simgrid
 from fallow.traces.others import collective_sizes
+from fallow.traces.text import Losses
 
 Fallow = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -150,6 +151,18 @@ def test_a_page_does_not_take_the_place_of_what_is_read(tmp_path: Path, fallow: 
         done = fallow(*command)
         assert done.returncode == 2 and done.stderr.endswith(": is named twice, and would be written over\n"), command
     assert (tmp_path / "a.ftr").read_bytes() == kept and not (tmp_path / "x.json").exists()
+
+
+def test_simgrid_has_blocks_that_are_reduced_and_scattered_as_counts(tmp_path: Path) -> None:
+    """It knows no MPI_Reduce_scatter_block; the counts of all ranks are the same then."""
+    op = model.op_number("MPI_Reduce_scatter_block")
+    events = [model.Event(op=op, comm=model.COMM_WORLD, size_bytes=120, recv_bytes=40)]
+    losses = Losses()
+    simgrid.write(model.MemorySource(model.Info(size=3), [events] * 3), tmp_path / "t.tit", losses)
+    assert (tmp_path / "t.tit.ranks/rank-1.txt").read_text().splitlines()[1] == "1 reducescatter 40 40 40 0"
+    assert not any("Reduce_scatter" in line for line in losses.lines("it"))
+    back = simgrid.read(tmp_path / "t.tit")
+    assert [(e.size_bytes, e.recv_bytes) for e in back.events(2)] == [(120, 40)]
 
 
 @pytest.mark.parametrize("first", ["# made by hand\n0 init\n", "p0 init\n"])

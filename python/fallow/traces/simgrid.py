@@ -147,6 +147,7 @@ def _collective_words(name: str, e: Event, ranks: int) -> tuple[object, ...] | N
         "MPI_Scatterv": ("scatterv", *counts, back, root),
         "MPI_Alltoallv": ("alltoallv", n, *counts, back, *recv_counts),
         "MPI_Reduce_scatter": ("reducescatter", *(list(e.counts) or list(e.recv_counts) or [each] * ranks), 0),
+        "MPI_Reduce_scatter_block": ("reducescatter", *[back or each] * ranks, 0),
     }
     return forms.get(name)
 
