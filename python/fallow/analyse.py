@@ -290,6 +290,11 @@ def load(directory: Path, platform: str | None = None) -> Report:
         raise UserError(f"{directory}: nothing to report{_why_nothing(found, info)}")
     if (programs := max(found.programs)) > 1:
         notes.append(f"the command started {programs} MPI programs; their ranks are shown together, as program:rank")
+        if all(rank["size"] == 1 for rank in found.read) and ranks.at_once((*s[:2], 1) for s in found.spans) > 1:
+            notes.append(
+                "each of these programs had one rank and ran side by side: if one program was meant, its launcher "
+                "(mpirun, mpiexec, srun) is that of another MPI than the program's, which then starts alone each time"
+            )
     notes += found.notes + _missing(found) + _left_awake(found.read, info)
     run = _run(directory, info, found.read)
     over = info is not None and info.run_time_s is not None

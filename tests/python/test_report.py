@@ -64,6 +64,15 @@ def test_ranks_of_several_programs_are_told_apart(tmp_path):
     assert [row.label for row in alone.ranks] == ["0", "1"] and not alone.health.notes
 
 
+def test_a_launcher_of_another_mpi_is_suspected(tmp_path):
+    """Its processes are programs of one rank each; those one after another, as of a script, are in order."""
+    for apart_ns, told in ((0, True), (10_000_000_000, False)):
+        alone = [lively_rank(0, 1, 20, wall_start_ns=20_000_000_000 + i * apart_ns + i) for i in range(3)]
+        notes = analyse.load(write_run(tmp_path / str(apart_ns), alone)).health.notes
+        assert any("3 MPI programs" in note for note in notes)
+        assert any("its launcher (mpirun, mpiexec, srun) is that of another MPI" in note for note in notes) == told
+
+
 def test_papers_bins_of_gaps_and_waits(tmp_path):
     report = analyse.load(write_run(tmp_path / "r", [two_calls()]))
     assert [b.count for b in report.gaps.papers] == [2, 0, 1]  # the first call has no gap before it
