@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -61,9 +62,9 @@ def _linked_by(compiler: str) -> list[str]:
     """The libraries that a compiler wrapper links programs with, where it says in which directories they lie."""
     try:
         done = subprocess.run([compiler, "-show"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        words = shlex.split(done.stdout)  # Intel's has quotes
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return []
-    words = done.stdout.split()
     folders, names = ([w[2:] for w in words if w.startswith(flag) and len(w) > 2] for flag in ("-L", "-l"))
     return [path for f in folders for n in names if Path(path := os.path.realpath(f"{f}/lib{n}.so")).is_file()]
 

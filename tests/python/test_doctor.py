@@ -181,7 +181,7 @@ def _fake_mpi(folder, other=False):
     head[18] ^= 0xFF if other else 0
     (folder / "lib/libmpi.so.40.1.0").write_bytes(head)
     (folder / "lib/libmpi.so").symlink_to("libmpi.so.40.1.0")
-    for name, line in (("mpicc", f"echo gcc -I{folder}/include -L{folder}/lib -lmpi"), ("ldconfig", "exit 0")):
+    for name, line in (("mpicc", f"echo 'gcc -I\"{folder}/include\" -L\"{folder}/lib\" -lmpi'"), ("ldconfig", "exit 0")):
         (folder / "bin" / name).write_text(f"#!/bin/sh\n{line}\n")
         (folder / "bin" / name).chmod(0o755)
     return {"PATH": str(folder / "bin"), "LD_LIBRARY_PATH": ""}
