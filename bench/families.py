@@ -18,6 +18,7 @@ from harness.hosts import two_hosts
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "bench" / "programs"
+TOOLS = ROOT / "bench" / "tools"
 BUILD = ROOT / "build" / "bench"
 FALLOW = ROOT / ".venv" / "bin" / "fallow"
 
@@ -36,14 +37,21 @@ class Family:
     def program(self, name: str) -> str:
         return str(BUILD / f"{name}.{self.name}")
 
+    def tool(self, name: str) -> str:
+        """A library to be loaded under a program."""
+        return str(BUILD / f"{name}.{self.name}.so")
+
     def compile_all(self) -> None:
         BUILD.mkdir(parents=True, exist_ok=True)
         for source in sorted(PROGRAMS.glob("*.c")):
-            target = Path(self.program(source.stem))
-            if target.exists() and target.stat().st_mtime > source.stat().st_mtime:
-                continue
-            quiet = "-Wno-stringop-overflow"  # MPICH's MPI_STATUSES_IGNORE is the address 1
-            subprocess.run([self.compiler, "-O2", quiet, "-o", str(target), str(source)], check=True, env=self.environment())
+            # MPICH's MPI_STATUSES_IGNORE is the address 1
+            self._compile(source, Path(self.program(source.stem)), "-Wno-stringop-overflow")
+        for source in sorted(TOOLS.glob("*.c")):
+            self._compile(source, Path(self.tool(source.stem)), "-shared", "-fPIC")
+
+    def _compile(self, source: Path, target: Path, *options: str) -> None:
+        if not target.exists() or target.stat().st_mtime <= source.stat().st_mtime:
+            subprocess.run([self.compiler, "-O2", *options, "-o", str(target), str(source)], check=True, env=self.environment())
 
     def environment(self) -> dict[str, str]:
         env = dict(os.environ, OMP_NUM_THREADS="1")

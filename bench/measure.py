@@ -17,12 +17,13 @@ from families import FALLOW, Family
 
 @dataclass(frozen=True)
 class Way:
-    """One way of running a program: bare, with the library's own yield, or under Fallow in a mode."""
+    """One way of running a program: bare, with the library's own yield, with a tool loaded, or under Fallow in a mode."""
 
     label: str
     mode: str = ""
     own_yield: bool = False
     trace: bool = False
+    tool: str = ""
 
     def fallow(self, scratch: str) -> list[str]:
         """The words in front of a command."""
@@ -31,6 +32,7 @@ class Way:
 
 
 BARE = Way("bare")
+CLOCK_ONLY = Way("clock only", tool="clock_only")
 SPIN = Way("Fallow spin", mode="spin")
 AUTO = Way("Fallow auto", mode="auto")
 TRACED = Way("spin, traced", mode="spin", trace=True)
@@ -129,7 +131,8 @@ def run_once(family: Family, way: Way, ranks: int, program: list[str], timeout_s
     env = family.environment()
     if way.own_yield:
         env |= family.own_yield
-    command = [*family.launcher, "-n", str(ranks), *program]
+    tool = ["env", f"LD_PRELOAD={family.tool(way.tool)}"] if way.tool else []
+    command = [*family.launcher, "-n", str(ranks), *tool, *program]
     with tempfile.TemporaryDirectory() as scratch:
         if way.mode:
             command = [*way.fallow(scratch), *command]

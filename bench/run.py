@@ -1,6 +1,6 @@
 """`make bench`: what Fallow costs and saves on this machine, everything measured side by side in one run.
 
-usage: run.py [--family NAME]... [--repeats N] [--json FILE] [--quick]
+usage: run.py [--family NAME]... [--part NAME]... [--repeats N] [--json FILE] [--quick]
 """
 
 from __future__ import annotations
@@ -21,7 +21,20 @@ import prediction
 import sim_accuracy
 from families import FALLOW, Family, found_families, on_two_hosts
 from libraries import run_library_benchmarks
-from measure import AUTO, BARE, SPIN, TRACED, Busy, Others, Sample, Way, instructions_per_call, left_out, side_by_side
+from measure import (
+    AUTO,
+    BARE,
+    CLOCK_ONLY,
+    SPIN,
+    TRACED,
+    Busy,
+    Others,
+    Sample,
+    Way,
+    instructions_per_call,
+    left_out,
+    side_by_side,
+)
 from traces import NotHere, traces
 
 CALL_WAYS = (BARE, SPIN, AUTO, TRACED)  # what tracing adds holds its packing and writing: these programs hardly wait
@@ -66,11 +79,14 @@ def call_costs(family: Family, repeats: int) -> Results:
 
 def pingpong(family: Family, repeats: int) -> Results:
     heading(f"{family.name}: ping-pong, half a round trip (goal: auto within 2 % of bare)")
-    found = side_by_side(family, (BARE, SPIN, AUTO), 2, [family.program("pingpong"), "4194304", "21"], lambda t: pairs(t, 1, 3), repeats)
-    print(f"  {'bytes':>9}{'bare us':>12}{'spin':>8}{'auto':>8}   ratios; range of auto us")
+    ways = (BARE, CLOCK_ONLY, SPIN, AUTO)
+    found = side_by_side(family, ways, 2, [family.program("pingpong"), "4194304", "21"], lambda t: pairs(t, 1, 3), repeats)
+    print("  clock only: a tool that takes the time before and after each call, and does nothing else")
+    print(f"  {'bytes':>9}{'bare us':>12}{'clock only':>12}{'spin':>8}{'auto':>8}   ratios; range of auto us")
     for size in found["bare"]:
-        bare, spin, auto = (found[w.label][size] for w in (BARE, SPIN, AUTO))
-        print(f"  {size:>9}{bare.median:12.3f}{spin.median / bare.median:8.3f}{auto.median / bare.median:8.3f}   {auto.spread}", flush=True)
+        bare, clock, spin, auto = (found[w.label][size] for w in ways)
+        ratios = f"{clock.median / bare.median:12.3f}{spin.median / bare.median:8.3f}{auto.median / bare.median:8.3f}"
+        print(f"  {size:>9}{bare.median:12.3f}{ratios}   {auto.spread}", flush=True)
     return {"pingpong": found}
 
 
@@ -167,9 +183,21 @@ def save(path: Path, everything: dict[str, Results]) -> None:
     temporary.replace(path)
 
 
+PARTS = {
+    "calls": call_costs,
+    "pingpong": pingpong,
+    "imbalance": imbalance,
+    "hosts": between_hosts,
+    "prediction": prediction.waits,
+    "oversubscribed": oversubscribed,
+    "collectives": crowded_collectives,
+}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--family", action="append", default=[], help="only these families")
+    parser.add_argument("--part", action="append", default=[], choices=PARTS, help="only these of the measurements with MPI")
     parser.add_argument("--repeats", type=int, default=5, help="runs of each way (default 5)")
     parser.add_argument("--json", type=Path, default=Path("build/bench/results.json"), help="where all figures go")
     parser.add_argument("--quick", action="store_true", help="3 runs of each, no libraries")
@@ -183,7 +211,7 @@ def main() -> int:
     for family in families:
         family.compile_all()
         results = everything.setdefault(family.name, {})
-        for part in (call_costs, pingpong, imbalance, between_hosts, prediction.waits, oversubscribed, crowded_collectives):
+        for part in [PARTS[name] for name in args.part or PARTS]:
             others = Others()
             try:
                 results |= part(family, repeats)
@@ -195,7 +223,7 @@ def main() -> int:
             if warning := others.warning():
                 print(f"  {warning}", flush=True)
     save(args.json, everything)
-    if not args.quick:
+    if not args.quick and not args.part:
         trace_sizes()
         study_predictors(families[0], args.json.with_name("predictors.json"))
         run_library_benchmarks()
