@@ -42,7 +42,7 @@ test: build  ## unit, conformance, integration and fault tests (under 20 minutes
 
 test-long: build  ## the suites that take long: sanitizers, another compiler, all of mpi4py, Slurm
 	@tools/install-packages fuzz long
-	@for preset in asan-ubsan tsan clang; do \
+	@set -e; for preset in asan-ubsan tsan clang; do \
 	  cmake --preset $$preset >/dev/null; cmake --build --preset $$preset; ctest --preset $$preset; done
 	@$(PYTEST) tests
 
