@@ -61,7 +61,7 @@ constexpr std::uint8_t kWaitsNeeded = 3;
 
 /// Sizes within a factor of four count as alike.
 std::uint64_t size_class(std::uint64_t bytes) noexcept {
-  return (static_cast<std::uint64_t>(std::bit_width(bytes)) + 1U) / 2U;
+  return static_cast<std::uint64_t>(std::bit_width(bytes << 1U | 1U)) / 2U;
 }
 
 }  // namespace
@@ -141,6 +141,8 @@ AdaptivePredictor::Context* AdaptivePredictor::look_up(std::uint64_t key, unsign
   if (fresh == nullptr) return nullptr;
   tags[static_cast<std::size_t>(fresh - first)] = tag;
   std::memset(static_cast<void*>(fresh), 0, sizeof *fresh);
+  fresh->gap.clear();
+  fresh->wait.clear();
   fresh->is_root = level == kRoot;
   for (float& score : fresh->score) score = -kStartDoubt * price_ * up_;
   return fresh;
@@ -153,8 +155,8 @@ void AdaptivePredictor::reward(Context& root, const Visit& visit, float gain) no
     if (benefit > 0 && random() % kBenefitLoss == 0) --benefit;
     return;
   }
-  const float units = std::clamp(kBenefit * gain / (root.ideal + 1.0F) - kBenefitCost, -255.0F, 255.0F);
-  benefit = static_cast<std::uint8_t>(std::clamp(static_cast<float>(benefit) + units, 0.0F, 255.0F));
+  const float units = smaller(larger(kBenefit * gain / (root.ideal + 1.0F) - kBenefitCost, -255.0F), 255.0F);
+  benefit = static_cast<std::uint8_t>(smaller(larger(static_cast<float>(benefit) + units, 0.0F), 255.0F));
 }
 
 /// Whether all that is known of a context are gaps too short to rest in.
@@ -172,7 +174,7 @@ void AdaptivePredictor::settle(Nanoseconds gap) noexcept {
   const std::uint16_t code = fits ? std::max<std::uint16_t>(1, encode_ns(gap.value)) : std::uint16_t{0};
   const auto gap_ns = static_cast<float>(gap.value);
   Context& root = *visits_[0].context;
-  mean_ideal_ = nearer(mean_ideal_, std::max(0.0F, gap_ns - up_ - down_), kMeanWeight);
+  mean_ideal_ = nearer(mean_ideal_, larger(0.0F, gap_ns - up_ - down_), kMeanWeight);
   if (silence_ > 0.0F && gap_ns > silence_) unforeseen_ = nearer(unforeseen_, gap_ns - silence_ - down_ - price_ * up_, kUnforeseenWeight);
   float earned_before = 0.0F;  // by what the contexts so far had chosen
   for (std::size_t i = 0; i < visited_; ++i) {

@@ -27,6 +27,7 @@
 #include <memory>
 #include <span>
 
+#include "predict/branchless.hpp"
 #include "predict/predictor.hpp"
 #include "predict/sample_window.hpp"
 
@@ -119,12 +120,12 @@ class AdaptivePredictor final : public Predictor {
   [[nodiscard]] static int better_expert(const Context& c, unsigned level) noexcept;
   [[nodiscard]] Nanoseconds rest_after(double credit) noexcept;
   /// Price of one unit of delay at this target: never so low that a late wake-up counts less than a share of it.
-  [[nodiscard]] float price_at(float target) const noexcept { return std::max(price_, late_share_ * target); }
+  [[nodiscard]] float price_at(float target) const noexcept { return larger(price_, late_share_ * target); }
   /// What resting until `target` (end of the wake-up) would have earned in this gap: rest_outcome() and the price,
   /// without branches, as their outcomes are what cannot be predicted. A target is 0 or leaves room for a rest.
   [[nodiscard]] float earned(float target, float gap_ns) const noexcept {
-    const float low = std::max(0.0F, std::min(target - up_, gap_ns) - down_);
-    const float delay = std::min(std::max(0.0F, target - gap_ns), up_) + std::max(0.0F, down_ - gap_ns);
+    const float low = larger(0.0F, smaller(target - up_, gap_ns) - down_);
+    const float delay = smaller(larger(0.0F, target - gap_ns), up_) + larger(0.0F, down_ - gap_ns);
     return target > 0.0F ? low - price_at(target) * delay : 0.0F;
   }
   void walk() noexcept;

@@ -81,7 +81,7 @@ void AdaptivePredictor::learn(Context& c, float gap_ns, std::uint16_t code, cons
     for (float& score : c.score) score = nearer(score, 0.0F, weight);
     return;
   }
-  c.ideal = nearer(c.ideal, std::max(0.0F, gap_ns - up_ - down_), weight);
+  c.ideal = nearer(c.ideal, larger(0.0F, gap_ns - up_ - down_), weight);
   if (c.visits > 1) {
     c.score[kSample] = nearer(c.score[kSample], earnings.own[kSample], weight);
     if (is_root) c.score[kLast] = nearer(c.score[kLast], earnings.own[kLast], weight);

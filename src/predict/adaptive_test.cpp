@@ -23,11 +23,12 @@ Evaluation run(const std::vector<Event>& stream, const AdaptiveOptions& options 
 
 TEST(SampleWindow, KeepsTheLastSixteenSorted) {
   SampleWindow window{};
+  window.clear();
   std::uint8_t count = 0, head = 0;
   std::mt19937 random(1);
   std::vector<std::uint16_t> all;
-  for (int i = 0; i < 2000; ++i) {
-    all.push_back(static_cast<std::uint16_t>(random() % 50));
+  for (int i = 0; i < 6000; ++i) {  // some values of many, then all that there are
+    all.push_back(static_cast<std::uint16_t>(i < 2000 ? random() % 50 : i < 4000 ? 0xffff - random() % 5 : random()));
     window.insert(all.back(), count, head);
     std::vector<std::uint16_t> last(all.end() - std::min<std::ptrdiff_t>(16, std::ssize(all)), all.end());
     std::sort(last.begin(), last.end());
