@@ -140,7 +140,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     p.add_argument("trace", nargs="+", type=Path, metavar="TRACE", help="a trace, its parts, or a directory with them")
     p.add_argument("--predictor", type=_list(str), metavar="LIST", help="oracle, last, pps, spps, adaptive [all]")
     p.add_argument("--threshold", type=_list(_time), default=[], metavar="LIST",
-                   help="grouping thresholds of pps, e.g. 20us,200us [the best of 21]")  # fmt: skip
+                   help="grouping thresholds of pps, e.g. 20us,200us [the best of 41]")  # fmt: skip
     p.add_argument("--lead", type=_list(share), metavar="LIST",
                    help="share of a gap by which pps, spps and last wake earlier, e.g. 1%%,5%% [5%%]")  # fmt: skip
     p.add_argument("--react", type=_react, default=[10e3], metavar="TIME",

@@ -32,8 +32,8 @@ from fallow.traces.model import Info, ops
 _WITH_THRESHOLD = ("pps",)
 _WITH_LEAD = ("pps", "spps", "last")
 _TUNED = ("pps", "spps")
-_SWEEP_POINTS = 21
-_SWEEP_PER_DECADE = 6
+_SWEEP_POINTS = 41
+_SWEEP_PER_DECADE = 12
 _LOOK_S = 0.1
 _COST_CALLS = 200_000
 

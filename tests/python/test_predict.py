@@ -76,7 +76,7 @@ def test_gaps_in_the_papers_bins(trace: Path, capsys: pytest.CaptureFixture[str]
 
 def test_pps_is_tried_with_many_thresholds_and_shown_with_the_best(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = study(capsys, trace, "--predictor", "pps", "--lead", "1%,5%")
-    assert len(report["sweep"]) == 2 * 21
+    assert len(report["sweep"]) == 2 * 41
     for way in report["ways"]:
         same = [p for p in report["sweep"] if p["lead"] == way["lead"]]
         assert way["rest_share"] == pytest.approx(max(p["rest_share"] for p in same))
