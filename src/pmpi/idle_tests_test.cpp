@@ -8,35 +8,35 @@ namespace {
 TEST(IdleTests, OfAnUnknownCallEachMayHaveDoneSomething) {
   IdleTests tests;
   int idle = 0;
-  for (int i = 0; i < 10; ++i) idle += tests.is_idle(3, 20.0) ? 1 : 0;
+  for (int i = 0; i < 10; ++i) idle += tests.is_idle(3, 20) ? 1 : 0;
   EXPECT_EQ(idle, 0);
-  for (int i = 0; i < 10; ++i) idle = tests.is_idle(3, 20.0) ? 1 : 0;
+  for (int i = 0; i < 10; ++i) idle = tests.is_idle(3, 20) ? 1 : 0;
   EXPECT_EQ(idle, 1);
 }
 
 TEST(IdleTests, WhatLastsLongerMayHaveSentSomething) {
   IdleTests tests;
-  for (int i = 0; i < 100; ++i) tests.is_idle(3, 20.0 + i % 10);
-  EXPECT_TRUE(tests.is_idle(3, 40.0));
-  EXPECT_FALSE(tests.is_idle(3, 200.0));
-  EXPECT_TRUE(tests.is_idle(3, 25.0)) << "one that did is no measure";
+  for (int i = 0; i < 100; ++i) tests.is_idle(3, 20 + static_cast<unsigned>(i) % 10);
+  EXPECT_TRUE(tests.is_idle(3, 40));
+  EXPECT_FALSE(tests.is_idle(3, 200));
+  EXPECT_TRUE(tests.is_idle(3, 25)) << "one that did is no measure";
 }
 
 TEST(IdleTests, CallsAreToldApart) {
   IdleTests tests;
   for (int i = 0; i < 100; ++i) {
-    tests.is_idle(3, 20.0);
-    tests.is_idle(4, 2000.0);
+    tests.is_idle(3, 20);
+    tests.is_idle(4, 2000);
   }
-  EXPECT_TRUE(tests.is_idle(4, 2000.0));
-  EXPECT_FALSE(tests.is_idle(3, 2000.0));
+  EXPECT_TRUE(tests.is_idle(4, 2000));
+  EXPECT_FALSE(tests.is_idle(3, 2000));
 }
 
 TEST(IdleTests, FollowsTestsThatBecomeSlower) {
   IdleTests tests;
-  for (int i = 0; i < 100; ++i) tests.is_idle(3, 20.0);
+  for (int i = 0; i < 100; ++i) tests.is_idle(3, 20);
   bool idle = false;
-  for (int i = 0; i < 100000; ++i) idle = tests.is_idle(3, 500.0);
+  for (int i = 0; i < 100000; ++i) idle = tests.is_idle(3, 500);
   EXPECT_TRUE(idle);
 }
 

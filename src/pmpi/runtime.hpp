@@ -113,6 +113,11 @@ struct Runtime {
 /// Storage of the runtime, constructed when this library is loaded and never destroyed: the program may call MPI from
 /// its own destructors.
 alignas(Runtime) extern std::byte g_runtime_storage[sizeof(Runtime)];
+/// In integers: the program's floating-point state need not be kept, and it takes half the time.
+inline std::uint64_t to_ns(std::uint64_t ticks, std::uint64_t ns_per_tick_q32) noexcept {
+  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(ticks) * ns_per_tick_q32) >> 32);
+}
+
 inline Runtime& runtime() noexcept { return *std::launder(reinterpret_cast<Runtime*>(g_runtime_storage)); }
 
 /// Begins recording, once MPI can be used. Thread-safe; false if the process is not to be recorded.

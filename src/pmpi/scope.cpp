@@ -108,11 +108,6 @@ const CommInfo* comm_info_slow(Thread& thread, MPI_Comm comm) noexcept {
 
 namespace {
 
-/// In integers: the program's floating-point state need not be kept, and it takes half the time.
-std::uint64_t to_ns(std::uint64_t ticks, std::uint64_t ns_per_tick_q32) noexcept {
-  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(ticks) * ns_per_tick_q32) >> 32);
-}
-
 inline void add(trace::Histogram& h, std::uint64_t ticks, std::uint64_t ns_per_tick_q32) noexcept {
   const std::uint64_t ns = to_ns(ticks, ns_per_tick_q32);
   const unsigned bin = 63u - static_cast<unsigned>(std::countl_zero(ns | 1u));
