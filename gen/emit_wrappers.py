@@ -151,6 +151,8 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
             "}",
         ]
         return "\n".join(body)
+    if special == "abort":  # error handlers call it, inside another call
+        body += ["  fallow::pmpi::about_to_abort();"]
     body += [
         "  FALLOW_NOTICE_UNWINDING;",
         "  fallow::pmpi::Thread* const thread = fallow::pmpi::admit(__builtin_frame_address(0), "
@@ -164,8 +166,6 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
         body += ["  fallow::pmpi::runtime().generalized_requests.store(true, std::memory_order_relaxed);"]
     if name.removesuffix("_c") in ("MPI_Win_create", "MPI_Win_allocate", "MPI_Win_create_dynamic"):
         body += ["  fallow::pmpi::runtime().windows.store(true, std::memory_order_relaxed);"]
-    if special == "abort":
-        body += ["  fallow::pmpi::about_to_abort();"]
     trace = traced(name, call, proto)
     body += [f"  {line}" for line in trace.before + _free(call, proto) + _wake(call, proto)]
     arguments = proto.forward(trace.replace)

@@ -23,6 +23,7 @@ namespace fallow::pmpi {
 namespace {
 
 pthread_key_t g_thread_key;  // its destructor takes a thread's block back
+constexpr std::uint32_t kAborted = 2;  // RankHeader::finalized
 constinit thread_local bool t_dropped = false;  // there was no block for this thread: it is not asked for again at each call
 
 enum Message : unsigned { kBadOption = 0, kNoFile = 1, kNoPage = 2, kMissingCalls = 3, kNoTrace = 4, kNoMemory = 7 };
@@ -320,7 +321,8 @@ void finish_runtime(std::uint32_t how) noexcept {
   total_all_threads(rt);
   rt.tracer.finish(true);
   touch_header(true);
-  rt.writer.header().finalized = how;
+  // Some libraries return from MPI_Abort.
+  if (rt.writer.header().finalized != kAborted) rt.writer.header().finalized = how;
   rt.writer.header().state = static_cast<std::uint32_t>(trace::RankState::ended);
   rt.node.detach();
   rt.preload->pass_through();
@@ -337,10 +339,11 @@ void about_to_abort() noexcept {
   const FloatGuard guard;
   const CancelGuard whole;
   Runtime& rt = runtime();
+  if (rt.phase.load() != Phase::running || is_copy(rt)) return;
   if (fallow_tls.thread != nullptr) add_to_totals(*static_cast<Thread*>(fallow_tls.thread));
   rt.tracer.finish(false);
   touch_header(true);
-  rt.writer.header().finalized = 2;
+  rt.writer.header().finalized = kAborted;
   rt.node.detach();
 }
 

@@ -48,6 +48,18 @@ def test_a_process_that_ends_while_its_trace_is_written(lab: Lab) -> None:
     assert "it ends early for 1 rank" in outcome.err, outcome.describe()
 
 
+@pytest.mark.parametrize("where", ["handler", "operation"])
+def test_abort_inside_a_call(lab: Lab, fallow: Fallow, where: str) -> None:
+    """As error handlers do: the rank is said to have called MPI_Abort, and what it did before is in its trace."""
+    out = lab.scratch / "out"
+    trial = lab.run(MODE, RANKS, lab.program("aborts_inside.c"), where, options=("--trace", str(out)))
+    assert trial.outcome.rc == 42, trial.outcome.describe()
+    ends = [r["end"] for r in fallow.report(trial.record)["ranks"]]
+    assert "aborted" in ends, ends
+    written = [len(calls) for calls in read_trace(fallow, out).ranks]
+    assert max(written) > 100, written  # 1 to 3 of them
+
+
 def test_killed_rank(lab: Lab, fallow: Fallow) -> None:
     """What was written before a rank was killed can be read, and the others' parts are whole or cut alike."""
     out = lab.scratch / "out"
