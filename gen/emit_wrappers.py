@@ -11,6 +11,10 @@ from prototypes import Prototype
 SPECIAL = {"MPI_Init": "init", "MPI_Init_thread": "init", "MPI_Session_init": "session", "MPI_Finalize": "finalize", "MPI_Abort": "abort"}
 
 
+_STARTS = {"Start": "1, request", "Startall": "count, array_of_requests"}
+_RANKS = ("dest", "source", "target_rank")  # parameters that may be MPI_PROC_NULL
+
+
 def _has_comm(proto: Prototype) -> bool:
     """Whether the call is given a communicator by value."""
     return any(p.name == "comm" and "*" not in p.declaration for p in proto.parameters)
@@ -27,8 +31,12 @@ def _wake(call: Call, proto: Prototype) -> list[str]:
     if call.wakes == "recent" and call.kind == "test":
         return []  # it has sent nothing yet
     if call.wakes == "recent":
-        starts = {"Start": ["scope.starts(1, request);"], "Startall": ["scope.starts(count, array_of_requests);"]}
-        return [*starts.get(call.base, []), "scope.wake_recent();"]
+        first = ""
+        if call.base in _STARTS:
+            first = f"const fallow::pmpi::Prepared started = scope.starts({_STARTS[call.base]});"
+        if call.base.startswith("Pready"):  # the thread may never have made a call with this peer
+            first = "scope.wake_for(request);"
+        return [*([first] if first else []), "scope.wake_recent();"]
     return []
 
 
@@ -51,9 +59,30 @@ def _in_place(proto: Prototype) -> str:
 
 
 def _size(call: Call, proto: Prototype) -> str:
+    """C++ expression of the event's bytes: none to or from MPI_PROC_NULL."""
+    size = _size_of_all(call, proto)
+    peer = next((p for p in _RANKS if p == call.peer and proto.has(p)), "")
+    return f"{peer} == MPI_PROC_NULL ? 0 : {size}" if peer and size != "0" else size
+
+
+def _received_too(call: Call, proto: Prototype) -> str:
+    """C++ expression of what is received beside the event's bytes, which are sent; empty where that is none."""
+    if call.base in _STARTS:
+        return "started.received"
+    if proto.has("dest", "source"):  # an exchange
+        size = "scope.bytes(recvcount, recvtype)" if proto.has("recvcount") else "scope.bytes(count, datatype)"
+        return f"source == MPI_PROC_NULL ? 0 : {size}"
+    if proto.has("result_count", "target_rank"):
+        return "target_rank == MPI_PROC_NULL ? 0 : scope.bytes(result_count, result_datatype)"
+    return ""
+
+
+def _size_of_all(call: Call, proto: Prototype) -> str:
     """C++ expression of the event's bytes; only arguments that are significant at the calling rank."""
     rooted = "fallow::pmpi::is_rank(root) ? " if proto.has("root") else ""
     end = " : 0" if rooted else ""
+    if call.base in _STARTS:
+        return "started.sent"
     if call.size == "count":
         datatype = "datatype" if proto.has("datatype") else "type"  # Open MPI's name in MPI_Mrecv
         return f"{rooted}scope.bytes(count, {datatype}){end}"
@@ -85,9 +114,10 @@ def _size(call: Call, proto: Prototype) -> str:
 def _record(call: Call, proto: Prototype) -> str:
     peer = call.peer if call.peer and proto.has(call.peer) else "-1"
     tag = call.tag if call.tag and proto.has(call.tag) else "-1"
+    size = "0" if call.wakes == "later" else _size(call, proto)
     if _has_comm(proto):
-        return f"scope.record(comm, {peer}, {tag}, {_size(call, proto)});"
-    return f"scope.record({peer}, {tag}, {_size(call, proto)});"
+        return f"scope.record(comm, {peer}, {tag}, {size});"
+    return f"scope.record({peer}, {tag}, {size});"
 
 
 def _free(call: Call, proto: Prototype) -> list[str]:
@@ -106,7 +136,10 @@ def _makes_window(proto: Prototype) -> bool:
 def _made(call: Call, proto: Prototype) -> list[str]:
     """Forgets what another communicator with the new one's handle was: the library may have ended that by itself."""
     if call.wakes == "later":
-        return ["if (result == MPI_SUCCESS && request != nullptr) scope.prepared(*request, comm);"]
+        peer = next((p for p in (call.peer, *_RANKS) if p in _RANKS and proto.has(p)), "fallow::pmpi::kSeveralPeers")
+        size = f"{peer} == MPI_PROC_NULL ? 0 : {_size_of_all(call, proto)}" if peer in _RANKS else _size(call, proto)
+        bytes_ = f"0, {size}" if "ecv_init" in call.base else f"{size}, 0"
+        return [f"if (result == MPI_SUCCESS && request != nullptr) scope.prepared(*request, comm, {peer}, {bytes_});"]
     if _makes_window(proto):
         return ["if (result == MPI_SUCCESS && win != nullptr) fallow::pmpi::made_window(*thread, *win, comm);"]
     made = [p.name for p in proto.parameters if not call.frees and re.match(r"^MPI_Comm ?\* ?\w+$", p.declaration)]
@@ -178,8 +211,8 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
         body += [f"  scope.tested({found});"]
     body += ["  scope.leave();"]
     body += [f"  if (result == MPI_SUCCESS) [[likely]] {_record(call, proto)}"]
-    if proto.has("dest", "sendcount", "recvcount"):
-        body += ["  if (result == MPI_SUCCESS) [[likely]] scope.received_too(scope.bytes(recvcount, recvtype));"]
+    if received := _received_too(call, proto):
+        body += [f"  if (result == MPI_SUCCESS) [[likely]] scope.received_too({received});"]
     body += [f"  {line}" for line in [*_made(call, proto), *trace_block(name, trace)]]
     if call.wakes in {"recent", "peer"}:
         body += [f"  scope.wake_after_test({found});" if found else "  scope.wake_after();"]

@@ -1,4 +1,4 @@
-// Persistent requests of collective calls: who starts one wakes those who take part, as by any other collective call.
+// Persistent requests: whom a call that starts one sends to, and how much, which that call itself does not say.
 #pragma once
 
 #include <array>
@@ -8,49 +8,60 @@
 
 namespace fallow::pmpi {
 
-/// Requests and the communicators that they are on, by their handles. Reading takes no lock. Beyond `kMost` at a time they are
-/// taken for other requests: whoever sleeps for one of them then wakes by its timer.
-class PreparedCollectives {
+/// What a persistent request does each time that it is started.
+struct Prepared {
+  std::uint64_t comm = 0;                ///< its communicator's handle
+  std::int32_t peer = 0;                 ///< as it was given, kSeveralPeers: a collective call
+  std::uint64_t sent = 0, received = 0;  ///< bytes, as counts and datatypes say
+};
+
+/// By the requests' handles. Reading takes no lock. What finds no room is taken for a request of no bytes, whose peers wake
+/// by their timers.
+class PreparedRequests {
  public:
-  void made(std::uint64_t request, std::uint64_t comm) noexcept {
+  void made(std::uint64_t request, const Prepared& what) noexcept {
     const std::lock_guard lock(mutex_);
-    const std::uint32_t used = used_.load(std::memory_order_relaxed);
-    std::uint32_t i = 0;
-    while (i < used && entries_[i].request.load(std::memory_order_relaxed) != 0) ++i;
-    if (i == kMost) return;
-    entries_[i].comm.store(comm, std::memory_order_relaxed);
-    entries_[i].request.store(request, std::memory_order_release);
-    if (i == used) used_.store(used + 1, std::memory_order_release);
+    for (Entry& e : set_of(request)) {
+      const std::uint64_t held = e.request.load(std::memory_order_relaxed);
+      if (held != 0 && held != request) continue;
+      e.what = what;
+      e.request.store(request, std::memory_order_release);
+      any_.store(true, std::memory_order_release);
+      return;
+    }
   }
 
   void freed(std::uint64_t request) noexcept {
     if (!any()) return;
     const std::lock_guard lock(mutex_);
-    for (Entry& e : entries_) {
+    for (Entry& e : set_of(request)) {
       if (e.request.load(std::memory_order_relaxed) == request) e.request.store(0, std::memory_order_relaxed);
     }
   }
 
   /// False as long as there were none: then the others need not be asked.
-  bool any() const noexcept { return used_.load(std::memory_order_relaxed) != 0; }
+  bool any() const noexcept { return any_.load(std::memory_order_relaxed); }
 
-  /// 0: not a collective call's.
-  std::uint64_t comm_of(std::uint64_t request) const noexcept {
-    const std::uint32_t used = used_.load(std::memory_order_acquire);
-    for (std::uint32_t i = 0; i < used; ++i) {
-      if (entries_[i].request.load(std::memory_order_acquire) == request) return entries_[i].comm.load(std::memory_order_relaxed);
+  /// Null where it is not known. It stays as it is until the request is freed.
+  const Prepared* find(std::uint64_t request) const noexcept {
+    for (const Entry& e : sets_[index_of(request)]) {
+      if (request != 0 && e.request.load(std::memory_order_acquire) == request) return &e.what;
     }
-    return 0;
+    return nullptr;
   }
 
  private:
-  static constexpr std::uint32_t kMost = 64;
+  static constexpr std::size_t kSets = 256, kWays = 8;
   struct Entry {
     std::atomic<std::uint64_t> request{0};  ///< 0: free
-    std::atomic<std::uint64_t> comm{0};
+    Prepared what;
   };
-  std::array<Entry, kMost> entries_;
-  std::atomic<std::uint32_t> used_{0};
+  using Set = std::array<Entry, kWays>;
+  static std::size_t index_of(std::uint64_t request) noexcept { return (request * 0x9e3779b97f4a7c15u >> 40) % kSets; }
+  Set& set_of(std::uint64_t request) noexcept { return sets_[index_of(request)]; }
+
+  std::array<Set, kSets> sets_;
+  std::atomic<bool> any_{false};
   std::mutex mutex_;
 };
 

@@ -1,34 +1,57 @@
-#include "pmpi/prepared_collectives.hpp"
+#include "pmpi/prepared_requests.hpp"
 
 #include <gtest/gtest.h>
 
-using fallow::pmpi::PreparedCollectives;
+using fallow::pmpi::Prepared;
+using fallow::pmpi::PreparedRequests;
 
-TEST(PreparedCollectives, KnowsWhatWasMadeUntilItIsFreed) {
-  PreparedCollectives prepared;
+TEST(PreparedRequests, KnowsWhatWasMadeUntilItIsFreed) {
+  PreparedRequests prepared;
   EXPECT_FALSE(prepared.any());
-  EXPECT_EQ(prepared.comm_of(7), 0u);
-  prepared.made(7, 70);
-  prepared.made(8, 80);
+  EXPECT_EQ(prepared.find(7), nullptr);
+  prepared.made(7, {70, 1, 100, 0});
+  prepared.made(8, {80, 2, 0, 200});
   EXPECT_TRUE(prepared.any());
-  EXPECT_EQ(prepared.comm_of(7), 70u);
+  ASSERT_NE(prepared.find(7), nullptr);
+  EXPECT_EQ(prepared.find(7)->comm, 70u);
+  EXPECT_EQ(prepared.find(7)->sent, 100u);
   prepared.freed(7);
-  EXPECT_EQ(prepared.comm_of(7), 0u) << "its handle may be another request's by now";
-  EXPECT_EQ(prepared.comm_of(8), 80u);
+  EXPECT_EQ(prepared.find(7), nullptr) << "its handle may be another request's by now";
+  ASSERT_NE(prepared.find(8), nullptr);
+  EXPECT_EQ(prepared.find(8)->received, 200u);
+  EXPECT_EQ(prepared.find(0), nullptr) << "of no request";
 }
 
-TEST(PreparedCollectives, TakesFreedPlacesAgain) {
-  PreparedCollectives prepared;
-  for (std::uint64_t i = 1; i <= 1000; ++i) {
-    prepared.made(i, 10 * i);
-    EXPECT_EQ(prepared.comm_of(i), 10 * i);
-    prepared.freed(i);
+TEST(PreparedRequests, TheLastOfAHandleCounts) {
+  PreparedRequests prepared;
+  prepared.made(7, {70, 1, 100, 0});
+  prepared.made(7, {71, 2, 50, 0});
+  ASSERT_NE(prepared.find(7), nullptr);
+  EXPECT_EQ(prepared.find(7)->sent, 50u);
+  prepared.freed(7);
+  EXPECT_EQ(prepared.find(7), nullptr);
+}
+
+TEST(PreparedRequests, TakesFreedPlacesAgain) {
+  PreparedRequests prepared;
+  for (std::uint64_t i = 1; i <= 100'000; ++i) {
+    prepared.made(i * 64, {10 * i, 0, i, 0});
+    ASSERT_NE(prepared.find(i * 64), nullptr);
+    EXPECT_EQ(prepared.find(i * 64)->sent, i);
+    prepared.freed(i * 64);
   }
 }
 
-TEST(PreparedCollectives, LeavesOutWhatIsTooMuch) {
-  PreparedCollectives prepared;
-  for (std::uint64_t i = 1; i <= 1000; ++i) prepared.made(i, 10 * i);
-  EXPECT_EQ(prepared.comm_of(1), 10u);
-  EXPECT_EQ(prepared.comm_of(1000), 0u);
+TEST(PreparedRequests, LeavesOutWhatIsTooMuch) {
+  PreparedRequests prepared;
+  std::uint64_t known = 0;
+  for (std::uint64_t i = 1; i <= 100'000; ++i) prepared.made(0x7f0000000000 + 192 * i, Prepared{i, 0, 0, 0});
+  for (std::uint64_t i = 1; i <= 100'000; ++i) known += prepared.find(0x7f0000000000 + 192 * i) != nullptr ? 1 : 0;
+  EXPECT_EQ(known, 2048u);
+}
+
+TEST(PreparedRequests, HasRoomForThoseOfManyNeighbours) {
+  PreparedRequests prepared;
+  for (std::uint64_t i = 0; i < 512; ++i) prepared.made(0x98000000 + i, Prepared{1, 0, i + 1, 0});
+  for (std::uint64_t i = 0; i < 512; ++i) EXPECT_NE(prepared.find(0x98000000 + i), nullptr) << i;
 }

@@ -18,7 +18,7 @@
 #include "pmpi/mpi_modules.hpp"
 #include "pmpi/node_page.hpp"
 #include "pmpi/pmpi_calls.hpp"
-#include "pmpi/prepared_collectives.hpp"
+#include "pmpi/prepared_requests.hpp"
 #include "pmpi/rank_writer.hpp"
 #include "pmpi/sockets.hpp"
 #include "pmpi/thread_state.hpp"
@@ -72,7 +72,7 @@ struct Runtime {
   Node node;
   CommTable comms;
   WindowTable window_ranks;
-  PreparedCollectives prepared;
+  PreparedRequests prepared;
   MpiModules mpi_modules;
   alignas(64) std::byte wait_arena[kWaitArenaBytes];
   predict::WaitModel waits{wait_arena};

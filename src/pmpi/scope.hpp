@@ -67,8 +67,11 @@ void wake_peer_slow(Thread& thread, MPI_Comm comm, int peer) noexcept;
 void wake_target_slow(Thread& thread, MPI_Win win, int peer) noexcept;
 void wake_partners_slow(Thread& thread, const CommInfo* info) noexcept;
 void wake_recent_slow(Thread& thread) noexcept;
-/// Persistent requests are being started: what of them is a collective call has its partners woken by wake_recent().
-void note_started(Thread& thread, std::int64_t count, const MPI_Request* requests) noexcept;
+/// Persistent requests are being started: their peers are woken, and what of them is a collective call has its partners
+/// woken by wake_recent(). Returns what they send and receive together; `comm` and `peer` mean nothing.
+Prepared note_started(Thread& thread, std::int64_t count, const MPI_Request* requests) noexcept;
+/// A part of what this request sends is ready.
+void wake_for_slow(Thread& thread, MPI_Request request) noexcept;
 /// After a test of so many ticks.
 void wake_after_test_slow(Thread& thread, bool found, std::uint64_t ticks) noexcept;
 /// A test that began at tick `enter` found nothing, where ranks share cores: others may need this one.
@@ -233,12 +236,17 @@ class Scope {
     if constexpr (kBlocks) thread_.peer = kSeveralPeers;
     if (someone_sleeps()) [[unlikely]] wake_partners_slow(thread_, nullptr);
   }
-  /// A persistent request of a collective call was made.
-  FALLOW_HOT void prepared(MPI_Request request, MPI_Comm comm) noexcept {
-    if (request != MPI_REQUEST_NULL) runtime().prepared.made(handle_key(request), handle_key(comm));
+  /// A persistent request was made.
+  FALLOW_HOT void prepared(MPI_Request request, MPI_Comm comm, std::int32_t peer, std::uint64_t sent,
+                           std::uint64_t received) noexcept {
+    if (request == MPI_REQUEST_NULL) return;
+    runtime().prepared.made(handle_key(request), {handle_key(comm), peer, sent, received});
   }
-  FALLOW_HOT void starts(std::int64_t count, const MPI_Request* requests) noexcept {
-    if (runtime().prepared.any()) [[unlikely]] note_started(thread_, count, requests);
+  FALLOW_HOT Prepared starts(std::int64_t count, const MPI_Request* requests) noexcept {
+    return runtime().prepared.any() ? note_started(thread_, count, requests) : Prepared{};
+  }
+  FALLOW_HOT void wake_for(MPI_Request request) noexcept {
+    if (someone_sleeps()) [[unlikely]] wake_for_slow(thread_, request);
   }
   FALLOW_HOT void wake_recent() noexcept {
     if (someone_sleeps()) [[unlikely]] wake_recent_slow(thread_);

@@ -74,13 +74,19 @@ std::int32_t next_distance(std::int32_t d) noexcept {
 
 }  // namespace
 
-void wake_peer_slow(Thread& thread, MPI_Comm comm, int peer) noexcept {
+namespace {
+
+void wake_rank_of(Thread& thread, std::uint64_t comm, int peer) noexcept {
   if (!runtime().options.wake || peer == MPI_PROC_NULL) return;
   if (peer < 0) return wake_recent_slow(thread);  // any source: whoever we talk to
-  const CommInfo* const info = runtime().comms.known(handle_key(comm));
+  const CommInfo* const info = runtime().comms.known(comm);
   if (info == nullptr || info->world.empty()) return wake_everybody(thread);
   if (peer < info->peers) wake_addressee(thread, info->world[static_cast<std::size_t>(peer)]);
 }
+
+}  // namespace
+
+void wake_peer_slow(Thread& thread, MPI_Comm comm, int peer) noexcept { wake_rank_of(thread, handle_key(comm), peer); }
 
 void wake_target_slow(Thread& thread, MPI_Win win, int peer) noexcept {
   Runtime& rt = runtime();
@@ -119,13 +125,28 @@ void wake_recent_slow(Thread& thread) noexcept {
   }
 }
 
-void note_started(Thread& thread, std::int64_t count, const MPI_Request* requests) noexcept {
+Prepared note_started(Thread& thread, std::int64_t count, const MPI_Request* requests) noexcept {
+  Runtime& rt = runtime();
+  const bool somebody_sleeps = rt.node.page().sleepers.load(std::memory_order_relaxed) != 0;
+  Prepared all;
   for (std::int64_t i = 0; requests != nullptr && i < count; ++i) {
-    const std::uint64_t comm = runtime().prepared.comm_of(handle_key(requests[i]));
-    if (comm == 0) continue;
-    thread.collective_on = comm;
-    thread.collective_at = thread.recorded;
+    const Prepared* const one = rt.prepared.find(handle_key(requests[i]));
+    if (one == nullptr) continue;
+    all.sent += one->sent;
+    all.received += one->received;
+    if (one->peer == kSeveralPeers) {
+      thread.collective_on = one->comm;
+      thread.collective_at = thread.recorded;
+    } else if (somebody_sleeps) {
+      wake_rank_of(thread, one->comm, one->peer);
+    }
   }
+  return all;
+}
+
+void wake_for_slow(Thread& thread, MPI_Request request) noexcept {
+  const Prepared* const one = runtime().prepared.find(handle_key(request));
+  if (one != nullptr && one->peer != kSeveralPeers) wake_rank_of(thread, one->comm, one->peer);
 }
 
 void wake_for_progress(Thread& t) noexcept {

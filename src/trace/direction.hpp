@@ -21,11 +21,10 @@ constexpr Direction direction_of(std::string_view name, OpKind kind) noexcept {
       return {.sends = true};
     case OpKind::recv:
     case OpKind::start:
-      if (has("endrecv_replace")) return {.sends = true, .receives = true};
       if (has("endrecv")) return {.sends = true};  // what is received has a size of its own, see ThreadCounters
       return has("recv") || has("Recv") ? Direction{.receives = true} : Direction{.sends = true};
     case OpKind::rma:
-      return {.sends = !gets || has("accumulate"), .receives = gets};
+      return {.sends = !gets || has("accumulate"), .receives = gets && !has("accumulate")};  // as above
     default:
       return {};
   }

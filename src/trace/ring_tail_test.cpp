@@ -106,12 +106,12 @@ TEST(RingTail, BytesGoWhereTheCallMovesThem) {
   };
   for (const char* name : {"MPI_Isend", "MPI_Ibcast", "MPI_Isendrecv_c", "MPI_Psend_init"}) is(name, OpKind::start, true, false);
   for (const char* name : {"MPI_Irecv", "MPI_Imrecv_c", "MPI_Precv_init"}) is(name, OpKind::start, false, true);
-  is("MPI_Isendrecv_replace", OpKind::start, true, true);
+  is("MPI_Isendrecv_replace", OpKind::start, true, false);
   is("MPI_Recv", OpKind::recv, false, true);
   is("MPI_Sendrecv", OpKind::recv, true, false);
   for (const char* name : {"MPI_Put", "MPI_Raccumulate"}) is(name, OpKind::rma, true, false);
   for (const char* name : {"MPI_Get", "MPI_Rget_c"}) is(name, OpKind::rma, false, true);
-  is("MPI_Rget_accumulate", OpKind::rma, true, true);
+  is("MPI_Rget_accumulate", OpKind::rma, true, false);
   is("MPI_File_read", OpKind::io, false, false);
 }
 

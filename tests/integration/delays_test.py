@@ -122,10 +122,11 @@ def _us_late(lab: Lab, mode: str, how: str) -> float:
     return float(trial.outcome.out.split()[-1])
 
 
-def test_neighbours_wake_each_other(lab: Lab) -> None:
+@pytest.mark.parametrize("how", [[], ["persistent"]], ids=["neighbours", "persistent"])
+def test_neighbours_wake_each_other(lab: Lab, how: list[str]) -> None:
     """Whatever their ranks are: 9 of 18 is no distance that calls of all ranks go."""
     def us_late() -> float:
-        trial = lab.run("sleep", 18, lab.program("across.c"), "40", "20000")
+        trial = lab.run("sleep", 18, lab.program("across.c"), "40", "20000", *how)
         assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
         return float(trial.outcome.out.split()[-1])
 

@@ -1,10 +1,60 @@
 // Two ranks send each other known numbers of bytes, which counting_test.py adds up.
 #include <mpi.h>
+#include <stddef.h>
 
 enum { kTimes = 10 };
 
+static char out[1000], in[1000];
+
+// Rank 0 sends 7 and 3 bytes to rank 1; the rest goes nowhere and comes from nowhere.
+static void to_the_right(int rank) {
+  const int right = rank == 0 ? 1 : MPI_PROC_NULL, left = rank == 1 ? 0 : MPI_PROC_NULL;
+  MPI_Send(out, 1000, MPI_CHAR, MPI_PROC_NULL, 0, MPI_COMM_WORLD);
+  MPI_Recv(in, 1000, MPI_CHAR, MPI_PROC_NULL, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(out, 7, MPI_CHAR, right, 3, in, 7, MPI_CHAR, left, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv_replace(out, 3, MPI_CHAR, right, 4, left, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+// 20 bytes there and, into 40, back, three times.
+static void again_and_again(int other) {
+  MPI_Request request[3];
+  MPI_Status status[2];
+  MPI_Recv_init(in, 40, MPI_CHAR, other, 5, MPI_COMM_WORLD, &request[0]);
+  MPI_Send_init(out, 20, MPI_CHAR, other, 5, MPI_COMM_WORLD, &request[1]);
+  MPI_Send_init(out, 1000, MPI_CHAR, MPI_PROC_NULL, 5, MPI_COMM_WORLD, &request[2]);
+  for (int i = 0; i < 3; ++i) {
+    if (i == 0) {
+      MPI_Start(&request[0]);
+      MPI_Start(&request[1]);
+    } else {
+      MPI_Startall(2, request);
+    }
+    MPI_Waitall(2, request, status);
+  }
+  MPI_Start(&request[2]);
+  MPI_Wait(&request[2], MPI_STATUS_IGNORE);
+  for (int i = 0; i < 3; ++i) MPI_Request_free(&request[i]);
+}
+
+#if MPI_VERSION >= 4
+// Four parts of 10 bytes each way, and a sum of 20 bytes, twice.
+static void in_parts(int other) {
+  MPI_Request request[3];
+  MPI_Status status[3];
+  int ones[5] = {1, 1, 1, 1, 1}, sums[5];
+  MPI_Psend_init(out, 4, 10, MPI_CHAR, other, 6, MPI_COMM_WORLD, MPI_INFO_NULL, &request[0]);
+  MPI_Precv_init(in, 4, 10, MPI_CHAR, other, 6, MPI_COMM_WORLD, MPI_INFO_NULL, &request[1]);
+  MPI_Allreduce_init(ones, sums, 5, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request[2]);
+  for (int i = 0; i < 2; ++i) {
+    MPI_Startall(3, request);
+    MPI_Pready_range(0, 3, request[0]);
+    MPI_Waitall(3, request, status);
+  }
+  for (int i = 0; i < 3; ++i) MPI_Request_free(&request[i]);
+}
+#endif
+
 int main(int argc, char **argv) {
-  static char out[1000], in[1000];
   int rank;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -24,7 +74,15 @@ int main(int argc, char **argv) {
   MPI_Win_fence(0, window);
   MPI_Get(out, 200, MPI_CHAR, other, 0, 200, MPI_CHAR, window);
   MPI_Win_fence(0, window);
+  MPI_Get_accumulate(NULL, 0, MPI_CHAR, in + 500, 150, MPI_CHAR, other, 0, 150, MPI_CHAR, MPI_NO_OP, window);
+  MPI_Put(out, 500, MPI_CHAR, MPI_PROC_NULL, 0, 500, MPI_CHAR, window);
+  MPI_Win_fence(0, window);
   MPI_Win_free(&window);
+  to_the_right(rank);
+  again_and_again(other);
+#if MPI_VERSION >= 4
+  in_parts(other);
+#endif
   int counts[2] = {70, 80}, starts[2] = {0, 70};
   MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_CHAR, in, counts, starts, MPI_CHAR, MPI_COMM_WORLD);
   int parts[2] = {3, 3}, values[6] = {0}, part[3];
