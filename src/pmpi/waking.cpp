@@ -72,10 +72,6 @@ std::int32_t next_distance(std::int32_t d) noexcept {
   return power_of_two ? d / 2 * 3 : d / 3 * 4;
 }
 
-}  // namespace
-
-namespace {
-
 void wake_rank_of(Thread& thread, std::uint64_t comm, int peer) noexcept {
   if (!runtime().options.wake || peer == MPI_PROC_NULL) return;
   if (peer < 0) return wake_recent_slow(thread);  // any source: whoever we talk to
