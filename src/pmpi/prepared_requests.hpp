@@ -3,8 +3,11 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <new>
 
 namespace fallow::pmpi {
 
@@ -15,28 +18,30 @@ struct Prepared {
   std::uint64_t sent = 0, received = 0;  ///< bytes, as counts and datatypes say
 };
 
-/// By the requests' handles. Reading takes no lock. What finds no room is taken for a request of no bytes, whose peers wake
-/// by their timers.
+/// By the requests' handles. Reading takes no lock. What finds no room in a table goes into the next, larger one, which is made
+/// then. What finds none at all is taken for a request of no bytes, whose peers wake by their timers.
 class PreparedRequests {
  public:
   void made(std::uint64_t request, const Prepared& what) noexcept {
     const std::lock_guard lock(mutex_);
-    for (Entry& e : set_of(request)) {
-      const std::uint64_t held = e.request.load(std::memory_order_relaxed);
-      if (held != 0 && held != request) continue;
-      e.what = what;
-      e.request.store(request, std::memory_order_release);
-      any_.store(true, std::memory_order_release);
-      return;
+    forget(request);
+    for (std::size_t i = 0; i < kTables; ++i) {
+      Set* const sets = table(i);
+      if (sets == nullptr) return;
+      for (Entry& e : sets[index_of(request, i)]) {
+        if (e.request.load(std::memory_order_relaxed) != 0) continue;
+        e.what = what;
+        e.request.store(request, std::memory_order_release);
+        any_.store(true, std::memory_order_release);
+        return;
+      }
     }
   }
 
   void freed(std::uint64_t request) noexcept {
     if (!any()) return;
     const std::lock_guard lock(mutex_);
-    for (Entry& e : set_of(request)) {
-      if (e.request.load(std::memory_order_relaxed) == request) e.request.store(0, std::memory_order_relaxed);
-    }
+    forget(request);
   }
 
   /// False as long as there were none: then the others need not be asked.
@@ -44,23 +49,47 @@ class PreparedRequests {
 
   /// Null where it is not known. It stays as it is until the request is freed.
   const Prepared* find(std::uint64_t request) const noexcept {
-    for (const Entry& e : sets_[index_of(request)]) {
-      if (request != 0 && e.request.load(std::memory_order_acquire) == request) return &e.what;
+    if (request == 0) return nullptr;
+    for (std::size_t i = 0; i < kTables; ++i) {
+      const Set* const sets = tables_[i].load(std::memory_order_acquire);
+      if (sets == nullptr) return nullptr;
+      for (const Entry& e : sets[index_of(request, i)]) {
+        if (e.request.load(std::memory_order_acquire) == request) return &e.what;
+      }
     }
     return nullptr;
   }
 
  private:
-  static constexpr std::size_t kSets = 256, kWays = 8;
+  static constexpr std::size_t kFirstSets = 256, kWays = 8, kTables = 3, kLarger = 8;
   struct Entry {
     std::atomic<std::uint64_t> request{0};  ///< 0: free
     Prepared what;
   };
   using Set = std::array<Entry, kWays>;
-  static std::size_t index_of(std::uint64_t request) noexcept { return (request * 0x9e3779b97f4a7c15u >> 40) % kSets; }
-  Set& set_of(std::uint64_t request) noexcept { return sets_[index_of(request)]; }
+  static constexpr std::size_t sets_in(std::size_t table) noexcept { return table == 0 ? kFirstSets : kLarger * sets_in(table - 1); }
+  static std::size_t index_of(std::uint64_t request, std::size_t table) noexcept {
+    return (request * 0x9e3779b97f4a7c15u >> 40) % sets_in(table);
+  }
 
-  std::array<Set, kSets> sets_;
+  /// Null if there is no memory for it.
+  Set* table(std::size_t i) noexcept {
+    if (owned_[i] == nullptr) {
+      owned_[i].reset(new (std::nothrow) Set[sets_in(i)]);
+      tables_[i].store(owned_[i].get(), std::memory_order_release);
+    }
+    return owned_[i].get();
+  }
+  void forget(std::uint64_t request) noexcept {
+    for (std::size_t i = 0; i < kTables && owned_[i] != nullptr; ++i) {
+      for (Entry& e : owned_[i][index_of(request, i)]) {
+        if (e.request.load(std::memory_order_relaxed) == request) e.request.store(0, std::memory_order_relaxed);
+      }
+    }
+  }
+
+  std::array<std::unique_ptr<Set[]>, kTables> owned_;
+  std::array<std::atomic<Set*>, kTables> tables_{};
   std::atomic<bool> any_{false};
   std::mutex mutex_;
 };

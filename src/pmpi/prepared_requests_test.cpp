@@ -45,9 +45,25 @@ TEST(PreparedRequests, TakesFreedPlacesAgain) {
 TEST(PreparedRequests, LeavesOutWhatIsTooMuch) {
   PreparedRequests prepared;
   std::uint64_t known = 0;
-  for (std::uint64_t i = 1; i <= 100'000; ++i) prepared.made(0x7f0000000000 + 192 * i, Prepared{i, 0, 0, 0});
-  for (std::uint64_t i = 1; i <= 100'000; ++i) known += prepared.find(0x7f0000000000 + 192 * i) != nullptr ? 1 : 0;
-  EXPECT_EQ(known, 2048u);
+  for (std::uint64_t i = 1; i <= 1'000'000; ++i) prepared.made(0x7f0000000000 + 192 * i, Prepared{i, 0, 0, 0});
+  for (std::uint64_t i = 1; i <= 1'000'000; ++i) known += prepared.find(0x7f0000000000 + 192 * i) != nullptr ? 1 : 0;
+  EXPECT_GT(known, 100'000u);
+  EXPECT_LE(known, 8u * (256 + 2048 + 16384));
+}
+
+TEST(PreparedRequests, MakesRoomForManyAndKeepsWhatItHas) {
+  PreparedRequests prepared;
+  const auto handle = [](std::uint64_t i) { return 0x7f0000000000 + 192 * i; };
+  prepared.made(handle(0), {1, 0, 5, 0});
+  const Prepared* const first = prepared.find(handle(0));
+  for (std::uint64_t i = 1; i < 50'000; ++i) prepared.made(handle(i), {1, 0, i, 0});
+  EXPECT_EQ(prepared.find(handle(0)), first) << "another thread may be looking at it";
+  for (std::uint64_t i = 1; i < 50'000; ++i) {
+    ASSERT_NE(prepared.find(handle(i)), nullptr) << i;
+    EXPECT_EQ(prepared.find(handle(i))->sent, i);
+    prepared.freed(handle(i));
+    EXPECT_EQ(prepared.find(handle(i)), nullptr) << i;
+  }
 }
 
 TEST(PreparedRequests, HasRoomForThoseOfManyNeighbours) {
