@@ -55,6 +55,7 @@ void after_fork_in_child() noexcept {
   runtime().phase.store(Phase::ended);
   fallow_tls.thread = nullptr;
   fallow_tls.waiting = nullptr;
+  __atomic_store_n(&fallow_hints.active, 0, __ATOMIC_RELAXED);
   remove_hooks(runtime());
   runtime().preload->pass_through();
 }
