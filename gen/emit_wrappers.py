@@ -85,7 +85,8 @@ def _size_of_all(call: Call, proto: Prototype) -> str:
         return "started.sent"
     if call.size == "count":
         datatype = "datatype" if proto.has("datatype") else "type"  # Open MPI's name in MPI_Mrecv
-        return f"{rooted}scope.bytes(count, {datatype}){end}"
+        nowhere = "root == MPI_PROC_NULL ? 0 : " if rooted else ""  # between groups MPI_ROOT has them, too
+        return f"{nowhere}scope.bytes(count, {datatype})"
     if call.size == "send" and proto.has("sendbuf", "recvbuf", "sendtag"):
         return "scope.bytes(sendcount, sendtype)"
     if call.size == "send":

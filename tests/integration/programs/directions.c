@@ -54,6 +54,14 @@ static void in_parts(int other) {
 }
 #endif
 
+// 9 bytes from a group to the other one.
+static void between_groups(int rank) {
+  MPI_Comm both;
+  MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, 1 - rank, 7, &both);
+  MPI_Bcast(out, 9, MPI_CHAR, rank == 0 ? MPI_ROOT : 0, both);
+  MPI_Comm_free(&both);
+}
+
 int main(int argc, char **argv) {
   int rank;
   MPI_Init(&argc, &argv);
@@ -80,6 +88,7 @@ int main(int argc, char **argv) {
   MPI_Win_free(&window);
   to_the_right(rank);
   again_and_again(other);
+  between_groups(rank);
 #if MPI_VERSION >= 4
   in_parts(other);
 #endif
