@@ -1,5 +1,6 @@
 #include "pmpi/scope.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/float_guard.hpp"
@@ -50,7 +51,8 @@ bool is_passed_on(const Thread& t, const void* frame, std::uint16_t op, bool pro
          static_cast<void* const*>(t.nested.frame)[1] == t.nested.caller;
 }
 
-/// Counts a call that the program made inside a callback of the MPI library.
+/// Counts a call that the program made inside a callback of the MPI library: at the beginning of the call under way, to which
+/// all the time since then belongs.
 void count_nested(const void* frame, const void* caller, std::uint16_t op, bool profiling) noexcept {
   auto* const thread = static_cast<Thread*>(fallow_tls.thread);
   const void* const site = fallow_tls.caller != nullptr ? fallow_tls.caller : caller;  // bindings of Fortran call for the program
@@ -58,10 +60,11 @@ void count_nested(const void* frame, const void* caller, std::uint16_t op, bool 
   Thread& t = *thread;
   if (!profiling) t.nested = {frame, caller, op};
   if (t.recorded - t.totalled >= kPendingEvents) add_to_totals(t);
-  const std::uint64_t now = runtime().clock.now();
-  trace::Event& e = t.next_event(now, 0, -1, -1, op, 0);
+  const std::uint64_t before = t.recorded == 0 ? 0 : t.ring[(t.recorded - 1) & t.ring_mask].exit;
+  const std::uint64_t began = std::max(t.enter, before);
+  trace::Event& e = t.next_event(began, 0, -1, -1, op, 0);
   t.callers[t.recorded % kPendingEvents] = site;
-  t.push(e, now);
+  t.push(e, began);
 }
 
 }  // namespace

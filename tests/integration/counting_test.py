@@ -66,6 +66,21 @@ def test_bytes_are_sent_or_received(lab: Lab, tmp_path: Path) -> None:
     assert [(r["sent_bytes"], r["received_bytes"]) for r in ranks] == expected
 
 
+def test_time_in_callbacks_counts_once(lab: Lab) -> None:
+    """As that of the call around them, not as computation too; the calls that they make are no damage."""
+    running, record = lab.start("auto", [lab.program("called_back.c")])
+    outcome = running.finish(HANGS_S)
+    assert outcome.rc == 0, outcome.describe()
+    report = lab.fallow.report(record)
+    times = {f["function"]: f["time_s"] for f in report["functions"]}
+    assert report["totals"]["core_time_s"] < float(outcome.out.split()[-1])
+    assert times["MPI_Comm_free"] >= 10 * 0.04
+    computing = report["totals"]["core_time_s"] - sum(times.values())
+    assert abs(computing - report["totals"]["residency"]["computing_s"]) < 1e-6
+    assert report["health"]["events_skipped"] == 0
+    assert sum(_events(report)) == report["totals"]["calls"] == 2 + 10 * (2 + 2)
+
+
 def test_calls_of_libraries_that_come_and_go(lab: Lab, tmp_path: Path) -> None:
     """Each call is named by the library that was there then, also one that was loaded by a relative path."""
     flags = ["-shared", "-fPIC", "-O1", "-g", "-fno-optimize-sibling-calls"]
