@@ -178,7 +178,7 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
     if special in ("init", "session"):
         more = ", session" if special == "session" else ""
         body += [
-            "  fallow::pmpi::StartScope start;",
+            "  fallow::pmpi::StartScope start(__builtin_frame_address(0), __builtin_return_address(0));",
             f"  const int result = next({proto.forward()});",
             f"  start.{special}(result, kOp_{name}, __builtin_return_address(0){more});",
             "  return result;",

@@ -288,11 +288,11 @@ extern "C" __attribute__((visibility("hidden"), used)) int fallow_unwound(int, i
   return kContinueUnwind;
 }
 
-StartScope::StartScope() noexcept : outermost_(fallow_tls.depth == 0) {
+StartScope::StartScope(const void* frame, const void* caller) noexcept : outermost_(fallow_tls.depth == 0) {
   if (!outermost_) return;
   fallow_tls.depth = 1;
-  fallow_tls.frame = __builtin_frame_address(0);
-  fallow_tls.return_address = __builtin_return_address(0);
+  fallow_tls.frame = const_cast<void*>(frame);
+  fallow_tls.return_address = const_cast<void*>(caller);
   enter_ = runtime().clock.now();
 }
 

@@ -314,7 +314,8 @@ class Scope {
 /// Around the calls that start MPI, before which there is nothing to record in.
 class StartScope {
  public:
-  StartScope() noexcept;
+  /// Of the wrapper: where its frame is, and where it returns to.
+  StartScope(const void* frame, const void* caller) noexcept;
   ~StartScope();
   StartScope(const StartScope&) = delete;
   StartScope& operator=(const StartScope&) = delete;

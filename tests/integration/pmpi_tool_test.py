@@ -49,6 +49,16 @@ def test_both_count_every_call(lab: Lab, order: str, mode: str) -> None:
         assert [r.calls for r in lab.records(record)] == [Counter(CALLS)] * RANKS
 
 
+def test_calls_of_a_tool_while_mpi_starts(lab: Lab) -> None:
+    """They are part of MPI_Init, in which nothing is recorded, and not the program's."""
+    tool = build(lab.family, "tool_waits.so", [PROGRAMS / "tool_waits.c"], ["-shared", "-fPIC", "-O1"])
+    launch = lab.family.launch(RANKS, calls_program(lab.family, BINDINGS["c"]))
+    running, record = lab.start("auto", launch, env={"LD_PRELOAD": str(tool)})
+    outcome = running.finish()
+    assert outcome.rc == 0 and outcome.out == "calls done\n", outcome.describe()
+    assert [r.calls for r in lab.records(record)] == [Counter(CALLS)] * RANKS
+
+
 @pytest.mark.parametrize("order", ["before", "behind"])
 def test_two_fallows_in_one_process_are_one(lab: Lab, order: str) -> None:
     """A second installation's library may be preloaded, too: the first one in line records, once."""
