@@ -28,10 +28,12 @@ def _events(report: dict[str, Any]) -> list[int]:
 
 def test_a_process_that_ends_beside_its_threads(lab: Lab) -> None:
     """Who ends the process adds up the calls of threads that are still at it: none of them twice, and no others."""
+    called: set[str] = set()
     for i in range(_ENDS):
         report = _alone(lab, 7, "exits_beside.c", str(3000 + 137 * i))
-        assert {f["function"] for f in report["functions"]} == {"MPI_Init_thread", "MPI_Iprobe"}, report["functions"]
+        called |= {f["function"] for f in report["functions"]}  # on a busy machine no thread may have come to its first
         assert report["health"]["events_skipped"] == 0
+    assert called == {"MPI_Init_thread", "MPI_Iprobe"}
 
 
 def test_more_threads_than_are_recorded(lab: Lab) -> None:
