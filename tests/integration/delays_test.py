@@ -122,15 +122,24 @@ def _us_late(lab: Lab, mode: str, how: str) -> float:
     return float(trial.outcome.out.split()[-1])
 
 
-@pytest.mark.parametrize("how", [[], ["persistent"]], ids=["neighbours", "persistent"])
-def test_neighbours_wake_each_other(lab: Lab, how: list[str]) -> None:
+def test_neighbours_wake_each_other(lab: Lab) -> None:
     """Whatever their ranks are: 9 of 18 is no distance that calls of all ranks go."""
     def us_late() -> float:
-        trial = lab.run("sleep", 18, lab.program("across.c"), "40", "20000", *how)
+        trial = lab.run("sleep", 18, lab.program("across.c"), "40", "20000")
         assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
         return float(trial.outcome.out.split()[-1])
 
     shown(us_late, lambda us: us < 400, _TRIES // 2)  # 117 to 233; 630 to 1480 where they slept until their time was over
+
+
+def test_who_starts_a_persistent_request_wakes_its_peer(lab: Lab) -> None:
+    """Whomever the two had to do with since it was made. How many were woken is counted: how late they were, other things bear on."""
+    trial = lab.run("sleep", 6, lab.program("prepared.c"), "200", "5000")
+    assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
+    ranks = trial.ranks()
+    if ranks[-1].sleeps < 4 * _ENOUGH:
+        pytest.skip("others use the machine's cores: the rank did not come to sleep")
+    assert ranks[0].wakes_sent > 2 * _ENOUGH, ranks  # 234 and more; 31 to 42, before and after, when it woke nobody for that
 
 
 @pytest.mark.parametrize("how", ["started", "persistent", "fence"])

@@ -54,6 +54,7 @@ class RankRecord:
     finalized: int
     hook: int
     sleeps: int
+    wakes_sent: int
     bytes_sent: int
     bytes_received: int
     wait_awake_s: float

@@ -18,13 +18,14 @@ int main(int argc, char** argv) {
   const auto* head = reinterpret_cast<const RankHeader*>(data.data());
   if (head->version != kRankVersion) return std::fprintf(stderr, "%s: version %u\n", argv[1], head->version), 1;
   std::vector<std::uint64_t> calls(head->op_slots);
-  std::uint64_t sleeps = 0, sent = 0, received = 0, awake = 0, asleep = 0, delay = 0, absorbed = 0;
+  std::uint64_t sleeps = 0, wakes = 0, sent = 0, received = 0, awake = 0, asleep = 0, delay = 0, absorbed = 0;
   for (std::uint32_t b = 0; b < head->blocks_used; ++b) {
     const std::size_t offset = head->header_bytes + b * head->block_bytes;
     if (offset + head->block_bytes > data.size()) break;
     const auto* counters = reinterpret_cast<const ThreadCounters*>(data.data() + offset);
     const auto* ops = reinterpret_cast<const OpStats*>(data.data() + offset + head->counters_bytes);
     sleeps += counters->sleeps;
+    wakes += counters->wakes_sent;
     sent += counters->bytes_sent;
     received += counters->bytes_received;
     awake += counters->wait_awake;
@@ -34,10 +35,10 @@ int main(int argc, char** argv) {
     for (std::uint32_t o = 0; o < head->op_slots; ++o) calls[o] += ops[o].calls;
   }
   const double hz = head->tick_hz > 0 ? head->tick_hz : 1e9;
-  std::printf("{\"world_rank\": %d, \"world_size\": %d, \"local_size\": %d, \"pid\": %d, \"mode\": %u, \"finalized\": %u, \"hook\": %u, \"sleeps\": %" PRIu64
+  std::printf("{\"world_rank\": %d, \"world_size\": %d, \"local_size\": %d, \"pid\": %d, \"mode\": %u, \"finalized\": %u, \"hook\": %u, \"sleeps\": %" PRIu64 ", \"wakes_sent\": %" PRIu64
               ", \"bytes_sent\": %" PRIu64 ", \"bytes_received\": %" PRIu64 ", \"wait_awake_s\": %.6f, \"wait_asleep_s\": %.6f, \"wake_delay_s\": %.9f, \"wake_absorbed_s\": %.9f, "
               "\"calls\": {",
-              head->world_rank, head->world_size, head->local_size, head->pid, head->mode, head->finalized, head->hook, sleeps, sent, received,
+              head->world_rank, head->world_size, head->local_size, head->pid, head->mode, head->finalized, head->hook, sleeps, wakes, sent, received,
               static_cast<double>(awake) / hz, static_cast<double>(asleep) / hz, static_cast<double>(delay) / hz, static_cast<double>(absorbed) / hz);
   const char* comma = "";
   for (std::uint32_t o = 0; o < head->op_slots; ++o) {
