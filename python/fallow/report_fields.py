@@ -40,7 +40,9 @@ FIELDS = {
     "Health.ranks_unfinished": "ranks that did not reach MPI_Finalize; their record ends at their last call",
     "Health.unreadable": "rank files that were refused",
     "Health.events_skipped": "calls left out of the timeline because they were torn or damaged",
-    "Health.threads_dropped": "threads not recorded: beyond the first 64 of a rank, or no room on the disk",
+    "Health.threads_dropped": (
+        "threads not recorded: beyond the first 64 of a rank, no room on disk, or no access to it by then"
+    ),
     "Health.notes": "anything else that makes the report less than complete",
     "UnreadableFile.file": "its name",
     "UnreadableFile.reason": "offset and reason",

@@ -186,7 +186,7 @@ def warnings(report: Report, style: Style) -> Iterator[str]:
             told.append(f"{len(found) - _MOST_LIKE} more {of}; --json has all")
     if h.threads_dropped:
         what = text.plural(h.threads_dropped, "thread")
-        told.append(f"not recorded: {what}, beyond 64 of a rank or without room on disk")
+        told.append(f"not recorded: {what}, beyond 64 of a rank, without room on disk, or without access to it by then")
     for message in [*told, *h.notes]:
         for line in text.note(style.safe(message), style, "  ! "):
             yield style.paint(line, "yellow")

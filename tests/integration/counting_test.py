@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 from harness.building import build
 from harness.lab import PROGRAMS, Lab
 from harness.running import HANGS_S
@@ -41,6 +44,18 @@ def test_more_threads_than_are_recorded(lab: Lab) -> None:
     report = _alone(lab, 0, "many_threads.c", "70", "50", "together")
     assert report["health"]["threads_dropped"] == 70 + 1 - _BLOCKS  # with the one that starts MPI
     assert report["totals"]["calls"] == 2 + 50 * (_BLOCKS - 1)
+
+
+def test_a_thread_that_may_not_open_the_record(lab: Lab) -> None:
+    """Where the program has become another user meanwhile, the report says that something is missing, and what it may be."""
+    if os.geteuid() != 0:
+        pytest.skip("only root becomes another user")
+    running, record = lab.start("auto", [lab.program("other_user.c")])
+    outcome = running.finish(HANGS_S)
+    assert outcome.rc == 0, outcome.describe()
+    assert lab.fallow.report(record)["health"]["threads_dropped"] == 1
+    text = subprocess.run([lab.fallow.exe, "report", record], capture_output=True, text=True, check=True).stdout
+    assert "without access" in " ".join(text.split()), text
 
 
 def test_threads_that_come_and_go(lab: Lab) -> None:

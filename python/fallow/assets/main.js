@@ -74,7 +74,7 @@ function warnings() {
     early.slice(0, 20).forEach((rank) => out.push(rank.end === "aborted"
       ? `rank ${rank.label} called MPI_Abort; its record ends there`
       : `rank ${rank.label} did not reach MPI_Finalize${rank.last_state === "none" ? "" : ` (it was ${rank.last_state.replace("_", " ")})`}; its record ends at its last call`));
-    if (h.threads_dropped) out.push(`not recorded: ${h.threads_dropped} thread${h.threads_dropped === 1 ? "" : "s"}, beyond 64 of a rank or without room on disk`);
+    if (h.threads_dropped) out.push(`not recorded: ${h.threads_dropped} thread${h.threads_dropped === 1 ? "" : "s"}, beyond 64 of a rank, without room on disk, or without access to it by then`);
     return out.concat(h.notes).map((line) => tag + line);
   });
   return lines.length ? el("div", { class: "warnings", role: "note" }, el("ul", {}, lines.map((l) => el("li", {}, l)))) : null;
