@@ -83,6 +83,33 @@ def test_bytes_are_sent_or_received(lab: Lab, tmp_path: Path) -> None:
     assert [(r["sent_bytes"], r["received_bytes"]) for r in ranks] == expected
 
 
+def test_handles_that_come_back(lab: Lab) -> None:
+    """A type or communicator is not taken for the one that had its handle before; many communicators make one place, not many."""
+    trial = lab.run("auto", 2, lab.program("again.c"))
+    assert trial.outcome.rc == 0, trial.outcome.describe()
+    report = lab.fallow.report(trial.record)
+    sizes = {f["function"]: f["size_bytes"] for f in report["functions"]}
+    assert sizes["MPI_Bcast"] == 2 * sum(range(1, 21))
+    assert sizes["MPI_Alltoall"] == 2 * 10 * (10 * 2 + 10)
+    places = [s for s in report["sites"] if s["function"] == "MPI_Barrier"]
+    assert sum(s["calls"] for s in places) == 2 * 40
+    assert len(places) < 32 and any(s["comm"] == 65535 for s in places), places
+
+
+def test_where_time_goes(lab: Lab) -> None:
+    """File access is no transfer, and no wait sleeps where the program has said that nothing must be late."""
+    trial = lab.run("sleep", 2, lab.program("critical.c"), str(lab.scratch / "file"))
+    assert trial.outcome.rc == 0, trial.outcome.describe()
+    report = lab.fallow.report(trial.record)
+    functions = {f["function"]: f for f in report["functions"]}
+    files = [f for f in functions.values() if f["kind"] == "io"]
+    spent = sum(f["time_s"] - f["wait_awake_s"] - f["wait_asleep_s"] for f in files)
+    assert sum(f["calls"] for f in files) == 102
+    assert spent > 0 and abs(report["totals"]["residency"]["io_s"] - spent) < 1e-6
+    assert functions["MPI_Recv"]["wait_asleep_s"] == 0 and functions["MPI_Recv"]["wait_awake_s"] > 0.05
+    assert functions["MPI_Probe"]["wait_asleep_s"] > 0
+
+
 def test_time_in_callbacks_counts_once(lab: Lab) -> None:
     """As that of the call around them, not as computation too; the calls that they make are no damage."""
     running, record = lab.start("auto", [lab.program("called_back.c")])
