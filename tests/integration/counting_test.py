@@ -47,7 +47,7 @@ def test_more_threads_than_are_recorded(lab: Lab) -> None:
 
 
 def test_a_thread_that_may_not_open_the_record(lab: Lab) -> None:
-    """Where the program has become another user meanwhile, the report says that something is missing, and what it may be."""
+    """Where the program has become another user, the report says that something is missing, and what it may be."""
     if os.geteuid() != 0:
         pytest.skip("only root becomes another user")
     running, record = lab.start("auto", [lab.program("other_user.c")])
@@ -84,7 +84,7 @@ def test_bytes_are_sent_or_received(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_handles_that_come_back(lab: Lab) -> None:
-    """A type or communicator is not taken for the one that had its handle before; many communicators make one place, not many."""
+    """A type or communicator is not taken for the one that had its handle before; many communicators make one place."""
     trial = lab.run("auto", 2, lab.program("again.c"))
     assert trial.outcome.rc == 0, trial.outcome.describe()
     report = lab.fallow.report(trial.record)

@@ -1,5 +1,5 @@
-// Handles that come back: types of 1 to 20 bytes and communicators of one rank and of all, each freed before the next is made; and
-// calls on 40 communicators from one place. Two ranks.
+// Handles that come back: types of 1 to 20 bytes and communicators of one rank and of all, each freed before the next is
+// made; and calls on 40 communicators from one place. Two ranks.
 #include "check.h"
 
 #include <mpi.h>

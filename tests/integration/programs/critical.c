@@ -1,4 +1,5 @@
-// Rank 1 waits for rank 0, which is late each time: first where nothing must be late, then elsewhere. Rank 0 writes a file.
+// Rank 1 waits for rank 0, which is late each time: first where nothing must be late, then elsewhere.
+// Rank 0 writes a file.
 // usage: critical FILE
 #include "check.h"
 

@@ -1,5 +1,5 @@
-// Rank 0 sends to the last rank, which waits for it, by a request that it made before it had to do with others: with more of them
-// than are remembered. All others rest meanwhile.
+// Rank 0 sends to the last rank, which waits for it, by a request that it made before it had to do with others: with more
+// of them than are remembered. All others rest meanwhile.
 // With `parts` it sends a part of one message each time.
 // usage: prepared ROUNDS PAUSE_US [parts]
 #include "check.h"
