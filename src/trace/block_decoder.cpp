@@ -160,7 +160,7 @@ std::uint64_t BlockDecoder::read_any_time(TimeState& state) {
 /// parameter and one more.
 inline std::uint64_t BlockDecoder::read_time(TimeState& state) {
   const unsigned k = state.rice_parameter();
-  if (state.seen == 0 || (bits_.peek() & ((std::uint64_t{2} << k) - 1)) != 0) return read_any_time(state);
+  if (state.seen() == 0 || (bits_.peek() & ((std::uint64_t{2} << k) - 1)) != 0) return read_any_time(state);
   bits_.drop(k + 1);
   state.confirm();
   const unsigned n = head_.time_bits;

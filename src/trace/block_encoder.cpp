@@ -205,8 +205,6 @@ void BlockEncoder::write_values(const Values& p, const Values& v, std::uint32_t 
   if ((miss & kMissRecvCounts) != 0) literals_.varint(v.recv_counts);
 }
 
-void BlockEncoder::write_long(std::uint64_t v, unsigned k, std::uint64_t low, unsigned n) noexcept { write_long_rice(bits_, v, k, low, n); }
-
 /// Writes one duration; returns it as the decoder will have it. `follow`: it moves the clock, so it takes over what
 /// earlier ones were off, by no more than it is rounded anyway.
 std::uint64_t BlockEncoder::write_time(std::uint64_t duration, TimeState& state, bool follow) noexcept {
@@ -228,18 +226,16 @@ std::uint64_t BlockEncoder::write_time(std::uint64_t duration, TimeState& state,
 }
 
 /// Writes one duration that is kept to the nanosecond and in range.
-FALLOW_EACH_EVENT void BlockEncoder::write_exact_time(std::uint64_t d, TimeState& state) noexcept {
+void BlockEncoder::write_exact_time(std::uint64_t d, TimeState& state) noexcept {
   const unsigned n = head_.time_bits;
   const TimeCode code = time_code_floor(d, n);
   const std::uint64_t residual = zigzag(static_cast<std::int64_t>(code.code - state.mean));
-  const unsigned k = state.rice_parameter();
-  const std::uint64_t low = d & ((std::uint64_t{1} << code.dropped) - 1);
-  if (!write_short_rice(bits_, residual, k, low, code.dropped)) [[unlikely]] write_long(residual, k, low, code.dropped);
+  write_long_rice(bits_, residual, state.rice_parameter(), d & ((std::uint64_t{1} << code.dropped) - 1), code.dropped);
   state.learn(code.code, residual, n);
 }
 
-FALLOW_EACH_EVENT void BlockEncoder::write_times(const EventTimes& e, Expectation& x) noexcept {
-  if (options_.exact_times && clock_ <= e.enter_ns && e.enter_ns <= e.exit_ns && e.exit_ns < kLatestNs && drift_ == 0) [[likely]] {
+void BlockEncoder::write_times(const EventTimes& e, Expectation& x) noexcept {
+  if (exact(e)) [[likely]] {
     write_exact_time(e.enter_ns - clock_, x.gap);
     write_exact_time(e.exit_ns - e.enter_ns, x.duration);
     if (head_.events == 0) head_.first_ns = e.enter_ns;
@@ -247,8 +243,7 @@ FALLOW_EACH_EVENT void BlockEncoder::write_times(const EventTimes& e, Expectatio
   } else {
     write_moved_times(e, x);
   }
-  if ((head_.flags & kBlockWaits) != 0) write_time(e.wait_ns, x.wait, false);
-  if (e.has_compute) write_time(e.compute_ns, x.compute, false);
+  write_other_times(e, x);
 }
 
 /// Of an event whose times are rounded, or not after those of the one before.
@@ -287,19 +282,6 @@ FALLOW_EACH_EVENT void BlockEncoder::write(const CallEvent& e) noexcept {
   model_.learned(t, values.bytes);
   ++head_.events;
   ++next_event_;
-}
-
-bool BlockEncoder::add_again(const EventKey& key, const EventTimes& times) noexcept {
-  if (sure_ == 0 || head_.events == 0 || (times.wait_ns != 0 && !waits_)) [[unlikely]] return false;
-  Expectation* const x = model_.expected_context();
-  if (x == nullptr || keys_[model_.place()] != key) return false;
-  --sure_;
-  ++run_;
-  write_times(times, *x);
-  model_.learned(x->event_template, x->values.bytes);
-  ++head_.events;
-  ++next_event_;
-  return true;
 }
 
 bool BlockEncoder::add(const CallEvent& event) noexcept {

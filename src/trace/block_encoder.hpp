@@ -2,6 +2,7 @@
 // throws, so that it may run inside other people's programs.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -53,8 +54,9 @@ class BlockEncoder {
     return true;
   }
   /// Adds an event that is the last one in its context again but for its times, as most are in a loop, at half the
-  /// cost. False if it is none; then nothing is added.
-  bool add_again(const EventKey& key, const EventTimes& times) noexcept;
+  /// cost. `is(key)`: whether it is the one that was added with this key. False if it is none; then nothing is added.
+  template <class Is>
+  bool add_again(const Is& is, const EventTimes& times) noexcept;
 
   /// Events dropped before the next one.
   void note_dropped(std::uint32_t events) noexcept { dropped_ += events; }
@@ -92,8 +94,21 @@ class BlockEncoder {
   std::uint64_t write_time(std::uint64_t duration, TimeState& state, bool follow) noexcept;
   void write_times(const EventTimes& event, Expectation& e) noexcept;
   void write_exact_time(std::uint64_t duration, TimeState& state) noexcept;
-  void write_long(std::uint64_t v, unsigned k, std::uint64_t low, unsigned n) noexcept;
   void write_moved_times(const EventTimes& event, Expectation& e) noexcept;
+  template <bool kDrops>
+  void write_settled(std::uint64_t gap, std::uint64_t duration, Expectation& e) noexcept;
+  void write_other_times(const EventTimes& e, Expectation& x) noexcept {
+    if ((head_.flags & kBlockWaits) != 0) write_wait(e.wait_ns, x.wait);
+    if (e.has_compute) [[unlikely]] write_time(e.compute_ns, x.compute, false);
+  }
+  void write_wait(std::uint64_t wait, TimeState& state) noexcept {
+    const Bits b = options_.exact_times && wait < kLatestNs ? state.settled<true>(wait, head_.time_bits) : Bits{};
+    b.count != 0 ? bits_.bits(b) : static_cast<void>(write_time(wait, state, false));
+  }
+  /// Every nanosecond of the event's times is to be kept, and can be.
+  bool exact(const EventTimes& e) const noexcept {
+    return options_.exact_times && clock_ <= e.enter_ns && e.enter_ns <= e.exit_ns && e.exit_ns < kLatestNs && drift_ == 0;
+  }
 
   struct List {
     std::uint32_t begin, count;
@@ -114,7 +129,7 @@ class BlockEncoder {
   bool waits_ = false;
   Template last_defined_{};
   std::uint32_t lists_ = 0, words_ = 0;
-  std::uint32_t sure_ = 0;       ///< further events with short lists that certainly fit
+  std::uint32_t sure_ = 0;       ///< further events with short lists that certainly fit; 0 before a block's first event
   std::unique_ptr<std::byte[]> memory_;
   ByteWriter control_, literals_, definitions_;
   BitWriter bits_;
@@ -126,5 +141,37 @@ class BlockEncoder {
   std::unique_ptr<EventKey[]> keys_;  ///< by context: of its last event
   std::unique_ptr<LzTable> lz_;
 };
+
+/// write_times() of most events.
+template <bool kDrops>
+inline void BlockEncoder::write_settled(std::uint64_t gap, std::uint64_t duration, Expectation& x) noexcept {
+  const unsigned n = head_.time_bits;
+  const Bits first = x.gap.settled<kDrops>(gap, n), second = x.duration.settled<kDrops>(duration, n);
+  if (first.count != 0 && second.count != 0) [[likely]] return bits_.bits(first.value | second.value << first.count, first.count + second.count);
+  first.count != 0 ? bits_.bits(first) : write_exact_time(gap, x.gap);
+  second.count != 0 ? bits_.bits(second) : write_exact_time(duration, x.duration);
+}
+
+template <class Is>
+inline bool BlockEncoder::add_again(const Is& is, const EventTimes& times) noexcept {
+  if (sure_ == 0 || (times.wait_ns != 0 && !waits_)) [[unlikely]] return false;
+  const std::uint16_t place = model_.present_place();
+  if (place == BlockModel::kNowhere || !is(keys_[place])) [[unlikely]] return false;
+  Expectation& x = model_.at(place);
+  const std::uint64_t gap = times.enter_ns - clock_, duration = times.exit_ns - times.enter_ns;
+  if (exact(times)) [[likely]] {
+    clock_ = times.exit_ns;
+    (gap | duration) >> head_.time_bits == 0 ? write_settled<false>(gap, duration, x) : write_settled<true>(gap, duration, x);
+    write_other_times(times, x);
+  } else {
+    write_times(times, x);
+  }
+  --sure_;
+  ++run_;
+  model_.learned_again(place);
+  ++head_.events;
+  ++next_event_;
+  return true;
+}
 
 }  // namespace fallow::trace

@@ -18,43 +18,70 @@ namespace fallow::trace {
 /// keep dozens of them for each.
 struct TimeState {
   std::uint32_t mean = 0;
-  std::uint32_t spread : 30 = 0;  ///< mean of the zigzag residuals, in sixteenths
-  std::uint32_t seen : 2 = 0;     ///< times learned, up to kSlow
+  std::uint32_t spread_and_seen = kUnseenSpread;  ///< see there
 
   static constexpr std::uint64_t kLargestResidual = 1u << 24;  ///< longer ones teach no more about the spread
   static constexpr std::uint32_t kUnseenSpread = 16u << 12;
   static constexpr unsigned kSlow = 2, kSpreadSlow = 3;        ///< weights of a new value: 1/4 and 1/8
 
+  /// Mean of the zigzag residuals, in sixteenths.
+  std::uint32_t spread() const noexcept { return spread_and_seen & kSpreadMask; }
+  /// Times learned, up to kSlow.
+  unsigned seen() const noexcept { return spread_and_seen >> kSpreadBits; }
+
   /// At most 24.
   unsigned rice_parameter() const noexcept {
-    // The best k is about log2(mean * ln 2); 11/16 stands for ln 2, and spread is in sixteenths.
-    const std::uint64_t mean_residual = seen == 0 ? kUnseenSpread : spread;
-    return static_cast<unsigned>(std::bit_width((mean_residual * 11) >> 8));
+    // The best k is about log2(mean * ln 2); 11/16 stands for ln 2, and the spread is in sixteenths. That is the width of the
+    // product without its last 8 bits, which are set for a product of fewer.
+    return (63u ^ static_cast<unsigned>(std::countl_zero(std::uint64_t{spread()} * 11 | 0xff))) - 7;
   }
   /// learn() of what was expected, by one that has learned before.
   void confirm() noexcept {
-    const auto s = static_cast<std::int32_t>(spread);
-    if (s != 0) spread = static_cast<std::uint32_t>(s + (-s >> kSpreadSlow)) & kSpreadMask;
-    seen = kSlow;
+    const auto s = static_cast<std::int32_t>(spread());
+    set(kSlow, s + (-s >> kSpreadSlow));
+  }
+  /// The code of a duration that is kept to the nanosecond, and learns it, where it is a short code of a state that has
+  /// settled: at most half of BitWriter::kMostAtOnce. Else none, and nothing is learned. `kDrops`: the duration may have more
+  /// than `time_bits` bits.
+  template <bool kDrops>
+  Bits settled(std::uint64_t duration, unsigned time_bits) noexcept {
+    constexpr unsigned kMostCoded = 24;  // then the residual is below kLargestResidual
+    const TimeCode c = kDrops ? time_code_floor(duration, time_bits) : TimeCode{duration, 0};
+    const auto off = static_cast<std::int64_t>(c.code - mean);
+    const std::uint64_t residual = zigzag(off);
+    const unsigned k = rice_parameter();
+    const std::uint64_t quotient = residual >> k;
+    const auto q = static_cast<unsigned>(quotient), coded = q + 1 + k;
+    if (seen() != kSlow || quotient >= kRiceEscape || coded > kMostCoded) [[unlikely]] return {};
+    if (kDrops && coded + c.dropped > BitWriter::kMostAtOnce / 2) [[unlikely]] return {};
+    const auto r = static_cast<std::int32_t>(residual << 4), s = static_cast<std::int32_t>(spread());
+    mean = static_cast<std::uint32_t>(mean + (off >> kSlow));
+    set(kSlow, s + ((r - s) >> kSpreadSlow));
+    const std::uint64_t value = ((2 * (residual - (quotient << k)) + 1) << q) - 1;  // as write_long_rice() has it
+    if constexpr (!kDrops) return {value, coded};
+    return {value | (duration & ((std::uint64_t{1} << c.dropped) - 1)) << coded, coded + c.dropped};
   }
   void learn(std::uint64_t code, std::uint64_t residual, unsigned time_bits) noexcept {
-    if (seen == 0) [[unlikely]] {
+    const unsigned before = seen();
+    if (before == 0) [[unlikely]] {
       mean = static_cast<std::uint32_t>(code);
-      spread = (1u << time_bits) & kSpreadMask;  // a sixteenth of the duration, in sixteenths of a step
-      seen = 1;
+      set(1, static_cast<std::int32_t>(1u << time_bits));  // a sixteenth of the duration, in sixteenths of a step
       return;
     }
     // The first few count more, so that the mean settles soon.
-    mean = static_cast<std::uint32_t>(mean + ((static_cast<std::int64_t>(code) - mean) >> seen));
+    mean = static_cast<std::uint32_t>(mean + ((static_cast<std::int64_t>(code) - mean) >> before));
     const auto r = static_cast<std::int32_t>(std::min(residual, kLargestResidual) << 4);
-    const auto s = static_cast<std::int32_t>(spread);
-    spread = static_cast<std::uint32_t>(s + ((r - s) >> kSpreadSlow)) & kSpreadMask;
-    seen = kSlow;
+    const auto s = static_cast<std::int32_t>(spread());
+    set(kSlow, s + ((r - s) >> kSpreadSlow));
   }
 
  private:
-  static constexpr std::uint32_t kSpreadMask = (1u << 30) - 1;
+  static constexpr unsigned kSpreadBits = 30;
+  static constexpr std::uint32_t kSpreadMask = (1u << kSpreadBits) - 1;
+  /// `spread` is between 0 and the largest residual's, as both that it comes from are.
+  void set(unsigned seen, std::int32_t spread) noexcept { spread_and_seen = seen << kSpreadBits | static_cast<std::uint32_t>(spread); }
 };
+
 static_assert(time_code_max(kMaxTimeBits) < ~0u && TimeState::kLargestResidual << 4 < 1u << 30 && TimeState::kSlow == 2);
 
 struct Expectation {
@@ -71,6 +98,7 @@ static_assert(sizeof(Expectation) == 80);
 class BlockModel {
  public:
   static constexpr std::uint32_t kNone = ~0u;
+  static constexpr std::uint16_t kNowhere = 0xffff;
 
   /// The encoder takes all memory here. The decoder's starts small and grows.
   explicit BlockModel(bool fixed);
@@ -83,13 +111,13 @@ class BlockModel {
   /// What to expect of an event with this known template; once after expected(). It is the context's own entry, which
   /// the caller brings up to date with the event's values and times. Allocates where the memory is not fixed.
   Expectation& expectation(std::uint32_t event_template);
-  /// In place of both: the entry of the present context; null where that is new.
-  Expectation* expected_context() noexcept {
-    expected();
-    return context_valid_ ? &contexts_[place_] : nullptr;
-  }
-  /// Where the present context's entry stands, and that of the event that was learned last. Below 2^kMaxContextBits.
-  std::uint16_t place() const noexcept { return place_; }
+  /// In place of expected() and expectation(), after an event of the block: where the present context's entry stands,
+  /// below 2^kMaxContextBits; kNowhere: it is new. Changes nothing.
+  std::uint16_t present_place() const noexcept;
+  Expectation& at(std::uint16_t place) noexcept { return contexts_[place]; }
+  /// learned() then: the event was the one that the entry at present_place() says.
+  void learned_again(std::uint16_t place) noexcept;
+  /// Where the entry of the event stands that was learned last.
   std::uint16_t last_place() const noexcept { return previous_place_; }
   /// The event has this template and these bytes; its entry is up to date.
   void learned(std::uint32_t event_template, std::uint64_t bytes) noexcept;
@@ -116,7 +144,7 @@ class BlockModel {
   std::uint32_t contexts_replaced() const noexcept { return replaced_; }
 
  private:
-  static constexpr std::uint16_t kNowhere = 0xffff, kSaved = 0xfffe;
+  static constexpr std::uint16_t kSaved = 0xfffe;
   struct Known {
     Template fields;
     std::uint32_t successor = kNone;
@@ -131,6 +159,12 @@ class BlockModel {
     return static_cast<std::uint32_t>(h >> 32);
   }
   static constexpr std::size_t kOrder = 4;
+  std::uint64_t recent_hash() const noexcept;
+  std::size_t slot_of(std::uint64_t hash) const noexcept { return hash >> (64 - context_bits_); }
+  void remember(std::uint32_t event_template, std::uint64_t bytes) noexcept {
+    for (std::size_t i = 1; i < kOrder; ++i) recent_[i - 1] = recent_[i];
+    recent_[kOrder - 1] = fold(event_template, bytes);
+  }
 
   std::vector<Known> known_;
   // The table of contexts is sparse: a loop of a program has few. So it holds places in a dense array, and what is
@@ -150,10 +184,27 @@ class BlockModel {
   std::uint32_t used_ = 0, replaced_ = 0;
 };
 
-inline std::uint32_t BlockModel::expected() noexcept {
+inline std::uint64_t BlockModel::recent_hash() const noexcept {
   std::uint64_t h = kMix;
   for (const std::uint32_t r : recent_) h = (std::rotl(h, 17) ^ r) * kMix;
-  slot_ = h >> (64 - context_bits_);
+  return h;
+}
+
+inline std::uint16_t BlockModel::present_place() const noexcept {
+  const std::uint64_t h = recent_hash();
+  const std::size_t slot = slot_of(h);
+  // A loop's contexts follow each other: then the table, which is large, need not be asked.
+  std::uint16_t place = contexts_[previous_place_].next;
+  if (place >= used_ || contexts_[place].slot != slot) [[unlikely]] {
+    place = static_cast<std::uint16_t>(slots_[slot] - 1);
+    if (place == kNowhere) return kNowhere;
+  }
+  return contexts_[place].check == static_cast<std::uint32_t>(h) ? place : kNowhere;
+}
+
+inline std::uint32_t BlockModel::expected() noexcept {
+  const std::uint64_t h = recent_hash();
+  slot_ = slot_of(h);
   check_ = static_cast<std::uint32_t>(h);
   // A loop's contexts follow each other: then the table, which is large, need not be asked.
   place_ = previous_place_ == kNowhere ? kNowhere : contexts_[previous_place_].next;
@@ -181,11 +232,22 @@ inline void BlockModel::learned(std::uint32_t t, std::uint64_t bytes) noexcept {
   }
   previous_ = t;
   previous_place_ = place_;
-  for (std::size_t i = 1; i < kOrder; ++i) recent_[i - 1] = recent_[i];
-  recent_[kOrder - 1] = fold(t, bytes);
+  remember(t, bytes);
   // What the next event will ask for comes nearer while the caller deals with this one.
   if (const std::uint16_t next = contexts_[place_].next; next < used_) __builtin_prefetch(&contexts_[next], 1);
   if (known_[t].successor != kNone) __builtin_prefetch(&known_[known_[t].successor]);
+}
+
+inline void BlockModel::learned_again(std::uint16_t place) noexcept {
+  Expectation& x = contexts_[place];
+  const std::uint32_t t = x.event_template;
+  known_[t].place = place;
+  known_[previous_].successor = t;
+  contexts_[previous_place_].next = place;
+  previous_ = t;
+  previous_place_ = place;
+  remember(t, x.values.bytes);
+  if (x.next < used_) __builtin_prefetch(&contexts_[x.next], 1);
 }
 
 }  // namespace fallow::trace

@@ -80,14 +80,20 @@ class ByteReader {
   bool ok_ = true;
 };
 
+/// Bits to be written at once.
+struct Bits {
+  std::uint64_t value = 0;
+  unsigned count = 0;
+};
+
 /// Bits, least significant first.
 class BitWriter {
  public:
   BitWriter() = default;
-  explicit BitWriter(std::span<std::byte> memory) noexcept : memory_(memory) {}
+  explicit BitWriter(std::span<std::byte> memory) noexcept : memory_(memory), next_(memory.data()) {}
   /// Whole bytes of room, less what is under way.
-  std::size_t room() const noexcept { return memory_.size() - size_ - 2 * sizeof(held_); }
-  void clear() noexcept { size_ = 0, held_ = 0, count_ = 0; }
+  std::size_t room() const noexcept { return memory_.size() - size() - 2 * sizeof(held_); }
+  void clear() noexcept { next_ = memory_.data(), held_ = 0, count_ = 0; }
 
   /// Up to kMostAtOnce bits of `v`, which has none above them. Whole bytes leave at once, without a branch: what lies
   /// behind them in the memory is written again by the next.
@@ -95,11 +101,13 @@ class BitWriter {
   void bits(std::uint64_t v, unsigned n) noexcept {
     const std::uint64_t held = held_ | v << count_;
     const unsigned count = count_ + n;
-    std::memcpy(memory_.data() + size_, &held, sizeof held);
-    size_ += count >> 3;
-    held_ = held >> (count & ~7u);
+    std::byte* const next = next_;
     count_ = count & 7;
+    held_ = held >> (count & ~7u);
+    next_ = next + (count >> 3);
+    std::memcpy(next, &held, sizeof held);  // last: it might be anything, for all that compilers know
   }
+  void bits(const Bits& b) noexcept { bits(b.value, b.count); }
   void long_bits(std::uint64_t v, unsigned n) noexcept {
     if (n > 32) {
       bits(v & 0xffffffffu, 32);
@@ -109,14 +117,16 @@ class BitWriter {
     }
   }
   std::span<const std::byte> finish() noexcept {
-    if (count_ > 0) memory_[size_++] = static_cast<std::byte>(held_ & 0xff);
+    if (count_ > 0) *next_++ = static_cast<std::byte>(held_ & 0xff);
     held_ = 0, count_ = 0;
-    return memory_.first(size_);
+    return memory_.first(size());
   }
 
  private:
+  std::size_t size() const noexcept { return static_cast<std::size_t>(next_ - memory_.data()); }
+
   std::span<std::byte> memory_;
-  std::size_t size_ = 0;
+  std::byte* next_ = nullptr;
   std::uint64_t held_ = 0;  // fewer than 8 bits between two calls
   unsigned count_ = 0;
 };
@@ -208,18 +218,6 @@ inline void write_long_rice(BitWriter& out, std::uint64_t v, unsigned k, std::ui
   out.long_bits(low, n);
 }
 
-/// The same, short codes at once. True if this one was; else nothing is written yet.
-inline bool write_short_rice(BitWriter& out, std::uint64_t v, unsigned k, std::uint64_t low, unsigned n) noexcept {
-  const std::uint64_t quotient = v >> k;
-  if (quotient >= kRiceEscape) [[unlikely]] return false;
-  const unsigned coded = static_cast<unsigned>(quotient) + 1 + k;
-  if (coded + n > BitWriter::kMostAtOnce) [[unlikely]] return false;
-  // As many ones as the quotient, a zero, and the rest above them.
-  const std::uint64_t rest = v - (quotient << k);
-  out.bits((((2 * rest + 1) << quotient) - 1) | low << coded, coded + n);
-  return true;
-}
-
 inline std::uint64_t read_rice(BitReader& in, unsigned k) noexcept {
   if (const std::uint64_t held = in.peek(); k <= 56 - kRiceEscape) [[likely]] {
     const auto n = static_cast<unsigned>(std::countr_one(held));
@@ -242,9 +240,8 @@ struct TimeCode {
 
 /// Cuts the low bits off.
 constexpr TimeCode time_code_floor(std::uint64_t d, unsigned bits) noexcept {
-  const auto width = static_cast<unsigned>(std::bit_width(d));
-  if (width <= bits) return {d, 0};
-  const unsigned e = width - bits;
+  const auto width = static_cast<unsigned>(std::bit_width(d | 1));
+  const unsigned e = width > bits ? width - bits : 0;
   return {(static_cast<std::uint64_t>(e) << (bits - 1)) + (d >> e), e};
 }
 

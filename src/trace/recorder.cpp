@@ -89,17 +89,47 @@ void Recorder::take_lists(const RawRecord& r, CallEvent& e) noexcept {
   e.completed = {requests_.get() + r.requests, r.completed};
 }
 
-inline EventKey RawRecord::key() const noexcept {
-  static_assert(offsetof(RawRecord, caller) == 16 && offsetof(RawRecord, completed) == 60);
-  static_assert(offsetof(RawExtra, recv_bytes) == 16 && offsetof(RawExtra, recv_counts) == 40);
+namespace {
+
+// What of a record's first part is in its key, and of its second one, where it has that.
+constexpr std::size_t kKeyFrom = offsetof(RawRecord, caller), kKeyBytes = 48;
+constexpr std::size_t kMoreFrom = offsetof(RawExtra, recv_bytes), kMoreBytes = 28;
+static_assert(kKeyFrom == 16 && offsetof(RawRecord, completed) == kKeyFrom + kKeyBytes - 4);
+static_assert(kMoreFrom == 16 && offsetof(RawExtra, recv_counts) == kMoreFrom + kMoreBytes - 4);
+
+template <class T>
+T read(const void* from, std::size_t at) noexcept {
+  T v;
+  std::memcpy(&v, static_cast<const std::byte*>(from) + at, sizeof v);
+  return v;
+}
+
+/// Bits in which `a` and `b` differ, in `n` bytes from 0 on, a multiple of 4.
+template <std::size_t n>
+std::uint64_t differ(const void* a, const void* b) noexcept {
+  std::uint64_t found = 0;
+  for (std::size_t at = 0; at + 8 <= n; at += 8) found |= read<std::uint64_t>(a, at) ^ read<std::uint64_t>(b, at);
+  if constexpr (n % 8 != 0) found |= read<std::uint32_t>(a, n - 4) ^ read<std::uint32_t>(b, n - 4);
+  return found;
+}
+
+}  // namespace
+
+EventKey RawRecord::key() const noexcept {
   EventKey key;
-  std::memcpy(key.words.data(), reinterpret_cast<const std::byte*>(this) + offsetof(RawRecord, caller), 48);
+  std::memcpy(key.words.data(), reinterpret_cast<const std::byte*>(this) + kKeyFrom, kKeyBytes);
   if ((flags & kRawExtra) != 0) {
-    std::memcpy(key.words.data() + 6, reinterpret_cast<const std::byte*>(&second) + offsetof(RawExtra, recv_bytes), 28);
+    std::memcpy(key.words.data() + kKeyBytes / 8, reinterpret_cast<const std::byte*>(&second) + kMoreFrom, kMoreBytes);
     if ((second.counts | second.recv_counts) != 0) key.words[0] = kNoKey;
   }
   if ((requests | completed) > 1) key.words[0] = kNoKey;
   return key;
+}
+
+/// Flags and numbers of what is in lists are in the first part: who has the same has the same parts, and as short lists.
+inline bool RawRecord::has(const EventKey& known) const noexcept {
+  if (differ<kKeyBytes>(&caller, known.words.data()) != 0) [[unlikely]] return false;
+  return (flags & kRawExtra) == 0 || differ<kMoreBytes>(&second.recv_bytes, known.words.data() + kKeyBytes / 8) == 0;
 }
 
 inline void Recorder::pack(const RawRecord& r) noexcept {
@@ -109,14 +139,13 @@ inline void Recorder::pack(const RawRecord& r) noexcept {
     times.wait_ns = more->wait != 0 ? scaled(more->wait) : 0;
     times.has_compute = (r.flags & kEventCpuTime) != 0;
   }
-  const EventKey key = r.key();
   const bool lost = lost_.load(std::memory_order_relaxed) != lost_noted_;
-  if (key.words[0] == kNoKey || lost || !encoder_.add_again(key, times)) pack_new(r, key, times);
+  if (lost || !encoder_.add_again([&r](const EventKey& known) noexcept { return r.has(known); }, times)) [[unlikely]] pack_new(r, times);
   last_ticks_ = std::max(last_ticks_, r.exit);
 }
 
 /// Of an event that is not the last one of its context again.
-void Recorder::pack_new(const RawRecord& r, const EventKey& key, const EventTimes& times) noexcept {
+void Recorder::pack_new(const RawRecord& r, const EventTimes& times) noexcept {
   CallEvent e;
   e.op = r.op;
   e.flags = r.flags & static_cast<std::uint16_t>(~kRawExtra);
@@ -138,7 +167,7 @@ void Recorder::pack_new(const RawRecord& r, const EventKey& key, const EventTime
     lists |= more->counts | more->recv_counts;
   }
   if (lists != 0) take_lists(r, e);
-  EventKey known = key;
+  EventKey known = r.key();
   if (const std::uint64_t lost = lost_.load(std::memory_order_relaxed); lost != lost_noted_) [[unlikely]] {
     write_out();
     encoder_.note_dropped(static_cast<std::uint32_t>(lost - lost_noted_));

@@ -48,6 +48,8 @@ struct alignas(64) RawRecord {
   }
   /// All but the times, where lists of more than one number are not among it; else a key that is none.
   EventKey key() const noexcept;
+  /// key() == `known`, which is that of a record.
+  bool has(const EventKey& known) const noexcept;
   const RawExtra* extra() const noexcept { return (flags & kRawExtra) != 0 ? &second : nullptr; }
 
   /// Begins the record anew, and leaves the line of the second part alone.
@@ -163,7 +165,7 @@ class Recorder {
     side_[side_next_++ & (side_size_ - 1)] = value;
     return 1;
   }
-  void pack_new(const RawRecord& r, const EventKey& key, const EventTimes& times) noexcept;
+  void pack_new(const RawRecord& r, const EventTimes& times) noexcept;
   bool lock() noexcept { return !busy_.exchange(true, std::memory_order_acquire); }
   void unlock() noexcept { busy_.store(false, std::memory_order_release); }
   std::uint32_t pump_locked(std::uint32_t most) noexcept;
