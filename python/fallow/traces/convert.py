@@ -9,7 +9,18 @@ from pathlib import Path
 from fallow import files, native
 from fallow.errors import UserError
 from fallow.text import plural
-from fallow.traces import dimemas, goal, model, otf2_format, paraver, paraver_read, parquet, perfetto, simgrid
+from fallow.traces import (
+    dimemas,
+    goal,
+    model,
+    otf2_format,
+    otf2_read,
+    paraver,
+    paraver_read,
+    parquet,
+    perfetto,
+    simgrid,
+)
 from fallow.traces.model import FileSource, Info, Source
 from fallow.traces.text import Losses
 
@@ -38,7 +49,7 @@ def _read_fallow(path: Path) -> Source:
 
 FORMATS = (
     Format("fallow", "Fallow's own", (".ftr",), _write_fallow, _read_fallow),
-    Format("otf2", "OTF2", (".otf2",), otf2_format.write, otf2_format.read),
+    Format("otf2", "OTF2", (".otf2",), otf2_format.write, otf2_read.read),
     Format("paraver", "Paraver", (".prv",), paraver.write, paraver_read.read, 3),
     Format("dimemas", "Dimemas", (".dim",), dimemas.write, dimemas.read, 2),
     Format("simgrid", "SimGrid's time-independent format", (".tit", ".ti"), simgrid.write, simgrid.read),

@@ -1,0 +1,191 @@
+"""OTF2 archives as other tools write them: which of OTF2's records they have, and what these say of calls."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fallow.errors import UserError
+from fallow.traces import convert, model
+from fallow.traces.model import COMM_WORLD, Event
+
+Fallow = Callable[..., "subprocess.CompletedProcess[str]"]
+otf2 = pytest.importorskip("otf2")
+pytest.importorskip("otf2.writer")
+pytest.importorskip("otf2.events")
+
+
+class Archive:
+    """An archive of ranks with one thread each, and what is defined in it."""
+
+    def __init__(self, trace: Any, ranks: int) -> None:
+        d, mpi = trace.definitions, otf2.Paradigm.MPI
+        self.definitions = d
+        node = d.system_tree_node("n", parent=d.system_tree_node("m"))
+        groups = [d.location_group(f"MPI Rank {r}", system_tree_parent=node) for r in range(ranks)]
+        self.masters = tuple(d.location(f"master {r}", group=group) for r, group in enumerate(groups))
+        d.group("MPI", group_type=otf2.GroupType.COMM_LOCATIONS, paradigm=mpi, members=self.masters)
+        group = d.group("world", group_type=otf2.GroupType.COMM_GROUP, paradigm=mpi, members=self.masters)
+        self.world = d.comm("world", group=group)
+        self.ranks = [trace.event_writer_from_location(location) for location in self.masters]
+
+    def region(self, name: str) -> Any:
+        return self.definitions.region(name, region_role=otf2.RegionRole.FUNCTION, paradigm=otf2.Paradigm.MPI)
+
+    @contextlib.contextmanager
+    def call(self, rank: int, name: str, enter: int, leave: int) -> Iterator[Any]:
+        self.ranks[rank].enter(enter, self.region(name))
+        yield self.ranks[rank]
+        self.ranks[rank].leave(leave, self.region(name))
+
+
+@contextlib.contextmanager
+def archive(tmp_path: Path, ranks: int = 2) -> Iterator[Archive]:
+    with otf2.writer.open(str(tmp_path / "archive"), timer_resolution=10**9) as trace:
+        yield Archive(trace, ranks)
+
+
+def calls(tmp_path: Path, rank: int) -> dict[str, Event]:
+    source = convert.open_source([tmp_path / "archive"], None)
+    return {model.ops()[e.op].name: e for e in source.events(rank)}
+
+
+def replayed(tmp_path: Path, fallow: Fallow) -> dict[str, Any]:
+    """What a replay with everything on says."""
+    done = fallow("trace", "convert", tmp_path / "archive", "-o", tmp_path / "a.ftr")
+    assert done.returncode == 0, done.stderr
+    done = fallow("sim", tmp_path / "a.ftr", "--policy", "always-on", "--json")
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)["simulations"]
+    raw: dict[str, Any] = found["raw"]
+    return raw
+
+
+@pytest.mark.parametrize("starts", [False, True])
+def test_non_blocking_and_persistent_collectives(tmp_path: Path, fallow: Fallow, starts: bool) -> None:
+    """Their communicator, sizes and root stand where they complete, and of persistent ones also which they are."""
+    began = "MPI_Start" if starts else "MPI_Ibcast"
+    op = otf2.CollectiveOp.BCAST
+    with archive(tmp_path) as made:
+        for rank in range(2):
+            with made.call(rank, began, 100, 120) as w:
+                w.non_blocking_collective_request(110, 7)
+            with made.call(rank, "MPI_Test", 200, 210) as w:
+                w.mpi_request_test(205, 7)
+            with made.call(rank, "MPI_Wait", 300, 400) as w:
+                w.non_blocking_collective_complete(390, op, made.world, 1, 1000 * rank, 500, 7)
+    for rank in range(2):
+        found = calls(tmp_path, rank)
+        begun = found["MPI_Ibcast"]
+        assert (begun.comm, begun.root, begun.size_bytes, begun.requests) == (COMM_WORLD, 1, 500, (0,))
+        assert (found["MPI_Test"].completed, found["MPI_Wait"].completed) == ((), (0,))
+    raw = replayed(tmp_path, fallow)
+    assert raw["messages"] == 1 and "unplaced" not in raw
+
+
+def test_functions_with_parentheses(tmp_path: Path) -> None:
+    """As TAU names them."""
+    with archive(tmp_path) as made:
+        with made.call(0, "MPI_Send()", 100, 200) as w:
+            w.mpi_send(150, 1, made.world, 3, 64)
+        with made.call(1, "MPI_Recv()", 100, 300) as w:
+            w.mpi_recv(290, 0, made.world, 3, 64)
+    assert calls(tmp_path, 0)["MPI_Send"].peer == 1
+    assert calls(tmp_path, 1)["MPI_Recv"].size_bytes == 64
+
+
+def test_calls_within_their_context(tmp_path: Path) -> None:
+    """Score-P writes these in place of Enter and Leave where it unwinds the stack."""
+    with archive(tmp_path) as made:
+        context = made.definitions.calling_context(made.region("MPI_Send"), None, None)
+        other = made.definitions.calling_context(made.region("main"), None, None)
+        w = made.ranks[0]
+        w.calling_context_enter(50, other, 1)
+        w.calling_context_enter(100, context, 1)
+        w.mpi_send(150, 1, made.world, 3, 64)
+        w.calling_context_leave(200, context)
+        w.calling_context_leave(250, other)
+    (sent,) = calls(tmp_path, 0).values()
+    assert (sent.peer, sent.enter_ns - sent.exit_ns) == (1, -100)
+
+
+def test_requests_that_were_cancelled(tmp_path: Path, fallow: Fallow) -> None:
+    """No data moved, and their numbers are free again."""
+    with archive(tmp_path) as made:
+        with made.call(0, "MPI_Irecv", 100, 120) as w:
+            w.mpi_irecv_request(110, 7)
+        with made.call(0, "MPI_Isend", 130, 140) as w:
+            w.mpi_isend(135, 1, made.world, 3, 1 << 20, 8)
+        with made.call(0, "MPI_Waitall", 300, 400) as w:
+            w.mpi_request_cancelled(350, 7)
+            w.mpi_request_cancelled(351, 8)
+        with made.call(1, "MPI_Barrier", 300, 400) as w:
+            w.mpi_collective_end(350, otf2.CollectiveOp.BARRIER, made.world, 0xFFFFFFFF, 0, 0)
+        with made.call(0, "MPI_Barrier", 500, 600) as w:
+            w.mpi_collective_end(550, otf2.CollectiveOp.BARRIER, made.world, 0xFFFFFFFF, 0, 0)
+    found = calls(tmp_path, 0)
+    assert (found["MPI_Irecv"].peer, found["MPI_Isend"].peer) == (model.NULL_PEER, model.NULL_PEER)
+    assert found["MPI_Waitall"].completed == (0, 1)
+    raw = replayed(tmp_path, fallow)
+    assert "unplaced" not in raw and "unreceived" not in raw
+
+
+def test_messages_that_a_probe_has_matched(tmp_path: Path, fallow: Fallow) -> None:
+    if not hasattr(otf2.events, "MpiMrecv"):
+        pytest.skip("this OTF2 has no records of matched messages")
+    with archive(tmp_path) as made:
+        for tag in (3, 4):
+            with made.call(0, "MPI_Send", 100 * tag, 100 * tag + 50) as w:
+                w.mpi_send(100 * tag + 10, 1, made.world, tag, 64)
+        for tag, at in ((3, 300), (4, 600)):
+            with made.call(1, "MPI_Mprobe", at, at + 50) as w:
+                w.mpi_probe(at + 40, 0, made.world, tag, tag)
+        with made.call(1, "MPI_Imrecv", 700, 710) as w:
+            w.mpi_imrecv_request(705, 4, 9)
+        with made.call(1, "MPI_Mrecv", 720, 730) as w:
+            w.mpi_mrecv(725, 3, 64)
+        with made.call(1, "MPI_Wait", 740, 750) as w:
+            w.mpi_imrecv(745, 9, 64)
+    found = calls(tmp_path, 1)
+    assert [(e.comm, e.peer, e.tag, e.size_bytes) for e in (found["MPI_Mrecv"], found["MPI_Imrecv"])] == [(COMM_WORLD, 0, 3, 64), (COMM_WORLD, 0, 4, 64)]
+    assert (found["MPI_Imrecv"].requests, found["MPI_Wait"].completed) == ((0,), (0,))
+    raw = replayed(tmp_path, fallow)
+    assert "unplaced" not in raw and "unreceived" not in raw
+
+
+def test_a_call_without_an_end(tmp_path: Path) -> None:
+    """At the end of a rank it is what the rank was killed in. Before others these would be taken for part of it."""
+    for rest in (0, 1):
+        place = tmp_path / str(rest)
+        with archive(place) as made:
+            with made.call(0, "MPI_Barrier", 100, 200):
+                pass
+            made.ranks[0].enter(300, made.region("MPI_Send"))
+            for _ in range(rest):
+                with made.call(0, "MPI_Recv", 400, 500):
+                    pass
+            with made.call(1, "MPI_Barrier", 100, 200):
+                pass
+            made.ranks[1].enter(300, made.region("MPI_Finalize"))
+    source = convert.open_source([tmp_path / "0" / "archive"], None)
+    assert source.info.incomplete == {0}
+    assert [len(list(source.events(r))) for r in (0, 1)] == [1, 1]
+    with pytest.raises(UserError, match="MPI_Send of rank 0, 200 ns after the beginning, has no end"):
+        convert.open_source([tmp_path / "1" / "archive"], None)
+
+
+def test_calls_that_end_in_each_other(tmp_path: Path) -> None:
+    with archive(tmp_path) as made:
+        w = made.ranks[0]
+        for at, name in ((100, "MPI_Send"), (200, "MPI_Recv")):
+            w.enter(at, made.region(name))
+        for at, name in ((300, "MPI_Send"), (400, "MPI_Recv")):
+            w.leave(at, made.region(name))
+    with pytest.raises(UserError, match="MPI_Send of rank 0 ends inside MPI_Recv"):
+        convert.open_source([tmp_path / "archive"], None)
