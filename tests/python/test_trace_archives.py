@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from fallow.errors import UserError
-from fallow.traces import convert, model
-from fallow.traces.model import COMM_WORLD, Event
+from fallow.traces import convert, model, otf2_format
+from fallow.traces.model import COMM_WORLD, FIRST_COMM, Event
 
 Fallow = Callable[..., "subprocess.CompletedProcess[str]"]
 otf2 = pytest.importorskip("otf2")
@@ -189,3 +189,28 @@ def test_calls_that_end_in_each_other(tmp_path: Path) -> None:
             w.leave(at, made.region(name))
     with pytest.raises(UserError, match="MPI_Send of rank 0 ends inside MPI_Recv"):
         convert.open_source([tmp_path / "archive"], None)
+
+
+def test_intercommunicators(tmp_path: Path, fallow: Fallow) -> None:
+    """OTF2's library in Python can neither write nor read them by itself."""
+    otf2_format.library()
+    with archive(tmp_path, 3) as made:
+        d, mpi = made.definitions, otf2.Paradigm.MPI
+        sides = [d.group(n, group_type=otf2.GroupType.COMM_GROUP, paradigm=mpi, members=m) for n, m in (("a", made.masters[:2]), ("b", made.masters[2:]))]
+        between = d.inter_comm("between", *sides, made.world)
+        with made.call(0, "MPI_Send", 100, 200) as w:
+            w.mpi_send(150, 0, between, 3, 64)
+        with made.call(2, "MPI_Recv", 100, 200) as w:
+            w.mpi_recv(190, 0, between, 3, 64)
+        for rank, root in ((0, 0xFFFFFFFE), (1, 0xFFFFFFFD), (2, 0)):
+            with made.call(rank, "MPI_Bcast", 300, 400) as w:
+                w.mpi_collective_end(390, otf2.CollectiveOp.BCAST, between, root, 0, 500)
+    source = convert.open_source([tmp_path / "archive"], None)
+    assert source.info.comms == [([(0, 2, 1)], [(2, 1, 1)])]
+    assert [next(iter(source.events(r))).comm for r in (0, 2)] == [FIRST_COMM, FIRST_COMM]
+    assert [calls(tmp_path, r)["MPI_Bcast"].root for r in range(3)] == [model.ROOT_HERE, model.NULL_PEER, 0]
+    raw = replayed(tmp_path, fallow)
+    assert raw["messages"] == 2 and "unplaced" not in raw and "unreceived" not in raw
+    lost = convert.convert(source, tmp_path / "again", "otf2")
+    assert not any("group" in line for line in lost), lost
+    assert convert.open_source([tmp_path / "again"], None).info.comms == source.info.comms

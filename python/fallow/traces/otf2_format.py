@@ -18,6 +18,8 @@ from fallow.traces.text import Losses, site_text
 
 TIMER_HZ = 1_000_000_000
 _UNDEFINED_ROOT = 0xFFFFFFFF
+ROOTS = {model.ROOT_HERE: 0xFFFFFFFE, model.NULL_PEER: 0xFFFFFFFD}
+"""Of intercommunicators: the root itself, and the other ranks of its group."""
 FIELDS = "fallow.call"
 COMPUTE = "fallow.compute_ns"
 WAIT = "fallow.wait_ns"
@@ -39,7 +41,16 @@ def library() -> Handle:
         importlib.import_module("otf2.reader")
     except ImportError:
         raise UserError("OTF2 needs its Python library; install it with: pip install otf2") from None
+    _mend_intercommunicators(otf2)
     return otf2
+
+
+def _mend_intercommunicators(otf2: Handle) -> None:
+    """The library has them as communicators with further fields, so that they can neither be written nor read."""
+    inter: Handle = getattr(otf2.definitions, "InterComm", None)
+    fields = {f.name: f for f in reversed(inter._fields)} if inter is not None else {}
+    if "group" in fields:
+        inter._fields = tuple(fields[name] for name in ("name", "groupA", "groupB", "parent", "flags"))
 
 
 def _pack(e: Event) -> str:
@@ -85,9 +96,12 @@ class _Writer:
 
         comms = {COMM_WORLD: d.comm("MPI_COMM_WORLD", group=group("world", range(info.size)))}
         for number in range(FIRST_COMM, FIRST_COMM + len(info.comms)):
-            if info.comms[number - FIRST_COMM][1]:
-                self.losses.add("intercommunicators (one of their two groups is written)")
-            comms[number] = d.comm(f"communicator {number}", group=group(f"group {number}", info.members(number, -1)))
+            name, other = f"communicator {number}", group(f"group {number}", info.members(number, -1))
+            if info.is_inter(number):  # who is in neither group addresses the first
+                first = group(f"first group {number}", info.members(number, -1, remote=True))
+                comms[number] = d.inter_comm(name, first, other, comms[COMM_WORLD])
+            else:
+                comms[number] = d.comm(name, group=other)
         return comms
 
     def comm(self, e: Event, rank: int) -> Handle:
@@ -127,7 +141,7 @@ class _Writer:
             kind = getattr(self.otf2.CollectiveOp, model.ops()[op.blocking].name.removeprefix("MPI_").upper(), None)
             if kind is not None and not op.has(model.CREATES):
                 w.mpi_collective_begin(e.enter_ns)
-                root = e.root if e.root >= 0 else _UNDEFINED_ROOT
+                root = e.root if e.root >= 0 else ROOTS.get(e.root, _UNDEFINED_ROOT)
                 w.mpi_collective_end(e.exit_ns, kind, comm, root, e.size_bytes, e.recv_bytes)
         elif op.kind in (1, 2, 3) and op.has(model.STARTS):
             self.message(w, op, e, comm, open_requests)

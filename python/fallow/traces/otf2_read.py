@@ -14,11 +14,11 @@ from fallow.text import seconds
 from fallow.traces import model, otf2_errors, others, persistent
 from fallow.traces.model import COMM_SELF, COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Site
 from fallow.traces.otf2_errors import BadDefinitionError
-from fallow.traces.otf2_format import COMPUTE, FIELDS, KEPT, LISTS, SITE, TIMER_HZ, WAIT, Handle, library
+from fallow.traces.otf2_format import COMPUTE, FIELDS, KEPT, LISTS, ROOTS, SITE, TIMER_HZ, WAIT, Handle, library
 from fallow.traces.text import site_of
 
 _LARGEST_ANCHOR = 1 << 24  # bytes; of all files of an archive it alone is not larger for longer runs
-_ROOTS = {0xFFFFFFFE: model.ROOT_HERE, 0xFFFFFFFD: model.NULL_PEER}  # of intercommunicators: SELF, THIS_GROUP
+_ROOTS = {theirs: ours for ours, theirs in ROOTS.items()}
 _LAST_CALLS = ("MPI_Finalize", "MPI_Abort")  # some tools have no end of these
 
 
@@ -93,6 +93,10 @@ class _Reader:
         comms: dict[Any, int] = {}
         for comm in self.trace.definitions.comms:
             group = getattr(comm, "group", None)
+            both: list[Handle] = [getattr(comm, side, None) for side in ("groupA", "groupB")]  # of an intercommunicator
+            if all(both):
+                comms[comm] = self.add_comm(*([place[m] for m in side.members if m in place] for side in both))
+                continue
             if (
                 group is None
                 or group.paradigm != self.otf2.Paradigm.MPI
@@ -104,9 +108,12 @@ class _Reader:
             if ranks == list(range(len(masters))) and COMM_WORLD not in comms.values():
                 comms[comm] = COMM_WORLD
             else:
-                self.source.info.comms.append((model.runs_of(ranks), []))
-                comms[comm] = FIRST_COMM + len(self.source.info.comms) - 1
+                comms[comm] = self.add_comm(ranks, [])
         return comms
+
+    def add_comm(self, group: list[int], remote: list[int]) -> int:
+        self.source.info.comms.append((model.runs_of(group), model.runs_of(remote)))
+        return FIRST_COMM + len(self.source.info.comms) - 1
 
     def time(self, ticks: int) -> int:
         since = max(ticks - self.offset, 0)
