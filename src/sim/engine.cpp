@@ -427,7 +427,7 @@ void Engine::unblock(std::uint32_t r, Time at) {
   if (cores_.active()) {
     const WaitOutcome o = cores_.end_wait(r, rank.blocked, waited, kind_of_wait(call));
     rank.now += o.late;
-    waited_ = o.polling;
+    waited_ = o.polling + o.changing;  // it draws what polling does
     slept_ = o.resting;
     if (path_ != nullptr) path_->woke(r, o.late);
   } else {
