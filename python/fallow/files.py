@@ -18,7 +18,8 @@ from fallow.errors import UserError
 def whole(path: Path) -> Iterator[TextIO]:
     """A text file that takes its name when it is complete, and otherwise leaves what was there; UserError if it cannot.
 
-    Links and what is no ordinary file, such as /dev/stdout, are written to as they are.
+    Links, what is no ordinary file, such as /dev/stdout, and files beside which none can be made are written to as they
+    are.
     """
     direct = _direct(path)
     target = path if direct else path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -38,7 +39,7 @@ def whole(path: Path) -> Iterator[TextIO]:
 def whole_set(path: Path, write: Callable[[Path], None]) -> None:
     """A file and those that `write` puts beside it: what was there stays until all are complete, `path` comes last.
 
-    Links and what is no ordinary file are written to as they are. OSError where it cannot be.
+    What `whole` writes to as it is is here, too. OSError where it cannot be.
     """
     if _direct(path):
         write(path)
@@ -55,7 +56,9 @@ def whole_set(path: Path, write: Callable[[Path], None]) -> None:
 
 
 def _direct(path: Path) -> bool:
-    return path.is_symlink() or (path.exists() and not path.is_file())
+    if path.is_symlink() or not path.exists():
+        return path.is_symlink()
+    return not path.is_file() or not os.access(path.parent, os.W_OK)
 
 
 def expect_name(path: Path) -> None:

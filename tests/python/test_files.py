@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,20 @@ def test_links_and_devices_stay_what_they_are(tmp_path):
     before = Path("/dev/null").stat().st_rdev
     files.save(Path("/dev/null"), "gone")
     assert Path("/dev/null").stat().st_rdev == before
+
+
+def test_a_file_beside_which_none_can_be_made_is_written_to(tmp_path, monkeypatch):
+    """It is ours, its directory is not."""
+    path = tmp_path / "page.html"
+    path.write_text("old, and longer")
+    before = path.stat().st_ino
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda place, mode: place != tmp_path and access(place, mode))
+    files.expect_room(path)
+    files.save(path, "new")
+    assert (path.read_text(), path.stat().st_ino) == ("new", before)
+    files.whole_set(path, lambda target: target.write_text("newer"))
+    assert (path.read_text(), path.stat().st_ino) == ("newer", before)
 
 
 @pytest.mark.parametrize("place", ["none/page.html", ".", "/dev/full"])

@@ -63,7 +63,8 @@ def prepare(out: Path) -> Target:
 
 def _part(path: Path) -> _Part | None:
     name = _NAME.fullmatch(path.name)
-    head = path.open("rb").read(_START.size)
+    with path.open("rb") as file:
+        head = file.read(_START.size)
     if name is None or len(head) < _START.size:
         return None
     return _Part(path, name[1], int(name[2]), *_START.unpack(head))
