@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 from fallow.errors import UserError
 from fallow.sweep import execute
 from fallow.sweep.store import Store
-from fallow.sweep.study import read
+from fallow.sweep.study import SweepStudy, read
 from fallow.text import plural
 
 _EPILOG = """\
@@ -75,9 +76,13 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         print(f"{study.name}: {len(study.points)} points")
         return 0
-    store = Store(arguments.results or arguments.study.with_suffix(".results"))
+    with contextlib.closing(Store(arguments.results or arguments.study.with_suffix(".results"))) as store:
+        return _sweep(study, store, place, retry=arguments.retry_failed)
+
+
+def _sweep(study: SweepStudy, store: Store, place: execute.Place, *, retry: bool) -> int:
     try:
-        done, failed = execute.sweep(study, store, place, retry=arguments.retry_failed)
+        done, failed = execute.sweep(study, store, place, retry=retry)
     except KeyboardInterrupt:
         print(f"fallow: stopped; the same command goes on where this was: {store.directory}", file=sys.stderr)
         raise

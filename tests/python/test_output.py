@@ -95,3 +95,15 @@ def test_notes_and_tables_fit_into_the_terminal(columns):
     assert len(text.note(note, style, "  ! ")) > 1
     path = "/a/path/that/is/longer/than/any/terminal/of/these/is/wide/and/yet/in/one/piece/so/that/it/can/be/copied"
     assert f"    {path}" in text.paragraph(f"see {path}", style, "  ", "    ")
+
+
+def test_no_file_is_left_open(tmp_path, fallow):
+    """Where warnings are errors, as some sites have it, each one would be told at the end."""
+    strict = {"PYTHONWARNINGS": "error::ResourceWarning"}
+    (tmp_path / "s.toml").write_text('[[synth]]\nprogram = "cg"\nranks = 4\niterations = 3\n[policy]\npolicy = "oracle"\n')
+    out = fallow("sweep", "s.toml", "--on", "local:1", env=strict)
+    assert (out.returncode, out.stderr) == (0, "")
+    (tmp_path / "trace-00000000-0-host.ftr").write_bytes(bytes(64))
+    script = "from pathlib import Path; from fallow.traces import parts; print(len(parts.launches(list(Path().glob('*.ftr')))))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=os.environ | strict, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("1\n", "")

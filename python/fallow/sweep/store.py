@@ -65,6 +65,10 @@ class Store:
                 self._take(self._read(file))
         self.next_part = 1 + max((int(p.stem.split("-")[1]) for p in self._parts()), default=0)
 
+    def close(self) -> None:
+        """Lets another process have the directory."""
+        self._lock.close()
+
     def _parts(self) -> list[Path]:
         return sorted(p for p in self.directory.iterdir() if _PART.fullmatch(p.name))
 
