@@ -27,8 +27,8 @@ class Bar:
 
     def __init__(self, what: str, stream: TextIO | None = None) -> None:
         self.what = what
-        self.stream = stream or sys.stderr
-        self.on = self.stream.isatty()
+        self.stream: TextIO | None = stream or sys.stderr  # none in a process that began with it closed
+        self.on = self.stream is not None and self.stream.isatty()
         self.began = time.monotonic()
         self.last = 0.0
         self.width = 0
@@ -36,7 +36,7 @@ class Bar:
     def show(self, share: float, note: str = "") -> None:
         """Draws, if it is time to."""
         now = time.monotonic()
-        if not self.on or now - self.began < _QUIET_S or now - self.last < _EVERY_S:
+        if self.stream is None or not self.on or now - self.began < _QUIET_S or now - self.last < _EVERY_S:
             return
         self.last = now
         left = f", {seconds((now - self.began) * (1 - share) / share)} left" if share > 0.01 else ""
@@ -48,7 +48,7 @@ class Bar:
 
     def close(self) -> None:
         """Clears the line."""
-        if self.width:
+        if self.stream is not None and self.width:
             self.stream.write("\r" + " " * self.width + "\r")
             self.stream.flush()
             self.width = 0

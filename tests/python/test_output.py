@@ -107,3 +107,10 @@ def test_no_file_is_left_open(tmp_path, fallow):
     script = "from pathlib import Path; from fallow.traces import parts; print(len(parts.launches(list(Path().glob('*.ftr')))))"
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=os.environ | strict, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("1\n", "")
+
+
+def test_a_sweep_needs_no_stderr(tmp_path):
+    """Its workers begin without one, too."""
+    (tmp_path / "s.toml").write_text('[[synth]]\nprogram = "cg"\nranks = 4\niterations = 3\n[policy]\npolicy = "oracle"\n')
+    out = _shell(tmp_path / "none", ["sweep", "s.toml", "--on", "local:1"], "2>&-")
+    assert (out.returncode, out.stdout) == (0, "s: 2 points done, 0 failed: s.results/results.parquet\n")
