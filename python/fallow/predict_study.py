@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import statistics
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TextIO
+from typing import Any
 
 from fallow import native
 from fallow.errors import UserError
@@ -26,6 +25,7 @@ from fallow.predict_model import (
     TraceReport,
     WayReport,
 )
+from fallow.progress import Words
 from fallow.text import plural, seconds
 from fallow.traces.model import Info, ops
 
@@ -73,40 +73,12 @@ class Way:
         return self.predictor, self.options
 
 
-class Progress:
-    """Tells a terminal how far it is; another stream only every ten seconds."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self.stream = stream
-        self.tty = stream.isatty()
-        self.said = time.monotonic()
-        self.drawn = False
-
-    def show(self, what: str, share: float) -> None:
-        """What is under way and its share done."""
-        now = time.monotonic()
-        if now - self.said < (0.2 if self.tty else 10.0):
-            return
-        self.said = now
-        line = f"fallow: {what}: {100 * share:.0f} %"
-        self.stream.write(f"\r\x1b[K{line}" if self.tty else line + "\n")
-        self.stream.flush()
-        self.drawn = self.tty
-
-    def clear(self) -> None:
-        """Takes the line away."""
-        if self.drawn:
-            self.stream.write("\r\x1b[K")
-            self.stream.flush()
-            self.drawn = False
-
-
 @dataclass
 class _Runner:
     """Drives the native study."""
 
     study: Any
-    progress: Progress
+    progress: Words
     notes: list[str] = field(default_factory=list)
 
     def run(self, what: str, start: Callable[[], None]) -> None:
@@ -412,7 +384,7 @@ def _drawn(wish: Wish, runner: _Runner, ways: Sequence[Way], ranks: Sequence[int
 def study(paths: Sequence[str], info: Info, rank_rows: Sequence[dict[str, Any]], wish: Wish) -> PredictReport:
     """Everything that was wished for."""
     try:
-        runner = _Runner(module().Study(list(paths)), Progress(sys.stderr))
+        runner = _Runner(module().Study(list(paths)), Words(sys.stderr))
     except ValueError as error:
         raise UserError(str(error)) from None
     ranks = _studied(wish, info, rank_rows)

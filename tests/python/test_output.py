@@ -70,6 +70,24 @@ def test_a_progress_bar_keeps_to_its_line(columns, monkeypatch):
     assert cleared == "\r" + " " * (columns - 1) + "\r"
 
 
+@pytest.mark.parametrize("columns", [40, 80])
+def test_words_of_progress_say_what_is_left(columns, monkeypatch):
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with os.fdopen(theirs, "w") as terminal:
+        words = progress.Words(terminal)
+        for passed, what, share in ((0.0, "thresholds", 0.0), (30.0, "thresholds", 1 / 3), (1.0, "joining ranks", 0.0), (90.0, "joining ranks", 0.5)):
+            now[0] += passed
+            words.show(what, share)
+        shown = os.read(ours, 4096).decode()
+        words.clear()
+    os.close(ours)
+    wanted = ["fallow: thresholds: 33 %, 60.0 s left", "fallow: joining ranks: 0 %", "fallow: joining ranks: 50 %, 90.0 s left"]
+    assert shown.split("\r\x1b[K")[1:] == [line[: columns - 1] for line in wanted]
+
+
 def test_a_table_that_is_too_wide_goes_on_below():
     header = ["policy", "run time", "energy"]
     rows = [["always-on, with everything", "1 s", "12 J"], ["oracle", "1 s", "8.5 J"]]
