@@ -188,23 +188,6 @@ def call(name, at, **more):
     return Event(op=op_number(name), enter_ns=at, exit_ns=at + 1, **({"comm": COMM_WORLD} | more))
 
 
-@pytest.mark.parametrize("cores", ["sleep", "throttle", "oracle"])
-def test_waits_in_a_timeline_are_those_of_the_ranks(fallow, tmp_path, cores):
-    """Changing state is part of a wait, in which a core draws what polling does: no work of the call's."""
-    args = [*SMALL, "--jitter", "40%", "--policy", "hardware", "--cores", cores, "--core-timer", "20us"]
-    args = args if cores != "oracle" else args[:-2]
-    sim = study(fallow, *args, "--timeline", "x.json", "--timeline-ranks", "all")["simulations"][1]
-    sums = {}
-    for e in json.loads((tmp_path / "x.json").read_text())["traceEvents"]:
-        rank = e["pid"] - 1_000_000  # of the second simulation
-        if rank >= 0 and e["name"] in ("waiting awake", "asleep"):
-            sums[rank, e["name"]] = sums.get((rank, e["name"]), 0) + e["dur"] * 1e-6
-    assert sim["raw"]["cores"]["changing_ps"] > 0
-    for r in sim["ranks"]:
-        assert sums[r["rank"], "waiting awake"] == pytest.approx(r["waiting_s"], abs=1e-9)
-        assert sums.get((r["rank"], "asleep"), 0) == pytest.approx(r["resting_s"], abs=1e-9)
-
-
 def test_a_timeline_that_cannot_be_written_leaves_the_old_one(fallow, tmp_path):
     args = ("sim", *SMALL, "--policy", "oracle", "--timeline", "x.prv")
     assert fallow(*args).returncode == 0

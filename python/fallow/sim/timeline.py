@@ -16,6 +16,7 @@ from fallow.traces import model, paraver
 from fallow.traces.text import Losses
 
 _PS_PER_NS = 1000
+_PROCESSES = 500_000  # numbers that processes of ranks, and of links, have to themselves, unless there are more
 LINK_STATES = ("sending", "low", "deep", "changing")
 
 
@@ -126,9 +127,9 @@ def _core_slices(c: CallSpan) -> Iterator[tuple[str, float, float]]:
         yield "asleep", c.end_ns - c.slept_ns, c.slept_ns
 
 
-def _perfetto_events(label: str, base: int, t: Timeline) -> Iterator[dict[str, Any]]:
+def _perfetto_events(label: str, base: int, links: int, t: Timeline) -> Iterator[dict[str, Any]]:
     def slice_(pid: int, tid: int, name: str, begin: float, length: float) -> dict[str, Any]:
-        return {"name": name, "ph": "X", "pid": base + pid, "tid": tid, "ts": begin / 1000, "dur": length / 1000}
+        return {"name": name, "ph": "X", "pid": pid, "tid": tid, "ts": begin / 1000, "dur": length / 1000}
 
     for rank in sorted({c.rank for c in t.calls}):
         yield {"name": "process_name", "ph": "M", "pid": base + rank, "args": {"name": f"{label}: rank {rank}"}}
@@ -137,23 +138,24 @@ def _perfetto_events(label: str, base: int, t: Timeline) -> Iterator[dict[str, A
     for node in sorted({x.node for x in t.links}):
         for direction, name in ((0, "link to switch"), (1, "link from switch")):
             args = {"name": f"node {node} {name}"}
-            yield {"name": "thread_name", "ph": "M", "pid": base + 500_000, "tid": 2 * node + direction, "args": args}
-    yield {"name": "process_name", "ph": "M", "pid": base + 500_000, "args": {"name": f"{label}: links"}}
+            yield {"name": "thread_name", "ph": "M", "pid": links, "tid": 2 * node + direction, "args": args}
+    yield {"name": "process_name", "ph": "M", "pid": links, "args": {"name": f"{label}: links"}}
     for c in t.calls:
-        yield slice_(c.rank, 0, model.ops()[c.op].name, c.begin_ns, c.end_ns - c.begin_ns)
+        yield slice_(base + c.rank, 0, model.ops()[c.op].name, c.begin_ns, c.end_ns - c.begin_ns)
         for name, begin, length in _core_slices(c):
-            yield slice_(c.rank, 1, name, begin, length)
+            yield slice_(base + c.rank, 1, name, begin, length)
     for x in t.links:
-        yield slice_(500_000, 2 * x.node + x.direction, LINK_STATES[x.state], x.begin_ns, x.end_ns - x.begin_ns)
+        yield slice_(links, 2 * x.node + x.direction, LINK_STATES[x.state], x.begin_ns, x.end_ns - x.begin_ns)
 
 
 def write_perfetto(timelines: Sequence[tuple[str, Timeline]], path: Path) -> None:
     """One JSON file; each policy's ranks and links are processes of their own."""
+    half = max(_PROCESSES, *(c.rank + 1 for _, t in timelines for c in t.calls))
     with files.whole(path) as file:
         file.write('{"displayTimeUnit":"ns","traceEvents":[\n')
         first = True
         for number, (label, t) in enumerate(timelines):
-            for event in _perfetto_events(label, number * 1_000_000, t):
+            for event in _perfetto_events(label, 2 * number * half, (2 * number + 1) * half, t):
                 file.write(("" if first else ",\n") + json.dumps(event, separators=(",", ":")))
                 first = False
         file.write("\n]}\n")

@@ -1,0 +1,37 @@
+"""Timelines of simulations: that their times are those of the sums, and whose they are."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fallow.sim.timeline import CallSpan, LinkSpan, Timeline, write_perfetto
+from test_sim import SMALL, study
+
+
+@pytest.mark.parametrize("cores", ["sleep", "throttle", "oracle"])
+def test_waits_in_a_timeline_are_those_of_the_ranks(fallow, tmp_path, cores):
+    """Changing state is part of a wait, in which a core draws what polling does: no work of the call's."""
+    args = [*SMALL, "--jitter", "40%", "--policy", "hardware", "--cores", cores, "--core-timer", "20us"]
+    args = args if cores != "oracle" else args[:-2]
+    sim = study(fallow, *args, "--timeline", "x.json", "--timeline-ranks", "all")["simulations"][1]
+    sums = {}
+    for e in json.loads((tmp_path / "x.json").read_text())["traceEvents"]:
+        rank = e["pid"] - 1_000_000  # of the second simulation
+        if rank >= 0 and e["name"] in ("waiting awake", "asleep"):
+            sums[rank, e["name"]] = sums.get((rank, e["name"]), 0) + e["dur"] * 1e-6
+    assert sim["raw"]["cores"]["changing_ps"] > 0
+    for r in sim["ranks"]:
+        assert sums[r["rank"], "waiting awake"] == pytest.approx(r["waiting_s"], abs=1e-9)
+        assert sums.get((r["rank"], "asleep"), 0) == pytest.approx(r["resting_s"], abs=1e-9)
+
+
+def test_no_rank_is_taken_for_another_policys_or_for_links(tmp_path):
+    """Programs have up to 2^20 of them."""
+    calls = tuple(CallSpan(r, 1, 0.0, 5.0, 0.0, 0.0) for r in (0, 500_000, 1_000_000))
+    drawn = Timeline(calls, (LinkSpan(0, 0, 0, 0.0, 5.0),), None)
+    write_perfetto([("a", drawn), ("b", drawn)], tmp_path / "x.json")
+    events = json.loads((tmp_path / "x.json").read_text())["traceEvents"]
+    names = [e["pid"] for e in events if e["name"] == "process_name"]
+    assert len(names) == len(set(names)) == 8
