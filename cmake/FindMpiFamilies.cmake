@@ -59,9 +59,15 @@ function(find_mpi_families)
       break()
     endif()
   endforeach()
-  # The MPI 5 ABI: from the prefix given, the virtual environment in use, or the one in the checkout.
+  # The MPI 5 ABI: from the prefix given, the virtual environment in use, that of the Python which builds (its pip may be
+  # called without activating it), or the one in the checkout.
+  set(environment)
+  if(Python3_EXECUTABLE)
+    execute_process(COMMAND ${Python3_EXECUTABLE} -c "import sys; print(sys.prefix)"
+                    OUTPUT_VARIABLE environment ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+  endif()
   find_path(FALLOW_mpiabi_INCLUDE_DIR mpi_abi.h
-            HINTS ${FALLOW_MPIABI_PREFIX}/include $ENV{VIRTUAL_ENV}/include ${PROJECT_SOURCE_DIR}/.venv/include)
+            HINTS ${FALLOW_MPIABI_PREFIX}/include $ENV{VIRTUAL_ENV}/include ${environment}/include ${PROJECT_SOURCE_DIR}/.venv/include)
   foreach(family mpich mpiabi)
     if(FALLOW_${family}_INCLUDE_DIR)
       list(APPEND found ${family})

@@ -91,6 +91,22 @@ def test_compilers_without_a_distributions_names_are_found(tmp_path: Path) -> No
         assert f"mpich={mpich}/include;\n" in said, said
 
 
+def test_an_mpi_of_the_pythons_own_environment_is_found(tmp_path: Path) -> None:
+    """`/opt/fallow/bin/pip install .` does not set VIRTUAL_ENV."""
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "mpi_abi.h").touch()
+    (tmp_path / "python").write_text(f"#!/bin/sh\necho {tmp_path}\n")
+    (tmp_path / "python").chmod(0o755)
+    (tmp_path / "ask.cmake").write_text(ASK.format(repository=REPOSITORY) + 'message(NOTICE "mpiabi=${FALLOW_mpiabi_INCLUDE}")\n')
+    env = {k: v for k, v in os.environ.items() if k != "VIRTUAL_ENV"}
+    done = subprocess.run(
+        ["cmake", f"-DPython3_EXECUTABLE={tmp_path}/python", "-P", tmp_path / "ask.cmake"],
+        env=env, cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    said = done.stdout + done.stderr
+    assert f"mpiabi={tmp_path}/include\n" in said, said
+
+
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An installed tree that was moved after it was installed."""
