@@ -41,6 +41,19 @@ def test_info_as_json(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert d["problems"] == []
 
 
+def test_windows_that_meet_have_each_call_once(trace: Path, tmp_path: Path) -> None:
+    """One that begins where the first ends is in the second, however exactly."""
+    whole = [list(FileSource([trace]).events(r)) for r in range(4)]
+    at = whole[0][7].enter_ns
+    for place, window in (("b.ftr", ["--to", f"{at}ns"]), ("c.ftr", ["--from", f"{at}ns"])):
+        assert cli.main(["trace", "cut", str(trace), *window, "-o", str(tmp_path / place)]) == 0
+    before, after = (FileSource([tmp_path / place]) for place in ("b.ftr", "c.ftr"))
+    assert len(list(before.events(0))) == 7
+    for rank in range(4):
+        joined = [*before.events(rank), *(e._replace(enter_ns=e.enter_ns + at) for e in after.events(rank))]
+        assert [(e.op, e.enter_ns) for e in joined] == [(e.op, e.enter_ns) for e in whole[rank]]
+
+
 def test_cut_keeps_window_and_ranks(trace: Path, tmp_path: Path) -> None:
     out = tmp_path / "b.ftr"
     assert (
