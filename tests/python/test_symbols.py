@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import subprocess
 
-from fallow import symbols
+import pytest
+
+from fallow import analyse, symbols
+from rank_writer import Call, RankFile, write_run
 
 
 def test_without_the_module_there_is_an_offset():
@@ -25,3 +28,16 @@ def test_functions_and_lines(tmp_path):
     assert found[str(program), start + 9].name == "caller"
     assert found[str(program), start + 9].source.endswith(("p.c:2", "p.c:3"))
     assert found[str(program), 0xFFFFFFF].name == "p+0xfffffff"
+
+
+def test_sums_of_call_sites_are_over_all_ranks(tmp_path):
+    """A smaller communicator's rank may come last."""
+    ranks = []
+    for rank, size in ((0, 3), (1, 2)):
+        calls = [Call(0, 1_000), Call(11_000, 111_000, awake=30_000 + rank * 10_000), Call(411_000, 421_000, size=1000, site=2)]
+        ranks.append(RankFile(rank=rank, size=size, calls=calls, sites={1: (0x401234, 0), 2: (0x401300, 0)}))
+    first, second = analyse.load(write_run(tmp_path / "r", ranks)).sites
+    assert (first.calls, second.calls, first.ranks, first.comm_size) == (4, 2, 2, 3)
+    assert (first.gap_s, second.gap_s) == (pytest.approx(20e-6), pytest.approx(600e-6))
+    assert (first.time_s, second.time_s) == (pytest.approx(202e-6), pytest.approx(20e-6))
+    assert (first.wait_awake_s, first.wait_max_s, second.size_bytes) == (pytest.approx(70e-6), pytest.approx(40e-6), 2000)
