@@ -56,6 +56,16 @@ def test_metrics_keep_both_sides_apart():
     assert "energy, metered" not in found
 
 
+def test_runs_without_fallow_are_modelled_by_the_power_of_those_with_it():
+    """The median of their power, for the time that each takes; those with Fallow keep their own energy."""
+    watts = (40.0, 10.0, 12.0)
+    trials = [trial(n, True, 2.0, spinning_w=w, modelled_j=1.0) for n, w in enumerate(watts, 1)]
+    modelled = compare.model_bare([*trials, trial(4, False, 3.0)])
+    assert [t.modelled_j for t in modelled] == [1.0, 1.0, 1.0, 36.0]
+    bare = [trial(1, False, 3.0), trial(2, True, 2.0)]
+    assert compare.model_bare(bare) == bare
+
+
 def test_warnings_name_what_is_doubtful():
     good = [trial(1, False, 2.0), trial(2, True, 1.0)]
     assert compare.warnings(good, 2) == []

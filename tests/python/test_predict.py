@@ -14,7 +14,7 @@ import pytest
 
 import predict_traces as traces
 import trace_samples as samples
-from fallow import cli, predict_schema
+from fallow import cli, predict_schema, predict_study
 from fallow.traces.model import Event, MemorySource, write_source
 from test_html import parse
 
@@ -320,3 +320,14 @@ def test_ranks_of_which_nobody_says_where_they_ran_share_no_link(fallow):
     some = fallow("predict", "cg.ftr", "--predictor", "oracle", "--no-cost", "--ranks-per-node", 4, "--ranks", "0,1", "--json").stdout
     assert any("joined as if the ranks that are not studied did not use them" in note for note in json.loads(some)["notes"])
     assert paired["nodes"]["nodes"] == [[0, 1], [2, 3]] and not any("where they ran" in note for note in paired["notes"])
+
+
+def test_shares_of_joined_links_are_of_all_nodes() -> None:
+    """Rest is of the links' time, delay of that of all ranks; the worst rank's is of its own node's."""
+    one = {"run_ns": 100, "low_ns": 30, "oracle_low_ns": 60, "rests": 3, "delay_ns": 12, "delay_worst_rank_ns": 8}
+    other = {"run_ns": 300, "low_ns": 50, "oracle_low_ns": 100, "rests": 4, "delay_ns": 6, "delay_worst_rank_ns": 6}
+    results = [{"ranks": [0, 1], "ways": [one]}, {"ranks": [2, 3, 4], "ways": [other]}]
+    (way,) = predict_study._nodes_report([[0, 1], [2, 3, 4]], ["last"], results).ways
+    assert (way.rest_s, way.rests) == (pytest.approx(80e-9), 7)
+    assert (way.rest_share, way.rest_of_oracle_share) == (80 / 400, 80 / 160)
+    assert (way.delay_share, way.delay_worst_rank_share) == (18 / (2 * 100 + 3 * 300), 0.08)
