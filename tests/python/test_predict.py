@@ -331,3 +331,9 @@ def test_shares_of_joined_links_are_of_all_nodes() -> None:
     assert (way.rest_s, way.rests) == (pytest.approx(80e-9), 7)
     assert (way.rest_share, way.rest_of_oracle_share) == (80 / 400, 80 / 160)
     assert (way.delay_share, way.delay_worst_rank_share) == (18 / (2 * 100 + 3 * 300), 0.08)
+
+
+def test_a_timeline_begins_with_a_call_and_no_gap() -> None:
+    raw = {"enter_ns": [500, 700], "exit_ns": [600, 750], "op": [1, 1], "ways": [([0, 0], [0, 0])]}
+    drawn = predict_study._timeline(3, raw, ["last"])
+    assert (drawn.start_ns, drawn.gap_ns, drawn.call_ns, drawn.operation) == (500, [0, 100], [100, 50], [0, 0])
