@@ -103,6 +103,15 @@ TEST(CoreThrottle, DrawsByTheDutyCycle) {
   EXPECT_THROW(make("throttle", options), std::invalid_argument);
 }
 
+TEST(CorePolicies, PollFirstForTimesOfTheirOwn) {
+  EXPECT_EQ(make("sleep").timer, 50 * kUs);       // what going to sleep and coming back cost
+  EXPECT_EQ(make("throttle").timer, 40 * kUs);    // ten changes
+  EXPECT_EQ(make("countdown").timer, 500 * kUs);  // as published
+  CoreOptions options;
+  options.timer = 7 * kUs;
+  for (const char* name : {"sleep", "throttle", "countdown"}) EXPECT_EQ(make(name, options).timer, 7 * kUs) << name;
+}
+
 TEST(CoreAdaptive, LearnsToSleepThroughSteadyWaits) {
   CoreOptions options;
   options.budget = 0.01;

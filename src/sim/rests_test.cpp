@@ -334,6 +334,21 @@ TEST(Compression, WidensForWhatItCannotCompress) {
   EXPECT_EQ(narrow.edge.narrow, 4 * narrow.makespan);
 }
 
+TEST(Compression, ALinkThatRestsIsNotWideMeanwhile) {
+  Machine machine = crossbar(2);
+  PolicyOptions options;
+  options.compress.ratio = 0.25;
+  options.compress.what = CompressPolicy::What::collectives;
+  Program p(2);  // what widens links, a millisecond of rest, and what needs a lane of them only
+  p.p2p(0, Op::send, 1, 65536).p2p(1, Op::recv, 0, 65536);
+  p.compute(1'000'000).collective(0, Op::bcast, 65536).collective(1, Op::bcast, 65536);
+  const Result r = p.run(machine, make_policy("hardware", options, machine));
+  EXPECT_GT(r.edge.low, 2 * 900 * kUs);
+  const TimeSum wide = 4 * TimeSum{r.makespan} - r.edge.low - r.edge.deep - r.edge.narrow;
+  EXPECT_GT(wide, 2 * options.idle_timer);
+  EXPECT_LT(wide, 4 * (options.idle_timer + 4 * kReact));
+}
+
 TEST(Marks, WakeLinksForEachCallOrEachLoop) {
   Machine machine = crossbar(2);
   Program p(2);
