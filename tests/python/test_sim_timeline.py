@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fallow.sim.timeline import CallSpan, LinkSpan, Timeline, write_perfetto
+from fallow.sim.timeline import CallSpan, LinkSpan, Timeline, _rest_states, write_perfetto
 from test_sim import SMALL, study
 
 
@@ -42,3 +42,10 @@ def test_a_call_waits_at_its_end_first_awake(tmp_path):
     write_perfetto([("a", drawn)], tmp_path / "x.json")
     found = [e for e in json.loads((tmp_path / "x.json").read_text())["traceEvents"] if e.get("tid") == 1 and e["ph"] == "X"]
     assert [(e["name"], e["pid"], e["ts"], e["dur"]) for e in found] == [("waiting awake", 3, 1.3, 0.3), ("asleep", 3, 1.6, 0.4)]
+
+
+def test_a_nodes_link_stands_with_its_first_rank_in_paraver():
+    calls = tuple(CallSpan(r, 1, 0.0, 9.0, 0.0, 4.0 if r == 3 else 0.0) for r in range(4))
+    links = (LinkSpan(1, 0, 1, 2.0, 6.0), LinkSpan(1, 1, 1, 2.0, 6.0), LinkSpan(1, 0, 0, 6.0, 7.0))
+    found = [(s.rank, s.row, s.begin_ns, s.end_ns) for s in _rest_states(Timeline(calls, links, None), 2, slowed=False)]
+    assert found == [(3, "core", 5, 9), (2, "link", 2, 6)]

@@ -11,6 +11,7 @@ import pytest
 
 import trace_samples as samples
 from fallow import cli
+from fallow.traces import parts
 from fallow.traces.model import FileSource, write_source
 
 
@@ -216,3 +217,14 @@ def test_an_archive_that_cannot_be_begun_ends_in_one_line(fallow, trace: Path, t
     (tmp_path / "file").touch()
     done = fallow("trace", "convert", trace, "--to", "otf2", "-o", place)
     assert done.returncode == 2 and done.stderr.startswith(f"fallow: {place}: ") and done.stderr.count("\n") == 1
+
+
+def test_parts_of_several_starts_are_in_the_order_of_these(tmp_path: Path) -> None:
+    """By when they began; their names say only which belong together."""
+    made = [("bbbbbbbb", 0, 100), ("aaaaaaaa", 0, 200), ("aaaaaaaa", 1, 201), ("bbbbbbbb", 1, 101), ("bbbbbbbb", 0, 300)]
+    paths = []
+    for number, (key, rank, start) in enumerate(made):
+        paths.append(tmp_path / f"trace-{key}-{rank}-host-{number}.ftr")
+        paths[-1].write_bytes(bytes(24) + start.to_bytes(8, "little"))
+    found = parts.launches(sorted(paths))
+    assert [[paths.index(p) for p in group] for group in found] == [[0, 3], [1, 2], [4]]

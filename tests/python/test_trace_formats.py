@@ -307,6 +307,10 @@ def test_perfetto_is_json_with_a_slice_for_each_call(tmp_path: Path) -> None:
     events = json.loads((tmp_path / "a.json").read_text())["traceEvents"]
     assert sum(e["ph"] == "X" for e in events) == 22
     assert {e["pid"] for e in events} == {0, 1}
+    source = samples.rich(2, 1)
+    convert.convert(source, tmp_path / "b.json", None)
+    drawn = [e for e in json.loads((tmp_path / "b.json").read_text())["traceEvents"] if e["ph"] == "X" and e["pid"] == 1]
+    assert [(e["ts"], e["dur"]) for e in drawn] == [(e.enter_ns / 1000, (e.exit_ns - e.enter_ns) / 1000) for e in source.lists[1]]
 
 
 def test_perfetto_names_both_sides_of_an_exchange_and_call_sites(tmp_path: Path) -> None:

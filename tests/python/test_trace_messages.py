@@ -223,3 +223,23 @@ def test_a_receive_of_any_tag_is_not_made_one_of_tag_0(tmp_path: Path, fallow: F
     assert fallow("trace", "convert", f"a.{ending}", "-o", "a.ftr").returncode == 0
     done = fallow("sim", "a.ftr", "--policy", "oracle")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["MPI_Gatherv", "MPI_Scatterv"])
+def test_goal_has_blocks_of_different_sizes_alike_on_both_sides(tmp_path: Path, name: str) -> None:
+    sizes = (10, 20, 40)
+    source = MemorySource(Info(size=3))
+    for rank in range(3):
+        gathers, root = name == "MPI_Gatherv", rank == 1
+        own, all_of_them = sizes[rank], sizes if root else ()
+        fields = {"size_bytes": own, "recv_bytes": 70 * root, "recv_counts": all_of_them} if gathers else {"size_bytes": 70 * root, "recv_bytes": own, "counts": all_of_them}
+        Rank(source, rank).call(name, comm=COMM_WORLD, root=1, **fields)
+    convert.convert(source, tmp_path / "a.goal", None)
+    lines = re.findall(r"(rank|send|recv) (\d+)(?:b (?:to|from) (\d+))?", (tmp_path / "a.goal").read_text())
+    found, rank = {"send": set(), "recv": set()}, ""
+    for word, number, other in lines:
+        if word == "rank":
+            rank = number
+        else:
+            found[word].add((rank, other, number) if word == "send" else (other, rank, number))
+    assert found["send"] == found["recv"] and sorted(n for *_, n in found["send"]) == ["10", "40"]

@@ -1,0 +1,27 @@
+"""Figures of a report that depend on how ranks shared cores, and on how far their records reach."""
+
+from __future__ import annotations
+
+import pytest
+
+from fallow import analyse, timeline_text
+from fallow.model import Timeline, TimelineRow
+from rank_writer import Call, RankFile, write_run
+
+
+@pytest.mark.parametrize(("awake_ms", "burnt_ms"), [(90, 90), (190, 150)])
+def test_waits_awake_burn_no_more_than_the_rank_had_of_cores(tmp_path, awake_ms, burnt_ms):
+    """150 ms of CPU time, a tenth of a second of it the system's: while others had the core nothing was burnt."""
+    ms = 10**6
+    rank = RankFile(calls=[Call(0, 0), Call(0, 200 * ms, awake=awake_ms * ms)], cpu_ns=50 * ms)
+    totals = analyse.load(write_run(tmp_path / "r", [rank])).totals
+    assert totals.residency.wait_awake_s == pytest.approx(awake_ms / 1000)
+    assert totals.wait_burnt_s == pytest.approx(burnt_ms / 1000)
+
+
+def test_a_timeline_without_time_in_common_shows_all():
+    def row(rank, begin, end):
+        return TimelineRow(rank, str(rank), 0, "finalized", 1, [[begin, end - begin, 0, 0, 0, 0, 0]])
+
+    assert timeline_text.window(Timeline(0, ["MPI_Recv"], ["recv"], [row(0, 10, 50), row(1, 20, 70)])) == (20, 70)
+    assert timeline_text.window(Timeline(0, ["MPI_Recv"], ["recv"], [row(0, 10, 50), row(1, 60, 90)])) == (10, 90)
