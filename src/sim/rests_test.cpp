@@ -204,6 +204,24 @@ TEST(Groups, ALinkRestsWhileAllNodesBelowAreSilent) {
   EXPECT_EQ(low(), 2 * (300 * kUs - kReact + 100 * kUs - kReact));
 }
 
+TEST(Groups, ADeepRestThatGoesOnEndsInTimeForItsOwnState) {
+  NodePool pool;
+  EventQueue queue;
+  Machine machine = crossbar(2);
+  machine.link.deep = {0.1, 100 * kUs, 1 * kMs};
+  NetworkPolicy policy;
+  policy.edge = {LinkRule::planned, 0, 0};
+  Network network(machine, policy, pool, queue);
+  NodeRest join(2, 2, false);
+  const auto deep = [&](Time end) { return network.totals(LinkClass::edge, 1, end).deep; };
+  join.leave(0, 1 * kMs, 10 * kMs, network);
+  join.leave(1, 1 * kMs, 8 * kMs, network);
+  EXPECT_EQ(deep(20 * kMs), 2 * (7 * kMs - 90 * kUs));  // from 1.1 ms on; it is back 10 us after 9 ms
+  join.enter(1, 5 * kMs, false, network);
+  join.leave(1, 5 * kMs + 100 * kUs, 12 * kMs, network);  // it has sent nothing, and the other is back at 11 ms
+  EXPECT_EQ(deep(20 * kMs), 2 * (9 * kMs - 90 * kUs));
+}
+
 TEST(Groups, WithoutRanksRestForGood) {
   Machine machine;
   machine.topology = parse_xgft("XGFT(2;2,4;1,2)");
