@@ -76,6 +76,7 @@ bool Engine::collective(std::uint32_t r, const CallEvent& call) {
   if (traits.kind == trace::OpKind::rma_sync) {
     if (call.op != Op::win_fence) return epoch(r, call);
     const bool flushed = flush(r);
+    if (!known) [[unlikely]] ++unplaced_;
     return (!usable || synchronize(r, call.comm)) && flushed;
   }
   if (traits.kind == trace::OpKind::io) return file(r, call);

@@ -196,6 +196,7 @@ void Engine::one_sided(std::uint32_t r, const CallEvent& call) {
     handle = call.peer < 0 ? kCompleted : take_request(r);
     keep(r, call, handle);
   }
+  if (call.peer == trace::kNoPeer) [[unlikely]] ++unplaced_;
   if (call.peer < 0) return;
   const std::uint32_t message = pool_.take();
   Node& m = pool_[message];

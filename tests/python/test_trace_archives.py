@@ -214,3 +214,37 @@ def test_intercommunicators(tmp_path: Path, fallow: Fallow) -> None:
     lost = convert.convert(source, tmp_path / "again", "otf2")
     assert not any("group" in line for line in lost), lost
     assert convert.open_source([tmp_path / "again"], None).info.comms == source.info.comms
+
+
+def test_one_sided_calls(tmp_path: Path, fallow: Fallow) -> None:
+    with archive(tmp_path) as made:
+        win, barrier = made.definitions.rma_win("window", made.world), otf2.CollectiveOp.BARRIER
+        for rank in range(2):
+            for at in (100, 300):
+                with made.call(rank, "MPI_Win_fence", at, at + 20) as w:
+                    w.rma_collective_begin(at + 1)
+                    w.rma_collective_end(at + 19, barrier, otf2.RmaSyncLevel.PROCESS, win, 0xFFFFFFFF, 0, 0)
+                with made.call(rank, "MPI_Put", at + 40, at + 50) as w:
+                    w.rma_put(at + 45, win, 1 - rank, 4096, 7)
+        with made.call(0, "MPI_Win_post", 400, 410) as w:
+            w.rma_group_sync(405, otf2.RmaSyncLevel.PROCESS, win, made.world.group)
+        with made.call(0, "MPI_Fetch_and_op", 500, 510) as w:
+            w.rma_atomic(505, win, 1, otf2.RmaAtomicType.FETCH_AND_ADD, 8, 4, 9)
+        with made.call(0, "MPI_Win_unlock", 600, 610) as w:
+            w.rma_release_lock(605, win, 1, 0)
+    found = calls(tmp_path, 0)
+    assert {e.comm for e in found.values()} == {COMM_WORLD}
+    assert (found["MPI_Put"].peer, found["MPI_Put"].size_bytes) == (1, 4096)
+    assert (found["MPI_Fetch_and_op"].peer, found["MPI_Fetch_and_op"].size_bytes, found["MPI_Fetch_and_op"].recv_bytes) == (1, 8, 4)
+    assert (found["MPI_Win_post"].counts, found["MPI_Win_unlock"].peer) == ((0, 1), 1)
+    assert replayed(tmp_path, fallow)["messages"] >= 2
+
+
+def test_one_sided_calls_of_which_nothing_is_told(tmp_path: Path, fallow: Fallow) -> None:
+    """They move nothing in a replay, which says so."""
+    with archive(tmp_path) as made:
+        for rank in range(2):
+            for at, name in ((100, "MPI_Win_fence"), (200, "MPI_Put"), (300, "MPI_Win_fence")):
+                with made.call(rank, name, at, at + 50):
+                    pass
+    assert replayed(tmp_path, fallow)["unplaced"] == 6

@@ -19,6 +19,7 @@ from fallow.traces.text import site_of
 
 _LARGEST_ANCHOR = 1 << 24  # bytes; of all files of an archive it alone is not larger for longer runs
 _ROOTS = {theirs: ours for ours, theirs in ROOTS.items()}
+_EPOCHS = ("MPI_Win_start", "MPI_Win_post")  # with the ranks of a group
 _LAST_CALLS = ("MPI_Finalize", "MPI_Abort")  # some tools have no end of these
 
 
@@ -89,7 +90,7 @@ class _Reader:
         self.messages: list[dict[int, dict[str, Any]]] = [{} for _ in masters]  # that a probe has matched
 
     def _read_comms(self, masters: list[Any]) -> dict[Any, int]:
-        place = {location: rank for rank, location in enumerate(masters)}
+        place = self.ranks = {location: rank for rank, location in enumerate(masters)}
         comms: dict[Any, int] = {}
         for comm in self.trace.definitions.comms:
             group = getattr(comm, "group", None)
@@ -128,7 +129,9 @@ class _Reader:
             "MpiIrecv": self.irecv, "MpiRequestCancelled": self.cancelled, "MpiCollectiveEnd": self.collective,
             "NonBlockingCollectiveRequest": self.requested, "NonBlockingCollectiveComplete": self.icollective,
             "MpiProbe": self.probe, "MpiMrecv": self.mrecv, "MpiImrecvRequest": self.imrecv_request,
-            "MpiImrecv": self.imrecv,
+            "MpiImrecv": self.imrecv, "RmaPut": self.one_sided, "RmaGet": self.one_sided, "RmaAtomic": self.one_sided,
+            "RmaCollectiveEnd": self.one_sided, "RmaGroupSync": self.one_sided, "RmaRequestLock": self.one_sided,
+            "RmaReleaseLock": self.one_sided, "RmaSync": self.one_sided, "RmaOpCompleteBlocking": self.one_sided,
         }  # fmt: skip
         kinds = {getattr(self.otf2.events, name, None): handler for name, handler in named.items()}
         return {kind: handler for kind, handler in kinds.items() if kind is not None}
@@ -311,6 +314,25 @@ class _Reader:
 
     def imrecv(self, thread: _Thread, event: Handle) -> None:
         self.settle(thread, event.request_id, size_bytes=event.msg_length)
+
+    # --- one-sided communication
+
+    def one_sided(self, thread: _Thread, event: Handle) -> None:
+        """A call on a window: its communicator, and what of the other rank, the group and bytes the record has."""
+        if (f := self.foreign(thread)) is None or event.win is None:
+            return
+        f["comm"] = self.comms.get(event.win.comm, 0)
+        if (remote := getattr(event, "remote", None)) is not None and remote < self.source.info.size:
+            f["peer"] = remote
+        if (group := getattr(event, "group", None)) is not None and thread.calls[0].name in (
+            "MPI_Win_start",
+            "MPI_Win_post",
+        ):
+            f["counts"] = tuple(self.ranks[m] for m in group.members if m in self.ranks)
+        if hasattr(event, "bytes"):
+            f["size_bytes"] = event.bytes
+        elif hasattr(event, "matching_id") and hasattr(event, "bytes_sent"):
+            f.update(size_bytes=event.bytes_sent, recv_bytes=event.bytes_received)
 
     # --- collectives
 
