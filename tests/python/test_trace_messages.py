@@ -243,3 +243,16 @@ def test_goal_has_blocks_of_different_sizes_alike_on_both_sides(tmp_path: Path, 
         else:
             found[word].add((rank, other, number) if word == "send" else (other, rank, number))
     assert found["send"] == found["recv"] and sorted(n for *_, n in found["send"]) == ["10", "40"]
+
+
+def test_goal_hands_on_the_blocks_of_an_allgatherv(tmp_path: Path) -> None:
+    """Whoever gives little passes on what the others give: each rank receives all blocks but its own."""
+    sizes = (10, 20, 40)
+    source = MemorySource(Info(size=3))
+    for rank in range(3):
+        Rank(source, rank).call("MPI_Allgatherv", comm=COMM_WORLD, size_bytes=sizes[rank], recv_bytes=70, recv_counts=sizes)
+    convert.convert(source, tmp_path / "a.goal", None)
+    ranks = (tmp_path / "a.goal").read_text().split("rank ")[1:]
+    moved = [[re.findall(rf"{verb} (\d+)b", text) for verb in ("send", "recv")] for text in ranks]
+    assert [received for _, received in moved] == [["40", "20"], ["10", "40"], ["20", "10"]]
+    assert [moved[(r - 1) % 3][0] for r in range(3)] == [received for _, received in moved]

@@ -146,9 +146,12 @@ def _reduction(me: int, n: int, e: Event) -> Iterator[list[Step]]:
 
 
 def _ring(me: int, n: int, e: Event) -> Iterator[list[Step]]:
+    """Each step hands on the block that came with the last one."""
+    blocks = e.recv_counts if len(e.recv_counts) == n else ()
     back = max(e.recv_bytes // n, e.size_bytes)
-    for _ in range(n - 1):
-        yield [("send", (me + 1) % n, e.size_bytes), ("recv", (me - 1) % n, back)]
+    for k in range(n - 1):
+        sizes = (blocks[(me - k) % n], blocks[(me - k - 1) % n]) if blocks else (e.size_bytes, back)
+        yield [("send", (me + 1) % n, sizes[0]), ("recv", (me - 1) % n, sizes[1])]
 
 
 def _pairwise(me: int, n: int, e: Event) -> Iterator[list[Step]]:
