@@ -121,7 +121,7 @@ class _Reader:
         return since if self.exact else round(since * self.ns_per_tick)
 
     def handlers(self) -> dict[Any, Callable[[_Thread, Handle], None]]:
-        """By kind of record; the library's earlier versions have not all of them."""
+        """By kind of record."""
         named = {
             "Enter": self.enter, "Leave": self.leave, "CallingContextEnter": self.enter_context,
             "CallingContextLeave": self.leave_context, "MpiSend": self.send, "MpiIsend": self.send,
@@ -133,8 +133,7 @@ class _Reader:
             "RmaCollectiveEnd": self.one_sided, "RmaGroupSync": self.one_sided, "RmaRequestLock": self.one_sided,
             "RmaReleaseLock": self.one_sided, "RmaSync": self.one_sided, "RmaOpCompleteBlocking": self.one_sided,
         }  # fmt: skip
-        kinds = {getattr(self.otf2.events, name, None): handler for name, handler in named.items()}
-        return {kind: handler for kind, handler in kinds.items() if kind is not None}
+        return {getattr(self.otf2.events, name): handler for name, handler in named.items()}
 
     def run(self) -> MemorySource:
         handlers = self.handlers()
