@@ -25,11 +25,6 @@ struct EncoderOptions {
 /// What the source of an event knows of it but its times. Two events with the same key are the same in all else.
 struct EventKey {
   std::array<std::uint64_t, 10> words{};
-  bool operator==(const EventKey& o) const noexcept {
-    std::uint64_t differ = 0;
-    for (std::size_t i = 0; i < words.size(); ++i) differ |= words[i] ^ o.words[i];
-    return differ == 0;
-  }
 };
 inline constexpr std::uint64_t kNoKey = ~std::uint64_t{0};  ///< first word of a key that no event has
 

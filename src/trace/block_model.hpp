@@ -115,7 +115,8 @@ class BlockModel {
   /// below 2^kMaxContextBits; kNowhere: it is new. Changes nothing.
   std::uint16_t present_place() const noexcept;
   Expectation& at(std::uint16_t place) noexcept { return contexts_[place]; }
-  /// learned() then: the event was the one that the entry at present_place() says.
+  /// learned() then: the event was the one that the entry at present_place() says. Writes without looking what was there, as
+  /// suits an encoder, which has one of these models, and readers, which have thousands, not.
   void learned_again(std::uint16_t place) noexcept;
   /// Where the entry of the event stands that was learned last.
   std::uint16_t last_place() const noexcept { return previous_place_; }
@@ -160,6 +161,8 @@ class BlockModel {
   }
   static constexpr std::size_t kOrder = 4;
   std::uint64_t recent_hash() const noexcept;
+  /// Of the context that has this slot of the table; kNowhere: none has.
+  std::uint16_t place_at(std::size_t slot) const noexcept;
   std::size_t slot_of(std::uint64_t hash) const noexcept { return hash >> (64 - context_bits_); }
   void remember(std::uint32_t event_template, std::uint64_t bytes) noexcept {
     for (std::size_t i = 1; i < kOrder; ++i) recent_[i - 1] = recent_[i];
@@ -190,30 +193,25 @@ inline std::uint64_t BlockModel::recent_hash() const noexcept {
   return h;
 }
 
+inline std::uint16_t BlockModel::place_at(std::size_t slot) const noexcept {
+  // A loop's contexts follow each other: then the table, which is large, need not be asked.
+  const std::uint16_t next = previous_place_ == kNowhere ? kNowhere : contexts_[previous_place_].next;
+  if (next < used_ && contexts_[next].slot == slot) [[likely]] return next;
+  return static_cast<std::uint16_t>(slots_[slot] - 1);  // 0: kNowhere
+}
+
 inline std::uint16_t BlockModel::present_place() const noexcept {
   const std::uint64_t h = recent_hash();
-  const std::size_t slot = slot_of(h);
-  // A loop's contexts follow each other: then the table, which is large, need not be asked.
-  std::uint16_t place = contexts_[previous_place_].next;
-  if (place >= used_ || contexts_[place].slot != slot) [[unlikely]] {
-    place = static_cast<std::uint16_t>(slots_[slot] - 1);
-    if (place == kNowhere) return kNowhere;
-  }
-  return contexts_[place].check == static_cast<std::uint32_t>(h) ? place : kNowhere;
+  const std::uint16_t place = place_at(slot_of(h));
+  return place != kNowhere && contexts_[place].check == static_cast<std::uint32_t>(h) ? place : kNowhere;
 }
 
 inline std::uint32_t BlockModel::expected() noexcept {
   const std::uint64_t h = recent_hash();
   slot_ = slot_of(h);
   check_ = static_cast<std::uint32_t>(h);
-  // A loop's contexts follow each other: then the table, which is large, need not be asked.
-  place_ = previous_place_ == kNowhere ? kNowhere : contexts_[previous_place_].next;
-  if (place_ < used_ && contexts_[place_].slot == slot_) [[likely]] {
-    context_valid_ = contexts_[place_].check == check_;
-  } else {
-    place_ = static_cast<std::uint16_t>(slots_[slot_] - 1);  // 0: kNowhere
-    context_valid_ = place_ != kNowhere && contexts_[place_].check == check_;
-  }
+  place_ = place_at(slot_);
+  context_valid_ = place_ != kNowhere && contexts_[place_].check == check_;
   if (context_valid_) return contexts_[place_].event_template;
   return previous_ == kNone ? kNone : known_[previous_].successor;
 }

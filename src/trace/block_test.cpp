@@ -186,7 +186,7 @@ TEST(Block, AnEventAddedAgainIsWhatItWouldBeAddedAnew) {
       EventKey key;
       key.words = {n, request, e.flags};
       const EventTimes times{e.enter_ns, e.exit_ns, e.compute_ns, e.wait_ns, e.flags != 0};
-      const bool is_again = again.add_again([&key](const EventKey& known) { return known == key; }, times);
+      const bool is_again = again.add_again([&key](const EventKey& known) { return known.words == key.words; }, times);
       repeated += is_again ? 1 : 0;
       const bool fits = plain.add(e);
       ASSERT_EQ(is_again || again.add(e, key), fits);
