@@ -56,9 +56,8 @@ def whole_set(path: Path, write: Callable[[Path], None]) -> None:
 
 
 def _direct(path: Path) -> bool:
-    if path.is_symlink() or not path.exists():
-        return path.is_symlink()
-    return not path.is_file() or not os.access(path.parent, os.W_OK)
+    replaceable = path.is_file() and os.access(path.parent, os.W_OK)
+    return path.is_symlink() or (path.exists() and not replaceable)
 
 
 def expect_name(path: Path) -> None:
