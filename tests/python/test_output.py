@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import struct
 import subprocess
 import sys
@@ -53,6 +54,14 @@ def test_an_error_is_not_told_on_standard_output(run_dir):
     assert (out.returncode, out.stdout) == (2, "")
 
 
+def _read_until(terminal: int, end: str) -> str:
+    """What came to the terminal's other side: the kernel hands on as much at a time as it has got there."""
+    shown = ""
+    while not shown.endswith(end) and select.select([terminal], [], [], 60.0)[0]:
+        shown += os.read(terminal, 4096).decode()
+    return shown
+
+
 @pytest.mark.parametrize("columns", [40, 80])
 def test_a_progress_bar_keeps_to_its_line(columns, monkeypatch):
     """What wraps is not drawn over, so that the terminal fills with it."""
@@ -62,12 +71,13 @@ def test_a_progress_bar_keeps_to_its_line(columns, monkeypatch):
     with os.fdopen(theirs, "w") as terminal:
         bar = progress.Bar("sweeping", terminal)
         bar.show(0.5, ", 1234 of 2000 points, 12 failed, and a long story beside")
-        shown = os.read(ours, 4096).decode()
         bar.close()
-        cleared = os.read(ours, 4096).decode()
+        cleared = "\r" + " " * (columns - 1) + "\r"
+        shown = _read_until(ours, cleared)
     os.close(ours)
+    assert shown.endswith(cleared)
+    shown = shown.removesuffix(cleared)
     assert shown.startswith("\rsweeping [") and len(shown.strip("\r")) == columns - 1
-    assert cleared == "\r" + " " * (columns - 1) + "\r"
 
 
 @pytest.mark.parametrize("columns", [40, 80])
@@ -81,11 +91,12 @@ def test_words_of_progress_say_what_is_left(columns, monkeypatch):
         for passed, what, share in ((0.0, "thresholds", 0.0), (30.0, "thresholds", 1 / 3), (1.0, "joining ranks", 0.0), (90.0, "joining ranks", 0.5)):
             now[0] += passed
             words.show(what, share)
-        shown = os.read(ours, 4096).decode()
-        words.clear()
+        terminal.write("end")
+        terminal.flush()
+        shown = _read_until(ours, "end")
     os.close(ours)
     wanted = ["fallow: thresholds: 33 %, 60.0 s left", "fallow: joining ranks: 0 %", "fallow: joining ranks: 50 %, 90.0 s left"]
-    assert shown.split("\r\x1b[K")[1:] == [line[: columns - 1] for line in wanted]
+    assert shown.removesuffix("end").split("\r\x1b[K")[1:] == [line[: columns - 1] for line in wanted]
 
 
 def test_a_table_that_is_too_wide_goes_on_below():
