@@ -154,13 +154,15 @@ def side_by_side(
     repeats: int,
     timeout_s: float = 120,
 ) -> dict[str, dict[str, Sample]]:
-    """Figures by way and name. The order of the ways turns round at every repetition. Repetitions during which the host of
+    """Figures by way and name. Each repetition begins with another way, so that none runs twice in a row, in one and the same
+    disturbance (two ways take turns in beginning). Repetitions during which the host of
     a virtual machine gave the processors to others are made again, up to three times as many in all."""
     ways = list(ways)
     runs = Repetitions(repeats, 3 * repeats, [])
     while not runs.enough():
         stolen, figures = 0.0, {}
-        for way in ways if len(runs.kept) % 2 == 0 else reversed(ways):
+        first = len(runs.kept) % len(ways)
+        for way in ways[first:] + ways[:first]:
             watch = Stolen()
             figures[way.label] = parse(run_once(family, way, ranks, program, timeout_s))
             stolen = max(stolen, watch.share())

@@ -248,13 +248,14 @@ inline void add_event(Thread& t, Batch& b, std::uint64_t number) noexcept {
 
 }  // namespace
 
-void add_to_totals(Thread& t) noexcept {
+void add_to_totals(Thread& t, std::uint64_t most) noexcept {
   if (t.totalled == t.recorded || !t.begin_totals()) return;
   const Runtime& rt = runtime();
   trace::ThreadCounters& c = *t.counters;
   if (c.first_tick == 0) c.first_tick = t.ring[t.totalled & t.ring_mask].enter;
   Batch b{rt.ns_per_tick_q32, kOpFiles | (t.tells_tests ? 0u : kOpTests) | (rt.oversubscribed ? kOpBlocks : 0u)};
-  const std::uint64_t until = std::atomic_ref(t.recorded).load(std::memory_order_acquire);  // of another thread there may be more soon
+  const std::uint64_t all = std::atomic_ref(t.recorded).load(std::memory_order_acquire);  // of another thread there may be more soon
+  const std::uint64_t until = t.totalled + std::min(most, all - t.totalled);
   for (; t.totalled != until; ++t.totalled) add_event(t, b, t.totalled);
   c.bytes_received += t.received_too;
   t.received_too = 0;
@@ -264,6 +265,7 @@ void add_to_totals(Thread& t) noexcept {
 void catch_up(Thread& t) noexcept {
   constexpr std::uint32_t kCalls = 32;
   Forecast& forecast = runtime().forecast;
+  t.caught_up = t.recorded;
   if (forecast.belongs_to(&t) && forecast.affords(kCalls, runtime().clock.now())) foresee(t, kCalls);
   add_to_totals(t);
 }

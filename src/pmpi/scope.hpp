@@ -6,6 +6,7 @@
 
 #include "pmpi/caches.hpp"
 #include "pmpi/foresee.hpp"
+#include "pmpi/idle_poll.hpp"
 #include "pmpi/runtime.hpp"
 #include "pmpi/trace_call.hpp"
 
@@ -53,9 +54,9 @@ inline bool is_librarys_own(const void* caller) noexcept {
 }
 
 // Slow paths, see scope.cpp, waking.cpp and wait.cpp.
-/// Adds the events that the ring holds to the totals of thread, functions and call sites.
-void add_to_totals(Thread& thread) noexcept;
-/// The same where the rank does not wait: what the forecast has missed is learnt too, as far as there is time for it.
+/// Adds events that the ring holds, `most` of them, to the totals of thread, functions and call sites.
+void add_to_totals(Thread& thread, std::uint64_t most = ~std::uint64_t{0}) noexcept;
+/// The same of all where the rank does not wait: what the forecast has missed is learnt too, as far as there is time for it.
 void catch_up(Thread& thread) noexcept;
 /// The wait of a call that polled is over: learns from it and notes it with the event.
 void settle_wait(Thread& thread, std::uint64_t exit, trace::Event& event) noexcept;
@@ -109,7 +110,7 @@ class Scope {
       thread.comm_handle = 0;
       thread.peer = -1;
       thread.wanted_calls = 0;
-      fallow_tls.polls_left = rt.first_polls.load(std::memory_order_relaxed);
+      fallow_tls.polls_left = rt.first_polls.load(std::memory_order_relaxed) | kCatchingUp;
       fallow_tls.waiting = &thread;
     }
     rt.node.own().doing(trace::RankState::in_mpi, enter_);

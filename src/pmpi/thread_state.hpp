@@ -132,6 +132,7 @@ struct alignas(64) Thread {
   std::uint64_t recorded = 0;      ///< events in the ring so far
   std::uint64_t totalled = 0;      ///< of these, events in the totals
   std::uint64_t foreseen = 0;      ///< of these, events that the forecast has learnt or passed over
+  std::uint64_t caught_up = 0;     ///< events in the ring when there was last time for that though the rank did not wait
   std::array<const void*, kPendingEvents> callers{};
   std::array<PendingWait, kPendingEvents> waits{};
 

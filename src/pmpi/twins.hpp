@@ -51,7 +51,7 @@ class Waiting {
     for (;;) {
       const int result = test();
       if (result != MPI_SUCCESS || done != 0) return result;
-      if (--fallow_tls.polls_left == 0) slow_poll(thread_);
+      if (poll_is_due()) slow_poll(thread_);
     }
   }
 

@@ -14,6 +14,7 @@
 #include "base/cancel_guard.hpp"
 #include "base/float_guard.hpp"
 #include "pmpi/hooks.hpp"
+#include "pmpi/idle_poll.hpp"
 #include "pmpi/pause.hpp"
 #include "pmpi/scope.hpp"
 #include "pmpi/wait_parts.hpp"
@@ -24,6 +25,7 @@ namespace {
 constexpr std::uint32_t kPollsWhileArmed = 4;       // between telling that we sleep and sleeping, so that no wake is lost
 constexpr std::uint32_t kForeseenAtALook = 32, kForeseenInPatience = 4;  // calls at most that are learnt then
 constexpr std::uint64_t kTestsEvery = 4;            // part of the wait so far from one test in vain that wakes it to the next
+constexpr std::uint64_t kTotalledAtAPoll = 2;        // events: less than 0.1 us, by which a message may be seen later
 constexpr std::uint32_t kFreshPolls = 2;            // what the first finds is seen when the second begins, or before
 constexpr double kLongerGap = 1 + 1.0 / 32, kShorterGap = 1 - 1.0 / 8, kLeastGapNs = 10;  // a fifth of the gaps are shorter
 constexpr std::uint32_t kAmplePatience = 512;         // polls in which some calls can be learnt without delay
@@ -368,6 +370,15 @@ bool become_sleeper(Thread& t) noexcept {
   return current == &t || (current == nullptr && sleeper.compare_exchange_strong(current, &t, std::memory_order_acquire));
 }
 
+/// The first polls of a wait: what was called lately is added to the totals, a little at a time. A rank whose waits are over
+/// after some polls would do so all at once where it computes, and have its peer wait for it.
+void catch_up_in_wait(Thread& t) noexcept {
+  add_to_totals(t, kTotalledAtAPoll);
+  if (t.recorded - t.caught_up >= kPendingEvents) catch_up(t);
+  const std::uint32_t left = fallow_tls.polls_left & ~kCatchingUp;
+  if (left == 0 || t.totalled == t.recorded) fallow_tls.polls_left = std::max(left, 1u);
+}
+
 /// Leaves the wait alone for a while if waits at this place are short. The totals can be brought up to date meanwhile. Not
 /// where another rank may have to be woken, or another thread may want the core or a lock.
 bool is_patient(Thread& t) noexcept {
@@ -411,6 +422,7 @@ void put_back_state(Thread& t) noexcept {
 }
 
 void slow_poll(Thread& t) noexcept {
+  if ((fallow_tls.polls_left & kCatchingUp) != 0) return catch_up_in_wait(t);
   if (t.look == Look::none && is_patient(t)) return;
   const FloatGuard guard;
   const CancelGuard whole;
@@ -421,7 +433,7 @@ void slow_poll(Thread& t) noexcept {
   if (t.look != Look::taken) first_look(t, now);
   const bool may_sleep = rt.sleep_allowed && !holds_wanted_lock() && become_sleeper(t);
   if (rt.options.mode == WaitMode::spin) {
-    fallow_tls.polls_left = ~0u;
+    fallow_tls.polls_left = ~kCatchingUp;
   } else if (__atomic_load_n(&fallow_hints.latency_critical, __ATOMIC_RELAXED) > 0) {
     fallow_tls.polls_left = kPollsBetweenLooks;
   } else if (rt.options.mode == WaitMode::yield || !may_sleep) {

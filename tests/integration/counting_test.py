@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from harness.building import build
+from harness.fallow import rank_records
 from harness.lab import PROGRAMS, Lab
 from harness.running import HANGS_S
 
@@ -37,6 +39,28 @@ def test_a_process_that_ends_beside_its_threads(lab: Lab) -> None:
         called |= {f["function"] for f in report["functions"]}  # on a busy machine no thread may have come to its first
         assert report["health"]["events_skipped"] == 0
     assert called == {"MPI_Init_thread", "MPI_Iprobe"}
+
+
+@pytest.mark.parametrize("mode", ["spin", "auto"])
+def test_totals_are_made_in_the_shortest_waits(lab: Lab, mode: str) -> None:
+    """Else they would be made of many calls at once where the rank computes, and its peer would wait for that."""
+    rounds = 60  # fewer calls than are made together there
+    running, record = lab.start(mode, lab.family.launch(2, lab.program("short_waits.c"), str(rounds)))
+    outcome = running.finish(HANGS_S)
+    assert outcome.rc != 0 and not outcome.timed_out, outcome.describe()
+    calls = rank_records(record)[0].calls
+    assert calls["MPI_Send"] + calls["MPI_Recv"] >= 1.8 * rounds, calls
+
+
+def test_no_call_is_the_first_to_touch_a_page(lab: Lab) -> None:
+    """It would take a microsecond or two: the events of 20,000 calls lie in some 200 pages."""
+    if tuple(int(n) for n in platform.release().split("-")[0].split(".")[:2]) < (5, 14):
+        pytest.skip("the kernel cannot make pages ready for writing")
+    running, _ = lab.start("auto", [lab.program("faults.c")])
+    outcome = running.finish(HANGS_S)
+    assert outcome.rc == 0, outcome.describe()
+    faults = int(outcome.out.split()[1])
+    assert faults < 50, faults
 
 
 def test_more_threads_than_are_recorded(lab: Lab) -> None:
