@@ -8,17 +8,25 @@
 
 namespace fallow::pmpi {
 
-/// In fallow_tls.polls_left: there may be events that are not in the totals yet, and each idle poll leaves time for some.
+/// In fallow_tls.polls_left: there may be events that are not in the totals yet, and between two polls is time for some.
 inline constexpr std::uint32_t kCatchingUp = 1u << 31;
 
-/// A poll that found nothing is over: whether slow_poll() is due.
-inline bool poll_is_due() noexcept { return static_cast<std::int32_t>(--fallow_tls.polls_left) <= 0; }
-
-/// The library is about to poll. How long after the last look tells whether it did something in between.
+/// The library is about to poll. How long after the last look tells whether it did something in between. That it polls again
+/// says that it waits; not all say so after a poll.
 inline void before_poll() noexcept {
-  if (fallow_tls.polls_left != 1) [[likely]] return;
-  if (auto* const thread = static_cast<Thread*>(fallow_tls.waiting); thread != nullptr) thread->poll_began = runtime().clock.now();
+  const std::uint32_t left = fallow_tls.polls_left;
+  if (left - 2 < kCatchingUp - 2) [[likely]] return;
+  auto* const thread = static_cast<Thread*>(fallow_tls.waiting);
+  if (thread == nullptr) return;
+  if (left == 1) {
+    thread->poll_began = runtime().clock.now();
+  } else if (left != (kCatchingUp | runtime().first_polls.load(std::memory_order_relaxed))) {
+    catch_up_in_wait(*thread);
+  }
 }
+
+/// A poll that found nothing is over: whether slow_poll() is due.
+inline bool poll_is_due() noexcept { return (--fallow_tls.polls_left & ~kCatchingUp) == 0; }
 
 /// The library polled and found nothing.
 inline void idle_poll() noexcept {
@@ -33,7 +41,8 @@ inline void idle_poll() noexcept {
 /// The library polled and something moved: poll on before resting.
 inline void busy_poll() noexcept {
   const std::uint32_t polls = runtime().first_polls.load(std::memory_order_relaxed);
-  if (static_cast<std::int32_t>(fallow_tls.polls_left) < static_cast<std::int32_t>(polls)) fallow_tls.polls_left = polls;
+  const std::uint32_t catching_up = fallow_tls.polls_left & kCatchingUp;
+  if (fallow_tls.polls_left - catching_up < polls) fallow_tls.polls_left = polls | catching_up;
 }
 
 }  // namespace fallow::pmpi

@@ -51,6 +51,7 @@ class Waiting {
     for (;;) {
       const int result = test();
       if (result != MPI_SUCCESS || done != 0) return result;
+      if ((fallow_tls.polls_left & kCatchingUp) != 0) catch_up_in_wait(thread_);
       if (poll_is_due()) slow_poll(thread_);
     }
   }

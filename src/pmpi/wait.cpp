@@ -370,15 +370,6 @@ bool become_sleeper(Thread& t) noexcept {
   return current == &t || (current == nullptr && sleeper.compare_exchange_strong(current, &t, std::memory_order_acquire));
 }
 
-/// The first polls of a wait: what was called lately is added to the totals, a little at a time. A rank whose waits are over
-/// after some polls would do so all at once where it computes, and have its peer wait for it.
-void catch_up_in_wait(Thread& t) noexcept {
-  add_to_totals(t, kTotalledAtAPoll);
-  if (t.recorded - t.caught_up >= kPendingEvents) catch_up(t);
-  const std::uint32_t left = fallow_tls.polls_left & ~kCatchingUp;
-  if (left == 0 || t.totalled == t.recorded) fallow_tls.polls_left = std::max(left, 1u);
-}
-
 /// Leaves the wait alone for a while if waits at this place are short. The totals can be brought up to date meanwhile. Not
 /// where another rank may have to be woken, or another thread may want the core or a lock.
 bool is_patient(Thread& t) noexcept {
@@ -421,8 +412,17 @@ void put_back_state(Thread& t) noexcept {
   t.cancel_state = -1;
 }
 
+/// A rank whose waits are over after some polls would do so all at once where it computes, and have its peer wait for it.
+void catch_up_in_wait(Thread& t) noexcept {
+  const int error = errno;
+  add_to_totals(t, kTotalledAtAPoll);
+  if (t.recorded - t.caught_up >= kPendingEvents) catch_up(t);
+  if (t.totalled == t.recorded) fallow_tls.polls_left &= ~kCatchingUp;
+  errno = error;
+}
+
 void slow_poll(Thread& t) noexcept {
-  if ((fallow_tls.polls_left & kCatchingUp) != 0) return catch_up_in_wait(t);
+  fallow_tls.polls_left &= ~kCatchingUp;
   if (t.look == Look::none && is_patient(t)) return;
   const FloatGuard guard;
   const CancelGuard whole;
