@@ -17,7 +17,8 @@ void install_hooks(Runtime& rt) noexcept;
 /// Gives every hook back.
 void remove_hooks(Runtime& rt) noexcept;
 
-/// Between two of the first polls of a wait: what was called lately is added to the totals, a little at a time. See wait.cpp.
+/// Between two of the first polls of a wait: what was called lately is added to the totals, and packed for the trace, a little at a
+/// time. See wait.cpp.
 void catch_up_in_wait(Thread& thread) noexcept;
 
 /// An idle poll at which the time is due to be looked at: spins on, yields, or sleeps. See wait.cpp.

@@ -8,7 +8,8 @@
 
 namespace fallow::pmpi {
 
-/// In fallow_tls.polls_left: there may be events that are not in the totals yet, and between two polls is time for some.
+/// In fallow_tls.polls_left: there may be events that are not in the totals yet, or not in the trace, and between two polls is
+/// time for some.
 inline constexpr std::uint32_t kCatchingUp = 1u << 31;
 
 /// The library is about to poll. How long after the last look tells whether it did something in between. That it polls again

@@ -25,7 +25,7 @@ namespace {
 constexpr std::uint32_t kPollsWhileArmed = 4;       // between telling that we sleep and sleeping, so that no wake is lost
 constexpr std::uint32_t kForeseenAtALook = 32, kForeseenInPatience = 4;  // calls at most that are learnt then
 constexpr std::uint64_t kTestsEvery = 4;            // part of the wait so far from one test in vain that wakes it to the next
-constexpr std::uint64_t kTotalledAtAPoll = 2;        // events: less than 0.1 us, by which a message may be seen later
+constexpr std::uint32_t kTotalledAtAPoll = 2, kPackedAtAPoll = 2;  // events: 0.1 us, by which a message may be seen later
 constexpr std::uint32_t kFreshPolls = 2;            // what the first finds is seen when the second begins, or before
 constexpr double kLongerGap = 1 + 1.0 / 32, kShorterGap = 1 - 1.0 / 8, kLeastGapNs = 10;  // a fifth of the gaps are shorter
 constexpr std::uint32_t kAmplePatience = 512;         // polls in which some calls can be learnt without delay
@@ -415,9 +415,16 @@ void put_back_state(Thread& t) noexcept {
 /// A rank whose waits are over after some polls would do so all at once where it computes, and have its peer wait for it.
 void catch_up_in_wait(Thread& t) noexcept {
   const int error = errno;
-  add_to_totals(t, kTotalledAtAPoll);
-  if (t.recorded - t.caught_up >= kPendingEvents) catch_up(t);
-  if (t.totalled == t.recorded) fallow_tls.polls_left &= ~kCatchingUp;
+  if (t.totalled != t.recorded) {
+    add_to_totals(t, kTotalledAtAPoll);
+    if (t.recorded - t.caught_up >= kPendingEvents) catch_up(t);
+  } else if (t.trace != nullptr && t.trace->recorder.pending() != 0) {
+    const CancelGuard whole;
+    const OwnState state(t, whole.saved());
+    runtime().tracer.pump(*t.trace, kPackedAtAPoll);
+  } else {
+    fallow_tls.polls_left &= ~kCatchingUp;
+  }
   errno = error;
 }
 
