@@ -1,8 +1,6 @@
 // What every hook does after a poll of the MPI library. The hot path of a wait: one counter until the time is due.
 #pragma once
 
-#include <cerrno>
-
 #include "pmpi/hooks.hpp"
 #include "pmpi/runtime.hpp"
 
@@ -32,11 +30,7 @@ inline bool poll_is_due() noexcept { return (--fallow_tls.polls_left & ~kCatchin
 /// The library polled and found nothing.
 inline void idle_poll() noexcept {
   auto* const thread = static_cast<Thread*>(fallow_tls.waiting);
-  if (thread != nullptr && poll_is_due()) [[unlikely]] {
-    const int error = errno;
-    slow_poll(*thread);
-    errno = error;
-  }
+  if (thread != nullptr && poll_is_due()) [[unlikely]] slow_poll(*thread);
 }
 
 /// The library polled and something moved: poll on before resting.

@@ -262,14 +262,6 @@ void add_to_totals(Thread& t, std::uint64_t most) noexcept {
   t.end_totals();
 }
 
-void catch_up(Thread& t) noexcept {
-  constexpr std::uint32_t kCalls = 32;
-  Forecast& forecast = runtime().forecast;
-  t.caught_up = t.recorded;
-  if (forecast.belongs_to(&t) && forecast.affords(kCalls, runtime().clock.now())) foresee(t, kCalls);
-  add_to_totals(t);
-}
-
 void end_trace(Thread& thread, bool waited) noexcept {
   ThreadTrace& t = *thread.trace;
   if (t.open != nullptr) [[likely]] {

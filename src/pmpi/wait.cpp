@@ -12,9 +12,11 @@
 #include <algorithm>
 
 #include "base/cancel_guard.hpp"
+#include "base/errno_guard.hpp"
 #include "base/float_guard.hpp"
 #include "pmpi/hooks.hpp"
 #include "pmpi/idle_poll.hpp"
+#include "pmpi/own_state.hpp"
 #include "pmpi/pause.hpp"
 #include "pmpi/scope.hpp"
 #include "pmpi/wait_parts.hpp"
@@ -25,7 +27,6 @@ namespace {
 constexpr std::uint32_t kPollsWhileArmed = 4;       // between telling that we sleep and sleeping, so that no wake is lost
 constexpr std::uint32_t kForeseenAtALook = 32, kForeseenInPatience = 4;  // calls at most that are learnt then
 constexpr std::uint64_t kTestsEvery = 4;            // part of the wait so far from one test in vain that wakes it to the next
-constexpr std::uint32_t kTotalledAtAPoll = 2, kPackedAtAPoll = 2;  // events: 0.1 us, by which a message may be seen later
 constexpr std::uint32_t kFreshPolls = 2;            // what the first finds is seen when the second begins, or before
 constexpr double kLongerGap = 1 + 1.0 / 32, kShorterGap = 1 - 1.0 / 8, kLeastGapNs = 10;  // a fifth of the gaps are shorter
 constexpr std::uint32_t kAmplePatience = 512;         // polls in which some calls can be learnt without delay
@@ -391,18 +392,6 @@ bool holds_wanted_lock() noexcept {
   return rt.threads_share_a_lock && rt.threads.load(std::memory_order_relaxed) > 1 && fallow_tls.waiting != nullptr;
 }
 
-/// What a look changes of the thread is known while it lasts, should a signal's handler jump out of it.
-class OwnState {
- public:
-  OwnState(Thread& thread, int cancel_state) noexcept : thread_(thread) { thread_.cancel_state = cancel_state; }
-  ~OwnState() { thread_.cancel_state = -1; }
-  OwnState(const OwnState&) = delete;
-  OwnState& operator=(const OwnState&) = delete;
-
- private:
-  Thread& thread_;
-};
-
 }  // namespace
 
 void put_back_state(Thread& t) noexcept {
@@ -412,23 +401,8 @@ void put_back_state(Thread& t) noexcept {
   t.cancel_state = -1;
 }
 
-/// A rank whose waits are over after some polls would do so all at once where it computes, and have its peer wait for it.
-void catch_up_in_wait(Thread& t) noexcept {
-  const int error = errno;
-  if (t.totalled != t.recorded) {
-    add_to_totals(t, kTotalledAtAPoll);
-    if (t.recorded - t.caught_up >= kPendingEvents) catch_up(t);
-  } else if (t.trace != nullptr && t.trace->recorder.pending() != 0) {
-    const CancelGuard whole;
-    const OwnState state(t, whole.saved());
-    runtime().tracer.pump(*t.trace, kPackedAtAPoll);
-  } else {
-    fallow_tls.polls_left &= ~kCatchingUp;
-  }
-  errno = error;
-}
-
 void slow_poll(Thread& t) noexcept {
+  const ErrnoGuard kept;
   fallow_tls.polls_left &= ~kCatchingUp;
   if (t.look == Look::none && is_patient(t)) return;
   const FloatGuard guard;

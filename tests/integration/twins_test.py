@@ -34,6 +34,11 @@ def test_all_subjects_in_every_mode(lab: Lab, ranks: int) -> None:
     _check_subjects(lab, ranks, ("auto", "sleep", "yield"))
 
 
+def test_errno_is_kept(lab: Lab) -> None:
+    """Sleeps between the tests of a twin are not the program's."""
+    lab.compare(2, lab.program("kept_errno.c"), modes=("sleep", "auto"), env=TWINS)
+
+
 @pytest.mark.parametrize("handlers", ["copy", "all"])
 def test_messages_that_are_too_long(lab: Lab, handlers: str) -> None:
     """The error handlers that hear of one, and how often, are those of the blocking call."""
