@@ -147,6 +147,7 @@ struct alignas(64) Thread {
   std::uint32_t index = 0;       ///< number of the thread block
   ThreadTrace* trace = nullptr;  ///< null: the run is not recorded call by call
   std::atomic<bool> totalling{false};  ///< somebody adds its events to the totals: itself, or who ends the process under it
+  std::atomic<bool> totals_itself{false};  ///< itself: so it is over where the thread calls again, having jumped out of it
 
   /// The next event in the ring. Until push() it has the exit of an older one, so that readers leave it where the thread is
   /// killed or the process ends in between.
