@@ -43,6 +43,7 @@ void release_thread(void* pointer) noexcept {
   if (over()) return;
   auto* const thread = static_cast<Thread*>(pointer);
   if (runtime().forecast.belongs_to(thread)) runtime().forecast.close();
+  thread->take_up_totals();  // else they would stay as a handler has left them
   add_to_totals(*thread);
   if (thread->trace != nullptr) runtime().tracer.pump(*thread->trace, ~0u);
   runtime().thread_of_block[thread->index].store(nullptr);
@@ -305,7 +306,10 @@ void total_all_threads(Runtime& rt) noexcept {
   for (const std::atomic<Thread*>& entry : rt.thread_of_block) {
     Thread* const thread = entry.load();
     if (thread == nullptr) continue;
-    for (int look = 0; look < kLooks && thread->totalling.load(std::memory_order_acquire); ++look) syscall(SYS_nanosleep, &moment, nullptr);
+    if (thread == fallow_tls.thread) thread->take_up_totals();  // a handler may have come in the middle of them
+    for (int look = 0; look < kLooks && thread->totalling.load(std::memory_order_acquire) != Totalling::nobody; ++look) {
+      syscall(SYS_nanosleep, &moment, nullptr);
+    }
     add_to_totals(*thread);
   }
 }

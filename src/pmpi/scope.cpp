@@ -26,7 +26,7 @@ void trace_simply(Thread& t, std::uint16_t op, std::uint64_t enter, std::uint64_
 void leave_unreturned(Thread& t) noexcept {
   fallow_tls.waiting = nullptr;
   put_back_state(t);
-  if (t.totals_itself.exchange(false, std::memory_order_relaxed)) t.end_totals();
+  t.take_up_totals();
   trace::Event& e = t.next_event(t.enter, 0, -1, -1, t.op, 0);
   const std::uint64_t exit = runtime().clock.now();
   t.callers[t.recorded % kPendingEvents] = t.caller;
@@ -250,10 +250,8 @@ inline void add_event(Thread& t, Batch& b, std::uint64_t number) noexcept {
 }  // namespace
 
 void add_to_totals(Thread& t, std::uint64_t most) noexcept {
-  if (t.totalled == t.recorded) return;
-  // Said before it begins and until it has ended, as a signal's handler may jump out at any time.
-  t.totals_itself.store(fallow_tls.thread == &t, std::memory_order_relaxed);
-  if (!t.begin_totals()) return t.totals_itself.store(false, std::memory_order_relaxed);
+  const bool own = fallow_tls.thread == &t;
+  if (t.totalled == t.recorded || !t.begin_totals(own ? Totalling::itself : Totalling::other)) return;
   const Runtime& rt = runtime();
   trace::ThreadCounters& c = *t.counters;
   if (c.first_tick == 0) c.first_tick = t.ring[t.totalled & t.ring_mask].enter;
@@ -264,7 +262,6 @@ void add_to_totals(Thread& t, std::uint64_t most) noexcept {
   c.bytes_received += t.received_too;
   t.received_too = 0;
   t.end_totals();
-  t.totals_itself.store(false, std::memory_order_relaxed);
 }
 
 void end_trace(Thread& thread, bool waited) noexcept {

@@ -93,6 +93,9 @@ struct PendingWait {
 /// The totals are brought up to date while the rank waits, so that the latency of a call does not carry their cost.
 using trace::kPendingEvents;
 
+/// Who adds a thread's events to its totals: the thread, or who ends it or the process.
+enum class Totalling : std::uint8_t { nobody, itself, other };
+
 /// The last call that the program made in a callback of the MPI library.
 struct NestedCall {
   const void* frame = nullptr;
@@ -146,8 +149,7 @@ struct alignas(64) Thread {
   std::uint64_t received_too = 0;  ///< bytes of the receiving halves of calls that send and receive, not yet in the totals
   std::uint32_t index = 0;       ///< number of the thread block
   ThreadTrace* trace = nullptr;  ///< null: the run is not recorded call by call
-  std::atomic<bool> totalling{false};  ///< somebody adds its events to the totals: itself, or who ends the process under it
-  std::atomic<bool> totals_itself{false};  ///< itself: so it is over where the thread calls again, having jumped out of it
+  std::atomic<Totalling> totalling{Totalling::nobody};
 
   /// The next event in the ring. Until push() it has the exit of an older one, so that readers leave it where the thread is
   /// killed or the process ends in between.
@@ -167,9 +169,18 @@ struct alignas(64) Thread {
     std::atomic_ref(e.exit).store(exit, std::memory_order_release);
     std::atomic_ref(recorded).store(recorded + 1, std::memory_order_release);
   }
-  /// False if another thread is at it.
-  bool begin_totals() noexcept { return !totalling.exchange(true, std::memory_order_acquire); }
-  void end_totals() noexcept { totalling.store(false, std::memory_order_release); }
+  /// False if somebody is at it.
+  bool begin_totals(Totalling who) noexcept {
+    Totalling before = Totalling::nobody;
+    return totalling.compare_exchange_strong(before, who, std::memory_order_acquire);
+  }
+  void end_totals() noexcept { totalling.store(Totalling::nobody, std::memory_order_release); }
+  /// If the program jumped out of its totals: the event that was being added is added again.
+  void take_up_totals() noexcept {
+    if (totalling.load(std::memory_order_relaxed) != Totalling::itself) return;
+    totalled = counters->events;
+    end_totals();
+  }
 
   /// A collective call may be under way that returned at once and goes on in waits and tests.
   bool has_started_collective() const noexcept { return collective_on != 0 && recorded - collective_at < kRecentCalls; }
