@@ -60,7 +60,7 @@ void count_nested(const void* frame, const void* caller, std::uint16_t op, bool 
   if (thread == nullptr || is_passed_on(*thread, frame, op, profiling) || runtime().mpi_modules.contains(site)) return;
   Thread& t = *thread;
   if (!profiling) t.nested = {frame, caller, op};
-  if (t.recorded - t.totalled >= kPendingEvents) add_to_totals(t);
+  if (t.recorded - t.totalled >= kPendingEvents - 1) add_to_totals(t);  // one is left to the call under way
   const std::uint64_t before = t.recorded == 0 ? 0 : t.ring[(t.recorded - 1) & t.ring_mask].exit;
   const std::uint64_t began = std::max(t.enter, before);
   trace::Event& e = t.next_event(began, 0, -1, -1, op, 0);

@@ -161,6 +161,13 @@ def test_time_in_callbacks_counts_once(lab: Lab) -> None:
     assert sum(_events(report)) == report["totals"]["calls"] == 2 + 10 * (2 + 2)
 
 
+def test_calls_in_callbacks_keep_the_places_of_others(lab: Lab) -> None:
+    """With those that they make, more calls may have to be added up than there is room for beside the call around them."""
+    report = _alone(lab, 0, "called_in_freeing.c")
+    calls = sorted(s["calls"] for s in report["sites"] if s["function"] == "MPI_Iprobe")
+    assert calls == [200, 20 * 200]  # of which communicator the former are is not known
+
+
 def test_calls_of_libraries_that_come_and_go(lab: Lab, tmp_path: Path) -> None:
     """Each call is named by the library that was there then, also one that was loaded by a relative path."""
     flags = ["-shared", "-fPIC", "-O1", "-g", "-fno-optimize-sibling-calls"]
