@@ -14,6 +14,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/errno_guard.hpp"
 #include "pmpi/launcher.hpp"
 #include "pmpi/loaded_object.hpp"
 
@@ -165,6 +166,7 @@ void RankWriter::release(const Thread& thread) noexcept {
 }
 
 std::uint32_t RankWriter::module_of(const void* address) noexcept {
+  const ErrnoGuard kept;  // realpath() sets it also where it succeeds
   LoadedObject object;
   if (!find_loaded_object(address, object)) return ~0u;  // takes the linker's lock: not under ours
   RankHeader& h = *header_;

@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <mpi.h>
 
 int main(int argc, char **argv) {
@@ -13,7 +14,13 @@ int main(int argc, char **argv) {
     if (library == NULL) break;
     int (*meet)(void) = (int (*)(void))dlsym(library, "meet");
     CHECK(meet != NULL && meet() == MPI_SUCCESS);
-    for (int n = 0; n < 130; ++n) MPI_Barrier(MPI_COMM_WORLD);  // so that the library's calls are looked up while it is there
+    for (int n = 0; n < 130; ++n) {  // so that the library's calls are looked up while it is there
+      int found;
+      errno = EDOM;
+      MPI_Iprobe(MPI_ANY_SOURCE, 1, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+      CHECK(errno == EDOM);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
     dlclose(library);
   }
   MPI_Finalize();
