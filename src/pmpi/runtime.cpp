@@ -12,6 +12,7 @@
 #include <new>
 
 #include "base/cancel_guard.hpp"
+#include "base/errno_guard.hpp"
 #include "base/float_guard.hpp"
 #include "pmpi/hooks.hpp"
 #include "pmpi/launcher.hpp"
@@ -252,6 +253,7 @@ Thread* attach_thread() noexcept {
   const Phase phase = rt.phase.load(std::memory_order_acquire);
   if (phase == Phase::ended || t_dropped) return nullptr;
   const CancelGuard whole;
+  const ErrnoGuard kept;
   if (phase != Phase::running) {
     // MPI was started by a way that no wrapper saw.
     int initialized = 0, finalized = 0;
