@@ -48,5 +48,3 @@ def _converted(fallow: Fallow, source: Path, target: Path) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stderr
-
-
