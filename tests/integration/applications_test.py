@@ -6,6 +6,7 @@ Bindings of C, of both Fortran interfaces and of Python, MPI behind libraries th
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -17,6 +18,8 @@ from pathlib import Path
 import pytest
 from harness.fallow import BARE, MODES
 from harness.lab import Lab
+
+from fallow.reproduce import record
 
 INPUTS = Path(__file__).parent / "applications"
 TIMEOUT_S = 600.0
@@ -48,11 +51,36 @@ def _mesh(folder: Path) -> None:
         subprocess.run([command], cwd=folder, env=env, capture_output=True, check=True)
 
 
+def _as_recorded(name: str) -> Callable[[Path], None]:
+    """Prepares the input that the benchmarks record the program with."""
+
+    def prepare(folder: Path) -> None:
+        program = next(p for p in record.programs("bench") if p.name == name)
+        values = {n: str(v) for n, v in program.values[program.ranks[0]].items()}
+        env = {**os.environ, **values, "OMP_NUM_THREADS": "1"}
+        subprocess.run(["bash", "-ec", program.prepare], cwd=folder, env=env, capture_output=True, check=True)
+
+    return prepare
+
+
 def _hpcc_input(folder: Path) -> None:
     shutil.copy("/usr/share/doc/hpcc/examples/_hpccinf.txt", folder / "hpccinf.txt")
 
 
 APPLICATIONS = {
+    "lammps": Application(
+        ("lmp", "-in", "in.peptide", "-log", "none"), r"^TotEng +=\s+(\S+)", 2, prepare=_as_recorded("peptide")
+    ),
+    "gromacs": Application(
+        ("gmx_mpi", "-quiet", "mdrun", "-s", "md.tpr", "-ntomp", "1", "-pin", "off", "-reprod", "-nsteps", "100"),
+        r"^ +Total Energy +Conserved En\..*\n +(\S+) +(\S+)",
+        4,
+        output="md.log",
+        prepare=_as_recorded("gromacs"),
+    ),
+    "quantum-espresso": Application(
+        ("pw.x", "-in", "si.in"), r"total energy +=\s+(\S+)", 4, 1e-8, prepare=_as_recorded("qe")
+    ),
     "nwchem": Application(("nwchem", "water.nw"), r"Total (?:SCF|MP2) energy\s+=?\s*(\S+)", 3, 1e-9),
     "cp2k": Application(("cp2k.psmp", "-i", "water.inp"), r"Total energy:\s+(\S+)", 4, 1e-10),
     "abinit": Application(("abinit", "silicon.abi"), r"^ ETOT +\d+ +(\S+)", 4, 1e-10),
@@ -86,22 +114,31 @@ def _close(left: str, right: str, tolerance: float) -> bool:
     return float(left) == pytest.approx(float(right), rel=tolerance)
 
 
-def _run(lab: Lab, name: str, mode: str, *options: str) -> tuple[list[str], str, Path]:
-    """The values, all that the program said, and its folder."""
-    app = APPLICATIONS[name]
-    folder = Path(tempfile.mkdtemp(dir=lab.scratch, prefix=name))
+def _inputs(name: str, scratch: Path) -> Path:
+    """What the program reads, made once: some of it is drawn at random."""
+    folder = scratch / "inputs"
     if (INPUTS / name).exists():
-        shutil.copytree(INPUTS / name, folder, dirs_exist_ok=True)
-    if app.prepare is not None:
-        app.prepare(folder)
+        shutil.copytree(INPUTS / name, folder)
+    else:
+        folder.mkdir()
+    prepare = APPLICATIONS[name].prepare
+    if prepare is not None:
+        prepare(folder)
+    return folder
+
+
+def _run(lab: Lab, app: Application, inputs: Path, mode: str, *options: str) -> tuple[list[str], str, Path]:
+    """The values, all that the program said, and its folder."""
+    folder = Path(tempfile.mkdtemp(dir=lab.scratch))
+    shutil.copytree(inputs, folder, dirs_exist_ok=True)
     launch = lab.family.launch(app.ranks, *app.command)
     env = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **dict(app.env)}
-    running, record = lab.start(mode, launch, env=env, options=options, cwd=folder)
+    running, run = lab.start(mode, launch, env=env, options=options, cwd=folder)
     outcome = running.finish(TIMEOUT_S)
     said = outcome.describe()
     assert outcome.rc == 0 and not outcome.timed_out and not outcome.left_over, said
     if mode != BARE:
-        assert len(lab.records(record)) == app.ranks, said
+        assert len(lab.records(run)) == app.ranks, said
     return _values(app, (folder / app.output).read_text() if app.output else outcome.out), said, folder
 
 
@@ -109,11 +146,12 @@ def _run(lab: Lab, name: str, mode: str, *options: str) -> tuple[list[str], str,
 def test_application(lab: Lab, name: str) -> None:
     """The same values in every mode, with waits as twins, and recorded; what was recorded can be replayed."""
     app = APPLICATIONS[name]
-    bare, said, _ = _run(lab, name, BARE)
+    inputs = _inputs(name, lab.scratch)
+    bare, said, _ = _run(lab, app, inputs, BARE)
     assert len(bare) >= app.least, said
     ways = [(mode, ()) for mode in MODES] + [("sleep", ("--hook", "twin")), ("auto", ("--trace", "run.ftr"))]
     for mode, options in ways:
-        found, said, folder = _run(lab, name, mode, *options)
+        found, said, folder = _run(lab, app, inputs, mode, *options)
         differ = [pair for pair in zip(bare, found, strict=False) if not _close(*pair, app.tolerance)]
         assert len(found) == len(bare) and not differ, f"{mode} {options}: {differ}\n{said}"
     command: list[str | Path] = [lab.fallow.exe, "sim", folder / "run.ftr", "--policy", "always-on,adaptive", "--json"]
