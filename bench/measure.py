@@ -53,6 +53,9 @@ class Sample:
         return f"{min(self.values):.4g}..{max(self.values):.4g}"
 
 
+Results = dict[str, dict[str, dict[str, Sample]]]
+
+
 class Busy(Exception):
     """A run did not end in its time."""
 

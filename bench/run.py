@@ -16,6 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import applications
 import net_replay
 import prediction
 import sim_accuracy
@@ -29,7 +30,7 @@ from measure import (
     TRACED,
     Busy,
     Others,
-    Sample,
+    Results,
     Way,
     instructions_per_call,
     left_out,
@@ -42,7 +43,6 @@ Waits = Iterable[tuple[int, int, int]]  # of so many microseconds, so often, giv
 WAITS_US = ((50, 4000, 0), (1000, 600, 0), (10000, 60, 0))
 # What sleeping costs between hosts takes a second to learn.
 WAITS_BETWEEN_HOSTS_US = ((1000, 3000, 0), (10000, 300, 0), (10000, 300, 90))
-Results = dict[str, dict[str, dict[str, Sample]]]
 
 
 def pairs(text: str, name: int, value: int) -> dict[str, float]:
@@ -191,6 +191,7 @@ PARTS = {
     "prediction": prediction.waits,
     "oversubscribed": oversubscribed,
     "collectives": crowded_collectives,
+    "applications": applications.compare,
 }
 
 

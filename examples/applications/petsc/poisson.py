@@ -8,7 +8,7 @@ petsc4py.init(sys.argv)
 
 from petsc4py import PETSc  # noqa: E402
 
-SIDE = 100
+SIDE = int(sys.argv[1])
 NEIGHBOURS = ((0, 0, 4.0), (-1, 0, -1.0), (1, 0, -1.0), (0, -1, -1.0), (0, 1, -1.0))
 
 grid = PETSc.DMDA().create([SIDE, SIDE], stencil_width=1)
