@@ -45,10 +45,12 @@ class Waiting {
  public:
   explicit Waiting(Thread& thread) noexcept : thread_(thread) { fallow_tls.waiting = nullptr; }
 
-  /// Tests until `done` holds or a test fails; returns what the last test returned.
+  /// Tests until one says that it is `done`, or fails; returns what the last test returned. One that called an error handler of the
+  /// program's own may return success and say nothing.
   template <class Test>
-  int until(const int& done, Test test) noexcept {
+  int until(int& done, Test test) noexcept {
     for (;;) {
+      done = kUnsaid;
       const int result = test();
       if (result != MPI_SUCCESS || done != 0) return result;
       if ((fallow_tls.polls_left & kCatchingUp) != 0) catch_up_in_wait(thread_);
@@ -57,6 +59,7 @@ class Waiting {
   }
 
  private:
+  static constexpr int kUnsaid = -1;
   Thread& thread_;
 };
 
@@ -90,6 +93,7 @@ inline void look_at_any(Waiting waiting, int count, const MPI_Request* requests)
   waiting.until(done, [&] {
     int result = MPI_SUCCESS, active = 0;
     MPI_Status status;
+    done = 0;
     for (int i = 0; i < count && done == 0 && result == MPI_SUCCESS; ++i) {
       if (requests[i] == MPI_REQUEST_NULL) continue;
       ++active;
@@ -110,11 +114,14 @@ inline int wait_for(Waiting waiting, MPI_Request* request, MPI_Status* status) n
   return g_calls.wait(request, status);
 }
 
+/// MPICH 5 returns success from a call that it refuses once an error handler of the program's own has heard of it.
+inline bool has_started(int result, MPI_Request request) noexcept { return result == MPI_SUCCESS && request != MPI_REQUEST_NULL; }
+
 template <class Start, class... Arguments>
 int started(Thread& thread, Start start, MPI_Status* status, Arguments... arguments) noexcept {
   MPI_Request request = MPI_REQUEST_NULL;
   const int result = start(arguments..., &request);
-  return result == MPI_SUCCESS ? wait_for(Waiting(thread), &request, status) : result;
+  return has_started(result, request) ? wait_for(Waiting(thread), &request, status) : result;
 }
 
 /// `next`: the blocking call, for messages that do not wait.
@@ -131,8 +138,8 @@ int sendrecv(Thread& t, Next next, SendStart send_start, RecvStart recv_start, c
     return next(out, out_count, out_type, dest, out_tag, in, in_count, in_type, source, in_tag, comm, status);
   }
   MPI_Request receive = MPI_REQUEST_NULL, sent = MPI_REQUEST_NULL;
-  if (const int result = recv_start(in, in_count, in_type, source, in_tag, comm, &receive); result != MPI_SUCCESS) return result;
-  if (const int result = send_start(out, out_count, out_type, dest, out_tag, comm, &sent); result != MPI_SUCCESS) {
+  if (const int result = recv_start(in, in_count, in_type, source, in_tag, comm, &receive); !has_started(result, receive)) return result;
+  if (const int result = send_start(out, out_count, out_type, dest, out_tag, comm, &sent); !has_started(result, sent)) {
     g_calls.cancel(&receive);
     g_calls.wait(&receive, MPI_STATUS_IGNORE);
     return result;

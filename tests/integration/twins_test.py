@@ -45,6 +45,11 @@ def test_messages_that_are_too_long(lab: Lab, handlers: str) -> None:
     lab.compare(2, lab.program("truncated.c"), handlers, modes=("sleep",), env=TWINS)
 
 
+def test_calls_that_are_refused(lab: Lab) -> None:
+    """They return once the program's error handler has, as often as that is called by the blocking call, and send nothing."""
+    lab.compare(1, lab.program("refused_waits.c"), modes=("sleep",), env=TWINS)
+
+
 def test_a_thread_waits_while_another_calls(lab: Lab) -> None:
     """With MPI_THREAD_MULTIPLE, too, on libraries that hold a lock while they poll."""
     for trial in lab.compare(2, lab.program("helper_thread.c"), modes=("auto",))[1:]:
