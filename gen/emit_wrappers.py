@@ -197,7 +197,7 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
         f"  fallow::pmpi::Scope<{'true' if call.blocks else 'false'}> scope(*thread, kOp_{name}, __builtin_return_address(0), __builtin_frame_address(0));",
     ]
     if name == "MPI_Grequest_start" or name.startswith("MPI_File_i"):  # ROMIO's requests are such, too
-        body += ["  fallow::pmpi::runtime().generalized_requests.store(true, std::memory_order_relaxed);"]
+        body += ["  fallow::pmpi::runtime().looks_may_harm.store(true, std::memory_order_relaxed);"]
     if name.removesuffix("_c") in ("MPI_Win_create", "MPI_Win_allocate", "MPI_Win_create_dynamic"):
         body += ["  fallow::pmpi::runtime().windows.store(true, std::memory_order_relaxed);"]
     trace = traced(name, call, proto)

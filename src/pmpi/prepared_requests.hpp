@@ -22,20 +22,22 @@ struct Prepared {
 /// then. What finds none at all is taken for a request of no bytes, whose peers wake by their timers.
 class PreparedRequests {
  public:
-  void made(std::uint64_t request, const Prepared& what) noexcept {
+  /// False if there is no room for it.
+  bool made(std::uint64_t request, const Prepared& what) noexcept {
     const std::lock_guard lock(mutex_);
     forget(request);
     for (std::size_t i = 0; i < kTables; ++i) {
       Set* const sets = table(i);
-      if (sets == nullptr) return;
+      if (sets == nullptr) return false;
       for (Entry& e : sets[index_of(request, i)]) {
         if (e.request.load(std::memory_order_relaxed) != 0) continue;
         e.what = what;
         e.request.store(request, std::memory_order_release);
         any_.store(true, std::memory_order_release);
-        return;
+        return true;
       }
     }
+    return false;
   }
 
   void freed(std::uint64_t request) noexcept {

@@ -44,9 +44,10 @@ TEST(PreparedRequests, TakesFreedPlacesAgain) {
 
 TEST(PreparedRequests, LeavesOutWhatIsTooMuch) {
   PreparedRequests prepared;
-  std::uint64_t known = 0;
-  for (std::uint64_t i = 1; i <= 1'000'000; ++i) prepared.made(0x7f0000000000 + 192 * i, Prepared{i, 0, 0, 0});
+  std::uint64_t known = 0, told = 0;
+  for (std::uint64_t i = 1; i <= 1'000'000; ++i) told += prepared.made(0x7f0000000000 + 192 * i, Prepared{i, 0, 0, 0}) ? 1 : 0;
   for (std::uint64_t i = 1; i <= 1'000'000; ++i) known += prepared.find(0x7f0000000000 + 192 * i) != nullptr ? 1 : 0;
+  EXPECT_EQ(told, known);
   EXPECT_GT(known, 100'000u);
   EXPECT_LE(known, 8u * (256 + 2048 + 16384));
 }

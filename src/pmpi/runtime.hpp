@@ -93,7 +93,7 @@ struct Runtime {
   bool hooked = false;
   bool polls_tell = false;          ///< the hook is called once a poll, so that its time tells whether something moved
   bool twins_ready = false;         ///< the library has what twins.hpp needs, and the mode lets it be used
-  std::atomic<bool> generalized_requests{false};  ///< the program has used some
+  std::atomic<bool> looks_may_harm{false};  ///< the program has generalized requests, or persistent ones that are not in `prepared`
   std::atomic<bool> windows{false}; ///< the program has made some that others may reach without shared memory
   std::atomic<bool> twinned{false}; ///< blocking calls are carried out as their non-blocking twins
   std::atomic<std::uint32_t> threads{0};

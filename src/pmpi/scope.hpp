@@ -241,7 +241,8 @@ class Scope {
   FALLOW_HOT void prepared(MPI_Request request, MPI_Comm comm, std::int32_t peer, std::uint64_t sent,
                            std::uint64_t received) noexcept {
     if (request == MPI_REQUEST_NULL) return;
-    runtime().prepared.made(handle_key(request), {handle_key(comm), peer, sent, received});
+    const bool kept = runtime().prepared.made(handle_key(request), {handle_key(comm), peer, sent, received});
+    if (!kept) [[unlikely]] runtime().looks_may_harm.store(true, std::memory_order_relaxed);
   }
   FALLOW_HOT Prepared starts(std::int64_t count, const MPI_Request* requests) noexcept {
     return runtime().prepared.any() ? note_started(thread_, count, requests) : Prepared{};

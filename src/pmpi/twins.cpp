@@ -45,6 +45,8 @@ bool load_calls(const fallow_preload_api& preload) noexcept {
   take(c.irecv_c, "PMPI_Irecv_c");
   take(c.imrecv_c, "PMPI_Imrecv_c");
 #endif
+  // Since MPICH 4.2, which has this function.
+  c.looks_end_persistent = !twin::kLooksAreSilent && preload.find("PMPI_Request_get_status_all") != nullptr;
   return complete;
 }
 

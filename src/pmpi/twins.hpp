@@ -5,6 +5,8 @@
 // blocking form on other ranks.
 #pragma once
 
+#include <algorithm>
+
 #include "pmpi/hooks.hpp"
 #include "pmpi/scope.hpp"
 
@@ -37,6 +39,7 @@ struct Calls {
   decltype(&MPI_Irecv_c) irecv_c = nullptr;
   decltype(&MPI_Imrecv_c) imrecv_c = nullptr;
 #endif
+  bool looks_end_persistent = false;  ///< a look at a persistent request that is complete makes it inactive, its outcome is lost
 };
 extern Calls g_calls;
 
@@ -77,20 +80,25 @@ bool receives_end_alike(MPI_Comm comm) noexcept;
 /// Whether requests can be looked at, and how many at a time: each look makes the library progress.
 inline bool can_look_at(int count) noexcept {
   constexpr int kAtOnce = 256;
-  return count > 0 && count <= kAtOnce && !runtime().generalized_requests.load(std::memory_order_relaxed) && looks_end_alike();
+  return count > 0 && count <= kAtOnce && !runtime().looks_may_harm.load(std::memory_order_relaxed) && looks_end_alike();
+}
+
+inline bool is_kept_by_looks(MPI_Request request) noexcept {
+  return !g_calls.looks_end_persistent || runtime().prepared.find(handle_key(request)) == nullptr;
 }
 
 /// Until the request is complete or inactive; false on an error, which the call that follows finds again.
 inline bool look_at(Waiting waiting, MPI_Request request) noexcept {
-  int done = request == MPI_REQUEST_NULL ? 1 : 0;
+  int done = 0;
   MPI_Status status;
-  return done != 0 || waiting.until(done, [&] { return g_calls.get_status(request, &done, &status); }) == MPI_SUCCESS;
+  return request == MPI_REQUEST_NULL || waiting.until(done, [&] { return g_calls.get_status(request, &done, &status); }) == MPI_SUCCESS;
 }
 
 /// Until one of the requests is complete or inactive, or an error is found.
-inline void look_at_any(Waiting waiting, int count, const MPI_Request* requests) noexcept {
+inline void look_at_any(Thread& thread, int count, const MPI_Request* requests) noexcept {
+  if (!can_look_at(count) || !std::all_of(requests, requests + count, is_kept_by_looks)) return;
   int done = 0;
-  waiting.until(done, [&] {
+  Waiting(thread).until(done, [&] {
     int result = MPI_SUCCESS, active = 0;
     MPI_Status status;
     done = 0;
@@ -195,35 +203,34 @@ int MPI_Sendrecv_c(Thread& t, Next next, A... a) noexcept { return sendrecv(t, n
 
 // Waits: requests are looked at until the call would return at once, and then the call itself is made. So errors, statuses and
 // what it frees are its own. (MPICH's tests are not as good: those of 4.0 lose the status of a receive from MPI_PROC_NULL,
-// and MPI_Testall refuses persistent collective requests.) Not where there are generalized requests: a look asks them, which
-// the program could count, and does not make MPICH's own for files progress.
+// and MPI_Testall refuses persistent collective requests.) Persistent requests are not looked at since MPICH 4.2. Where there are generalized
+// requests none is: a look asks them, which the program could count, and does not make MPICH's own for files progress.
 
 template <class Next>
 int MPI_Wait(Thread& t, Next next, MPI_Request* request, MPI_Status* status) noexcept {
   if constexpr (kTestsTellTheRightOne) {
-    if (!runtime().generalized_requests.load(std::memory_order_relaxed)) return wait_for(Waiting(t), request, status);
-  } else if (can_look_at(1)) {
+    if (!runtime().looks_may_harm.load(std::memory_order_relaxed)) return wait_for(Waiting(t), request, status);
+  } else if (can_look_at(1) && is_kept_by_looks(*request)) {
     look_at(Waiting(t), *request);
   }
   return next(request, status);
 }
 template <class Next>
 int MPI_Waitall(Thread& t, Next next, int count, MPI_Request* requests, MPI_Status* statuses) noexcept {
-  Waiting waiting(t);
   const int looks = can_look_at(1) ? count : 0;
   for (int i = 0; i < looks; ++i) {
-    if (!look_at(waiting, requests[i])) break;
+    if (is_kept_by_looks(requests[i]) && !look_at(Waiting(t), requests[i])) break;
   }
   return next(count, requests, statuses);
 }
 template <class Next>
 int MPI_Waitany(Thread& t, Next next, int count, MPI_Request* requests, int* index, MPI_Status* status) noexcept {
-  if (can_look_at(count)) look_at_any(Waiting(t), count, requests);
+  look_at_any(t, count, requests);
   return next(count, requests, index, status);
 }
 template <class Next>
 int MPI_Waitsome(Thread& t, Next next, int count, MPI_Request* requests, int* completed, int* indices, MPI_Status* statuses) noexcept {
-  if (can_look_at(count)) look_at_any(Waiting(t), count, requests);
+  look_at_any(t, count, requests);
   return next(count, requests, completed, indices, statuses);
 }
 

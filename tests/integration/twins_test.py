@@ -50,6 +50,12 @@ def test_calls_that_are_refused(lab: Lab) -> None:
     lab.compare(1, lab.program("refused_waits.c"), modes=("sleep",), env=TWINS)
 
 
+@pytest.mark.parametrize("kind", ["persistent"])
+def test_requests_that_a_look_would_change(lab: Lab, kind: str) -> None:
+    """What became of them is told by the wait, and asked for once."""
+    lab.compare(1, lab.program("looked_at.c"), kind, modes=("sleep",), env=TWINS)
+
+
 def test_a_thread_waits_while_another_calls(lab: Lab) -> None:
     """With MPI_THREAD_MULTIPLE, too, on libraries that hold a lock while they poll."""
     for trial in lab.compare(2, lab.program("helper_thread.c"), modes=("auto",))[1:]:

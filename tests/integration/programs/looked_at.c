@@ -1,0 +1,52 @@
+// Requests that a look may change before the wait itself sees them: persistent ones that are complete.
+// usage: looked_at persistent
+#include "check.h"
+
+#include <mpi.h>
+#include <string.h>
+
+enum { kCount = 5 };
+
+static int in[kCount];
+
+static int count_of(const MPI_Status *status) {
+  int count = -1;
+  MPI_Get_count(status, MPI_INT, &count);
+  return count;
+}
+
+// One wait for the started receive and an inactive request beside it, and what it tells.
+static void wait_each_way(MPI_Request receive) {
+  const int out[kCount] = {1, 2, 3, 4, 5};
+  MPI_Request both[2] = {receive};
+  MPI_Status status[2];
+  MPI_Recv_init(in, 1, MPI_INT, 0, 2, MPI_COMM_SELF, &both[1]);
+  for (int way = 0; way < 4; ++way) {
+    int index = -1, done = -1, indices[2] = {-1, -1};
+    memset(in, 0, sizeof in);
+    MPI_Start(&both[0]);
+    MPI_Send(out, kCount, MPI_INT, 0, 1, MPI_COMM_SELF);
+    if (way == 0) MPI_Wait(&both[0], status);
+    if (way == 1) MPI_Waitall(2, both, status);
+    if (way == 2) MPI_Waitany(2, both, &index, status);
+    if (way == 3) MPI_Waitsome(2, both, &done, indices, status);
+    CHECK(count_of(&status[0]) == kCount && status[0].MPI_SOURCE == 0 && status[0].MPI_TAG == 1 && in[kCount - 1] == kCount);
+    CHECK(way != 1 || count_of(&status[1]) == 0);
+    CHECK(way != 2 || index == 0);
+    CHECK(way != 3 || (done == 1 && indices[0] == 0));
+  }
+  MPI_Request_free(&both[0]);
+  MPI_Request_free(&both[1]);
+}
+
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  if (argc == 2 && strcmp(argv[1], "persistent") == 0) {
+    MPI_Request receive;
+    MPI_Recv_init(in, kCount, MPI_INT, 0, 1, MPI_COMM_SELF, &receive);
+    wait_each_way(receive);
+  }
+  printf("waited\n");
+  MPI_Finalize();
+  return check_failures != 0;
+}
