@@ -12,6 +12,7 @@ SPECIAL = {"MPI_Init": "init", "MPI_Init_thread": "init", "MPI_Session_init": "s
 
 
 _STARTS = {"Start": "1, request", "Startall": "count, array_of_requests"}
+_LOOKS_MAY_HARM = "fallow::pmpi::runtime().looks_may_harm.store(true, std::memory_order_relaxed);"
 _RANKS = ("dest", "source", "target_rank")  # parameters that may be MPI_PROC_NULL
 
 
@@ -150,9 +151,16 @@ def _made(call: Call, proto: Prototype) -> list[str]:
 def _unrecorded(call: Call, proto: Prototype) -> list[str]:
     """What a call does that is not recorded, as one from a callback: handles come and go all the same."""
     freed, made = _free(call, proto), [] if _makes_window(proto) or call.wakes == "later" else _made(call, proto)
+    if call.wakes == "later":
+        freed = [_LOOKS_MAY_HARM]
     if not made:
         return [*freed, f"return next({proto.forward()});"]
     return [*freed, f"const int result = next({proto.forward()});", *made, "return result;"]
+
+
+def _is_generalized(name: str) -> bool:
+    """Whether the call may make a generalized request; ROMIO's requests are such, too."""
+    return name == "MPI_Grequest_start" or name.startswith("MPI_File_i")
 
 
 def _found(call: Call, proto: Prototype) -> str:
@@ -185,6 +193,8 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
             "}",
         ]
         return "\n".join(body)
+    if _is_generalized(name):
+        body += [f"  {_LOOKS_MAY_HARM}"]
     if special == "abort":  # error handlers call it, inside another call
         body += ["  fallow::pmpi::about_to_abort();"]
     body += [
@@ -196,8 +206,6 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
         "  }",
         f"  fallow::pmpi::Scope<{'true' if call.blocks else 'false'}> scope(*thread, kOp_{name}, __builtin_return_address(0), __builtin_frame_address(0));",
     ]
-    if name == "MPI_Grequest_start" or name.startswith("MPI_File_i"):  # ROMIO's requests are such, too
-        body += ["  fallow::pmpi::runtime().looks_may_harm.store(true, std::memory_order_relaxed);"]
     if name.removesuffix("_c") in ("MPI_Win_create", "MPI_Win_allocate", "MPI_Win_create_dynamic"):
         body += ["  fallow::pmpi::runtime().windows.store(true, std::memory_order_relaxed);"]
     trace = traced(name, call, proto)

@@ -1,5 +1,6 @@
-// Requests that a look may change before the wait itself sees them: persistent ones that are complete.
-// usage: looked_at persistent
+// Requests that a look may change before the wait itself sees them: persistent ones that are complete, and generalized ones, which
+// are asked; also where they were made in a callback.
+// usage: looked_at persistent|generalized
 #include "check.h"
 
 #include <mpi.h>
@@ -7,7 +8,52 @@
 
 enum { kCount = 5 };
 
+static int queried;
+static MPI_Request made;  // in the callback
 static int in[kCount];
+
+static int query(void *state, MPI_Status *status) {
+  (void)state;
+  queried++;
+  MPI_Status_set_elements(status, MPI_INT, kCount);
+  MPI_Status_set_cancelled(status, 0);
+  return MPI_SUCCESS;
+}
+
+static int release(void *state) {
+  (void)state;
+  return MPI_SUCCESS;
+}
+
+static int cancel(void *state, int complete) {
+  (void)state, (void)complete;
+  return MPI_SUCCESS;
+}
+
+static int copy_generalized(MPI_Comm comm, int key, void *state, void *value, void *copy, int *flag) {
+  (void)comm, (void)key, (void)state, (void)value, (void)copy;
+  MPI_Grequest_start(query, release, cancel, NULL, &made);
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+static int copy_persistent(MPI_Comm comm, int key, void *state, void *value, void *copy, int *flag) {
+  (void)comm, (void)key, (void)state, (void)value, (void)copy;
+  MPI_Recv_init(in, kCount, MPI_INT, 0, 1, MPI_COMM_SELF, &made);
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+static void call_back(MPI_Comm_copy_attr_function *copy) {
+  int key;
+  MPI_Comm duplicate;
+  MPI_Comm_create_keyval(copy, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+  MPI_Comm_dup(MPI_COMM_SELF, &duplicate);
+  MPI_Comm_delete_attr(MPI_COMM_SELF, key);
+  MPI_Comm_free_keyval(&key);
+  MPI_Comm_free(&duplicate);
+}
 
 static int count_of(const MPI_Status *status) {
   int count = -1;
@@ -41,10 +87,18 @@ static void wait_each_way(MPI_Request receive) {
 
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
+  MPI_Status status;
   if (argc == 2 && strcmp(argv[1], "persistent") == 0) {
     MPI_Request receive;
     MPI_Recv_init(in, kCount, MPI_INT, 0, 1, MPI_COMM_SELF, &receive);
     wait_each_way(receive);
+    call_back(copy_persistent);
+    wait_each_way(made);
+  } else {
+    call_back(copy_generalized);
+    MPI_Grequest_complete(made);
+    MPI_Wait(&made, &status);
+    CHECK(queried == 1 && count_of(&status) == kCount);
   }
   printf("waited\n");
   MPI_Finalize();
