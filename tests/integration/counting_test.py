@@ -43,14 +43,14 @@ def test_a_process_that_ends_beside_its_threads(lab: Lab) -> None:
 
 def test_a_signal_that_ends_the_adding(lab: Lab) -> None:
     """A handler that jumps out of a wait leaves an event half added: it and those that follow are added nevertheless."""
-    if lab.family.name == "mpich":
-        pytest.skip("UCX aborts when it is called again")
+    if lab.family.name != "openmpi":
+        pytest.skip("only Open MPI can be left where Fallow's code begins")
     waits, calls = 2000, 100
     report = _alone(lab, 0, "left_adding.c", str(waits))
     made = {f["function"]: f["calls"] for f in report["functions"]}
     # A signal within an event has that counted twice, one within a call's first steps has it counted as the last call's kind.
     assert abs(made["MPI_Iprobe"] - calls * waits) < waits / 4, made
-    assert waits / 2 < made["MPI_Probe"] < 1.1 * waits, made  # on a busy machine it comes before the call has begun
+    assert waits / 2 < made["MPI_Probe"] < 1.1 * waits, made
 
 
 @pytest.mark.parametrize("mode", ["spin", "auto"])
