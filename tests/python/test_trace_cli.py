@@ -118,6 +118,8 @@ def test_convert_says_once_what_is_lost(trace: Path, tmp_path: Path, capsys: pyt
         (["info", "{several}"], "traces of several programs; name one of them: trace.ftr, trace2.ftr, trace10.ftr"),
         (["convert", "{trace}", "-o", "x.unknown"], "does not tell the format; say --to one of"),
         (["info", "{trace}.prv"], "a trace of another tool; first: fallow trace convert {trace}.prv -o NEW.ftr"),
+        (["info", "archive"], "archive: a trace of another tool; first: fallow trace convert archive -o NEW.ftr"),
+        (["convert", "x.unknown", "-o", "y.ftr"], "paraver (.prv), dimemas (.dim), simgrid (.tit .ti)\n"),
         (["convert", "{trace}", "-o", "{trace}"], "over itself"),
         (["convert", "x.json", "-o", "y.ftr"], "can be written, not read"),
         (["convert", "{trace}", "-o", "../empty/../a.ftr"], "../empty/../a.ftr: would be written over itself"),
@@ -139,6 +141,8 @@ def test_errors_are_one_line_and_status_2(
     empty.mkdir()
     monkeypatch.chdir(empty)
     (trace.parent / f"{trace.name}.prv").touch()
+    Path("archive").mkdir()
+    Path("archive/traces.otf2").touch()
     several = trace.parent / "several"
     several.mkdir()
     for name in ("trace10.ftr", "trace2.ftr", "trace.ftr"):

@@ -80,7 +80,8 @@ def by_path(path: Path, option: str = "") -> Format:
     for f in FORMATS:
         if path.suffix in f.endings:
             return f
-    known = ", ".join(f"{f.name} ({' '.join(f.endings)})" for f in FORMATS)
+    usable = FORMATS if option == "--to" else [f for f in FORMATS if f.read is not None]
+    known = ", ".join(f"{f.name} ({' '.join(f.endings)})" for f in usable)
     say = f"; say {option} one of {known}" if option else f", as these do: {known}"
     raise UserError(f"{path}: its name does not tell the format{say}")
 

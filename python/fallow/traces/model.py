@@ -273,7 +273,7 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
     """The trace files meant: a directory stands for the one trace in it, or for its parts; several: UserError."""
     out: list[Path] = []
     for path in paths:
-        if path.suffix in OTHER_FORMATS and path.is_file():
+        if (path.suffix in OTHER_FORMATS and path.is_file()) or (path / "traces.otf2").is_file():
             name = shlex.quote(str(path))
             raise UserError(f"{path}: a trace of another tool; first: fallow trace convert {name} -o NEW.ftr")
         if not path.is_dir():
