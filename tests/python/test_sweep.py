@@ -186,7 +186,7 @@ def test_what_a_kill_leaves_behind_is_told_apart(tmp_path):
 def test_results_that_cannot_be_written_are_told(tmp_path, monkeypatch):
     store = Store(tmp_path / "r")
 
-    def full(*_):
+    def full(*_, **_options):
         raise OSError(errno.ENOSPC, "Error writing bytes to file")
 
     monkeypatch.setattr(store.pa.parquet, "write_table", full)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import struct
 import subprocess
 import sys
 import time
@@ -38,6 +39,27 @@ def test_a_directory_that_cannot_be_locked_is_told_from_one_in_use(tmp_path, mon
 
     monkeypatch.setattr(fcntl, "flock", without_locks)
     with pytest.raises(UserError, match="files cannot be locked here: Function not implemented; choose another directory"):
+        Store(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes"),
+    [
+        (struct.pack("<d", 1.25), struct.pack("<d", 1.5)),  # a figure that is one as before
+        (b"policy", b"polizy"),
+        (b"policy", b"polic\xff"),
+        (b"run_time_s", b"ran_time_s"),
+    ],
+)
+def test_damaged_results_are_refused(tmp_path, was, becomes):
+    store = Store(tmp_path)
+    store.add([{"id": "a", **POINT, "run_time_s": 1.25}])
+    store.close()
+    part = tmp_path / "part-000001.parquet"
+    content = part.read_bytes()
+    assert was in content
+    part.write_bytes(content.replace(was, becomes))
+    with pytest.raises(UserError, match=r"part-000001.parquet: .*; move it away.*$"):
         Store(tmp_path)
 
 

@@ -23,7 +23,7 @@ RESULTS = "results.parquet"
 _PART = re.compile(r"part-[0-9]{6,}\.parquet")
 _UNFINISHED = re.compile(r"(part-[0-9]{6,}|results)\.tmp")
 _TEXTS = {"id", "group", "program", "trace", "platform", "platform_file", "policy", "status", "error"}
-_ALWAYS = ("id", "status")
+_ALWAYS = ("id", "group", "policy", "status")
 _REAL = ("_s", "_j", "_us", "share", "lead", "budget", "jitter", "speed")
 
 
@@ -74,10 +74,11 @@ class Store:
 
     def _read(self, file: Path) -> list[Row]:
         try:
-            rows: list[Row] = self.pa.parquet.read_table(file).to_pylist()
-        except (self.pa.ArrowInvalid, OSError) as error:
-            raise UserError(f"{file}: {error}; move it away, its points will be simulated again") from None
-        if not all(row.get(key) for row in rows for key in _ALWAYS):
+            rows: list[Row] = self.pa.parquet.read_table(file, page_checksum_verification=True).to_pylist()
+        except (self.pa.ArrowException, OSError, ValueError) as error:  # the last: of names and texts not in UTF-8
+            why = " ".join(str(error).split())
+            raise UserError(f"{file}: {why}; move it away, its points will be simulated again") from None
+        if not all(map(_is_result, rows)):
             raise UserError(f"{file}: these are no results of a sweep; move it away, or choose others with --results")
         return rows
 
@@ -94,7 +95,7 @@ class Store:
         arrays = {name: self._column(name, values) for name, values in columns.items()}
         temporary = target.with_suffix(".tmp")
         try:
-            self.pa.parquet.write_table(self.pa.table(arrays), temporary)
+            self.pa.parquet.write_table(self.pa.table(arrays), temporary, write_page_checksum=True)
             with temporary.open("rb") as file:
                 os.fsync(file.fileno())
             temporary.replace(target)
@@ -135,6 +136,14 @@ class Store:
         for part in self._parts():
             part.unlink()
         return target
+
+
+def _is_result(row: Row) -> bool:
+    """Whether a row has what is needed of all, in the types that it was written in."""
+    named = all(isinstance(row.get(key), str) and row[key] for key in _ALWAYS)
+    plain = all(value is None or isinstance(value, str | int | float) for value in row.values())
+    needed = ["run_time_s", *(key for key in row if key.startswith("energy_"))] if row.get("status") == "done" else []
+    return named and plain and all(isinstance(row.get(key), float) for key in needed)
 
 
 def _compared(rows: list[Row]) -> list[Row]:
