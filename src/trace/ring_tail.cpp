@@ -24,7 +24,7 @@ Call look_at(const RankHeader& h, const Event& e, std::uint64_t last_exit) noexc
   if (e.awake_us != 0) {  // the mark of an event that waited
     c.asleep = std::min(ticks(e.asleep_us), c.duration);
     c.awake = std::min(ticks(e.awake_us), c.duration - c.asleep);
-  } else if (h.ops[e.op].blocks != 0 && h.oversubscribed != 0 && to_ns(h, c.duration) > kDescheduledNs) {
+  } else if (waited_unmarked(h, e)) {
     c.awake = c.duration;
   }
   return c;
@@ -80,6 +80,10 @@ std::uint64_t last_outer_exit(const ThreadCounters& counters, std::span<const Ev
 }
 
 }  // namespace
+
+bool waited_unmarked(const RankHeader& header, const Event& e) noexcept {
+  return e.awake_us == 0 && header.ops[e.op].blocks != 0 && header.oversubscribed != 0 && to_ns(header, e.exit - e.enter) > kDescheduledNs;
+}
 
 std::vector<Event> ring_tail(const RankHeader& header, const ThreadCounters& counters, std::span<const Event> ring) {
   std::vector<Event> out;

@@ -9,6 +9,10 @@
 
 namespace fallow::trace {
 
+/// Whether all of a call was a wait though its event bears no mark of one: a blocking call that took long where ranks
+/// outnumber processors polled too few times to look at the time. The totals count it so.
+bool waited_unmarked(const RankHeader& header, const Event& e) noexcept;
+
 /// The events in `ring` that follow the first `counters.events`, oldest first, at most kPendingEvents of them. What was
 /// left of an earlier turn of the ring, or is torn by the kill, ends them.
 std::vector<Event> ring_tail(const RankHeader& header, const ThreadCounters& counters, std::span<const Event> ring);

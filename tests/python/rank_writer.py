@@ -130,6 +130,7 @@ class RankFile:
     wake_send: int = 0
     budget: float = 0.01
     launch: int = 0
+    oversubscribed: int = 0
     cpu_ns: int = 2_000_000_000
     wall_start_ns: int = 1_700_000_000_000_000_000
 
@@ -158,7 +159,7 @@ class RankFile:
         h.host, h.program, h.mpi_version = self.host, b"/bin/program", b"Open MPI v4.1.4, package: Debian"
         for i, (name, kind) in enumerate(self.ops):
             h.ops[i].name, h.ops[i].kind, h.ops[i].blocks = name.encode(), KINDS.index(kind), kind in BLOCKING
-        h.launch = self.launch
+        h.launch, h.oversubscribed = self.launch, self.oversubscribed
         h.modules_used = len(self.modules)
         for i, (base, path) in enumerate(self.modules):
             h.modules[i].base, h.modules[i].path = base, path.encode()

@@ -6,7 +6,7 @@ import pytest
 
 from fallow import analyse, timeline_text
 from fallow.model import Timeline, TimelineRow
-from rank_writer import Call, RankFile, write_run
+from rank_writer import OPS, Call, RankFile, write_run
 
 
 @pytest.mark.parametrize(("awake_ms", "burnt_ms"), [(90, 90), (190, 150)])
@@ -25,3 +25,13 @@ def test_a_timeline_without_time_in_common_shows_all():
 
     assert timeline_text.window(Timeline(0, ["MPI_Recv"], ["recv"], [row(0, 10, 50), row(1, 20, 70)])) == (20, 70)
     assert timeline_text.window(Timeline(0, ["MPI_Recv"], ["recv"], [row(0, 10, 50), row(1, 60, 90)])) == (10, 90)
+
+
+def test_a_timeline_shows_waits_as_the_totals_count_them(tmp_path):
+    """Where ranks share cores, a blocking call that took long waited, though it looked at the time too seldom to say so."""
+    us = 1000
+    calls = [Call(0, 20 * us), Call(30 * us, 90 * us + 1), Call(100 * us, 150 * us, op=3), Call(200 * us, 300 * us, awake=40 * us, asleep=50 * us)]
+    for oversubscribed, second in ((0, 0), (1, 60)):
+        rank = RankFile(calls=calls, ops=OPS, oversubscribed=oversubscribed)
+        events = analyse.load(write_run(tmp_path / str(oversubscribed), [rank])).timeline.rows[0].events
+        assert [tuple(e[3:5]) for e in events] == [(0, 0), (second, 0), (0, 0), (40, 50)]

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "trace/rank_reader.hpp"
+#include "trace/ring_tail.hpp"
 
 namespace nb = nanobind;
 using namespace fallow::trace;
@@ -97,8 +98,9 @@ nb::list site_list(const RankReader& r, const ThreadBlock& b) {
 nb::list event_list(const RankReader& r, const ThreadBlock& b, std::size_t limit) {
   nb::list out;
   for (const Event& e : b.events(limit)) {
-    out.append(nb::make_tuple(r.wall_time(e.enter).value, r.wall_time(e.exit).value, e.op, e.peer, e.bytes, e.tag,
-                              e.comm, e.site, e.awake_us, e.asleep_us));
+    const std::int64_t enter = r.wall_time(e.enter).value, exit = r.wall_time(e.exit).value;
+    const std::int64_t awake_us = fallow::trace::waited_unmarked(r.header(), e) ? (exit - enter) / 1000 : e.awake_us;
+    out.append(nb::make_tuple(enter, exit, e.op, e.peer, e.bytes, e.tag, e.comm, e.site, awake_us, e.asleep_us));
   }
   return out;
 }
