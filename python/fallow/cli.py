@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import io
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import FrameType
 
 from fallow import (
     __version__,
@@ -96,6 +100,43 @@ def _parse(ours: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         raise
 
 
+@contextlib.contextmanager
+def _cleared_up() -> Iterator[list[int]]:
+    """What ends a command by default, as batch systems do, is an interrupt within: nothing half-written is left.
+
+    Yields the signals that came; a second one ends the command at once.
+    """
+    came: list[int] = []
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        came.append(number)
+        raise KeyboardInterrupt
+
+    heard = [signal.SIGTERM, signal.SIGHUP] if threading.current_thread() is threading.main_thread() else []
+    ours = [number for number in heard if signal.getsignal(number) == signal.SIG_DFL]
+    try:
+        for number in ours:
+            signal.signal(number, interrupt)
+        yield came
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _act(arguments: argparse.Namespace) -> int:
+    """The command's action; `run` hands signals on by itself."""
+    if arguments.subcommand == "run":
+        status: int = arguments.action(arguments)
+        return status
+    with _cleared_up() as came:
+        try:
+            status = arguments.action(arguments)
+        except KeyboardInterrupt:
+            return 128 + (came[0] if came else signal.SIGINT)
+    return status
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit status."""
     _open_streams()
@@ -107,7 +148,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise UserError(f"{name} does not know {' '.join(unknown)}; 'fallow {name} --help' lists what it takes")
         if command is not None:
             arguments.command = [*getattr(arguments, "command", []), *command]
-        status: int = arguments.action(arguments)
+        status = _act(arguments)
         sys.stdout.flush()
     except UserError as error:
         print(f"fallow: {error}", file=sys.stderr)

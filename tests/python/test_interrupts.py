@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 
 def started(args: list[str], place: Path) -> subprocess.Popen[str]:
     def heard() -> None:  # tests may run in the background
@@ -50,6 +52,21 @@ def test_an_interrupt_ends_the_writing_of_a_program(tmp_path):
     errors = interrupted(running, 10)
     assert (running.returncode, errors) == (130, "") and [p.name for p in tmp_path.iterdir()] == ["x.ftr"]
     assert (tmp_path / "x.ftr").read_text() == "old"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_what_ends_a_conversion_leaves_nothing_half_written(tmp_path, number):
+    """As a batch system does when the time is over."""
+    source = tmp_path / "x.ftr"
+    make = [sys.executable, "-m", "fallow", "synth", "stencil3d", "--ranks", "64", "--iterations", "6000", "--jitter", "5%", "-o", source]
+    subprocess.run(make, check=True, capture_output=True, timeout=240)
+    running = started(["trace", "convert", "x.ftr", "--to", "otf2", "-o", "archive"], tmp_path)
+    end = time.monotonic() + 240
+    while not (tmp_path / "archive").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    running.send_signal(number)
+    errors = running.communicate(timeout=60)[1]
+    assert (running.returncode, errors) == (128 + number, "") and list(tmp_path.iterdir()) == [source]
 
 
 def test_an_interrupt_while_the_command_is_being_loaded(tmp_path):

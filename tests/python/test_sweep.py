@@ -273,7 +273,8 @@ def test_what_slurm_refuses_is_said_in_a_line(tmp_path):
     assert found == ("fallow: Slurm: sbatch: error: invalid partition\n", 2)
 
 
-def test_an_interrupt_keeps_what_is_done(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_what_is_done(tmp_path, number):
     (tmp_path / "s.toml").write_text(SMALL.replace("iterations = 5", "iterations = 3000").replace("[4, 8]", "[16, 32]"))
     # tests may run in the background; a terminal interrupts the workers, too
     heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), "start_new_session": True}
@@ -281,13 +282,25 @@ def test_an_interrupt_keeps_what_is_done(tmp_path):
     end = time.monotonic() + 240
     while time.monotonic() < end and not list(tmp_path.glob("s.results/part-*.parquet")):
         time.sleep(0.2)
-    os.killpg(running.pid, signal.SIGINT)
+    os.killpg(running.pid, number)
     try:
         _, errors = running.communicate(timeout=240)
     finally:
         running.kill()
-    assert running.returncode == 130 and "goes on where this was" in errors and "Traceback" not in errors
+    assert running.returncode == 128 + number and "goes on where this was" in errors and "Traceback" not in errors
     assert list(tmp_path.glob("s.results/part-*.parquet"))
+
+
+def test_what_ends_a_sweep_while_workers_start_leaves_none(tmp_path):
+    (tmp_path / "s.toml").write_text(SMALL)
+    running = start(tmp_path, "s.toml", "--on", "local:1", stderr=subprocess.PIPE)
+    workers = Path(f"/proc/{running.pid}/task/{running.pid}/children")
+    end = time.monotonic() + 240
+    while time.monotonic() < end and not workers.read_text():
+        time.sleep(0.02)
+    running.send_signal(signal.SIGTERM)
+    _, errors = running.communicate(timeout=240)
+    assert (running.returncode, errors.count("\n")) == (128 + signal.SIGTERM, 1) and "goes on where this was" in errors, errors
 
 
 @pytest.mark.parametrize(

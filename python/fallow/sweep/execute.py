@@ -102,7 +102,15 @@ def _slurm(workers: int, options: Mapping[str, Any]) -> Any:  # noqa: ANN401
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """What is started herein never hears an interrupt, which a terminal sends to all processes; we do, afterwards."""
+    """What is started herein never hears an interrupt, which a terminal sends to all processes; we do, afterwards.
+
+    So we hear what else interrupts us; what is started has to end by that.
+    """
+    came: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    ours = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in ours:
+        signal.signal(number, lambda number, _frame: came.append(number))
     tracker = importlib.import_module("multiprocessing.resource_tracker")
     tracker.ensure_running()  # it would let interrupts through again in the thread that starts it
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -110,6 +118,10 @@ def _uninterrupted() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
 
 
 @contextlib.contextmanager
