@@ -81,7 +81,7 @@ class Network {
   void record(Recorder& recorder) noexcept {
     recorder_ = &recorder;
     edge_timed_ = upper_timed_ = defers_ = plain_ = direct_ = false;
-    if (recorder.path() != nullptr) awake_.assign(topology_->links(), 0);
+    if (recorder.path() != nullptr) woken_.assign(topology_->links(), {});
   }
   /// Tells it of the gaps that are open at `end`.
   void finish_record(Time end) const;
@@ -332,7 +332,10 @@ class Network {
   std::array<Time, 2> timers_{kNever, kNever};  // of edge links, of upper ones
   Recorder* recorder_ = nullptr;
   Lags* lags_ = nullptr;
-  std::vector<Time> awake_;       // of each link when it was last back from a rest, for the critical path; else empty
+  struct Waking {
+    Time from = 0, until = 0;
+  };
+  std::vector<Waking> woken_;     // each link's last way back from a rest, for the critical path; else empty
   std::uint32_t taking_ = kNone;  // the message that takes a link, for these
 };
 

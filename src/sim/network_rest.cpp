@@ -134,7 +134,7 @@ Time Network::wake(std::uint32_t number, Time arrival) noexcept {
   const Gap g = gap(number, links_[number].free, arrival);
   const RestResult r = g.both();
   if (recorder_ != nullptr) [[unlikely]] recorded_gap(number, links_[number].free, arrival, g);
-  if (!awake_.empty()) [[unlikely]] awake_[number] = r.ready;
+  if (!woken_.empty()) [[unlikely]] woken_[number] = {arrival, r.ready};
   if (rests_in_silence(number)) wake_other(number, arrival, g);
   if (r.rests == 0) return r.ready;
   add_rest(number, r, arrival, true);
@@ -177,7 +177,7 @@ void Network::add_rest(std::uint32_t number, const RestResult& r, Time arrival, 
 void Network::hold_until(std::uint32_t number, Time ready) noexcept {
   Link& link = links_[number];
   if (lags_ != nullptr) lags_->link(number) += ready - link.free;
-  if (!awake_.empty()) awake_[number] = ready;
+  if (!woken_.empty()) woken_[number] = {link.free, ready};
   link.free = ready;
 }
 
