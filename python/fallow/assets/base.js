@@ -33,7 +33,7 @@ function seconds(value) {
   return `${(value / 3600).toFixed(2)} h`;
 }
 const percent = (share, digits = 1) => `${(share * 100).toFixed(digits).replace(/^-(?=[0.]*$)/, "")} %`; // no sign on nothing
-const count = (value) => Math.round(value).toLocaleString("en").replaceAll(",", "\u2009");
+const count = (value) => Math.round(value).toLocaleString("en").replaceAll(",", "\u202f");
 const plural = (number, what) => `${count(number)} ${what}${number === 1 ? "" : "s"}`;
 function size(value) {
   for (const unit of ["B", "KiB", "MiB", "GiB"]) {
