@@ -319,7 +319,9 @@ TEST_P(AnyProgram, RecordingChangesNothingAndItsPathAddsUp) {
     for (const PathShare& s : recorder.path()->result(last, d.ranks[last].end).ranks) {
       sum += s.total();
       for (const Time t : {s.computing, s.in_calls, s.transfer, s.link_wake, s.core_wake}) EXPECT_GE(t, 0) << where_ << ", " << info.name;
-      if (info.name == "oracle") EXPECT_EQ(s.link_wake, 0) << where_;  // whose links are back in time
+      if (info.name == "oracle") {
+        EXPECT_EQ(s.link_wake, 0) << where_;  // its links are back in time
+      }
     }
     EXPECT_EQ(sum, bare.makespan) << where_ << ", " << info.name;
   }
