@@ -11,6 +11,9 @@ SIZES = ("none", "count", "send", "recv", "send_each", "sendv", "sendw", "recv_e
 WAKES = ("none", "peer", "all", "later", "recent")
 FREES = ("", "comm", "type", "win", "file", "request", "session")
 
+# MPICH's own functions that make generalized requests, as far as they mean what one of MPI means.
+EXTENSIONS = {"MPIX_Grequest_class_allocate": "Grequest_start", "MPIX_Grequest_start": "Grequest_start"}
+
 
 @dataclass(frozen=True)
 class Call:
@@ -75,4 +78,5 @@ def load_table(path: Path) -> dict[str, Call]:
 def functions(table: dict[str, Call]) -> list[tuple[str, Call]]:
     """Every function name that may be wrapped, in the order of its number; `_c` forms included."""
     names = [(f"MPI_{base}{suffix}", call) for base, call in table.items() for suffix in ("", "_c")]
+    names += [(name, table[base]) for name, base in EXTENSIONS.items() if base in table]
     return sorted(names, key=lambda entry: entry[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from calls import Call
+from calls import EXTENSIONS, Call
 from prototypes import Prototype
 
 _BY_VALUE = re.compile(r"^(MPI_Comm|MPI_Win|MPI_File) \w+$")
@@ -27,7 +27,7 @@ class Traced:
 
 def operation(name: str) -> str:
     """The trace's name of a function: MPI_Isend_c is isend."""
-    base = name.removeprefix("MPIX_").removeprefix("MPI_").removesuffix("_c")
+    base = EXTENSIONS.get(name, name.removeprefix("MPIX_").removeprefix("MPI_").removesuffix("_c"))
     return base[0].lower() + base[1:]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from calls import KINDS, Call, functions
+from calls import EXTENSIONS, KINDS, Call, functions
 from emit_trace import trace_block, traced
 from prototypes import Prototype
 
@@ -160,7 +160,7 @@ def _unrecorded(call: Call, proto: Prototype) -> list[str]:
 
 def _is_generalized(name: str) -> bool:
     """Whether the call may make a generalized request; ROMIO's requests are such, too."""
-    return name == "MPI_Grequest_start" or name.startswith("MPI_File_i")
+    return name == "MPI_Grequest_start" or name in EXTENSIONS or name.startswith("MPI_File_i")
 
 
 def _found(call: Call, proto: Prototype) -> str:

@@ -50,7 +50,7 @@ def test_calls_that_are_refused(lab: Lab) -> None:
     lab.compare(1, lab.program("refused_waits.c"), modes=("sleep",), env=TWINS)
 
 
-@pytest.mark.parametrize("kind", ["persistent", "generalized"])
+@pytest.mark.parametrize("kind", ["persistent", "generalized", "polled"])
 def test_requests_that_a_look_would_change(lab: Lab, kind: str) -> None:
     """What became of them is told by the wait, and asked for once."""
     lab.compare(1, lab.program("looked_at.c"), kind, modes=("sleep",), env=TWINS)

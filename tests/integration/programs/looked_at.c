@@ -1,6 +1,6 @@
 // Requests that a look may change before the wait itself sees them: persistent ones that are complete, and generalized ones, which
-// are asked; also where they were made in a callback.
-// usage: looked_at persistent|generalized
+// are asked; also where they were made in a callback. Those of MPICH's own kind are polled by the wait alone.
+// usage: looked_at persistent|generalized|polled
 #include "check.h"
 
 #include <mpi.h>
@@ -29,6 +29,22 @@ static int cancel(void *state, int complete) {
   (void)state, (void)complete;
   return MPI_SUCCESS;
 }
+
+#ifdef MPICH_VERSION
+static int polled;
+
+static int poll(void *state, MPI_Status *status) {
+  (void)state, (void)status;
+  if (++polled == kCount) MPI_Grequest_complete(made);
+  return MPI_SUCCESS;
+}
+
+static int wait(int count, void **states, double timeout, MPI_Status *status) {
+  (void)count, (void)states, (void)timeout;
+  while (polled < kCount) poll(NULL, status);
+  return MPI_SUCCESS;
+}
+#endif
 
 static int copy_generalized(MPI_Comm comm, int key, void *state, void *value, void *copy, int *flag) {
   (void)comm, (void)key, (void)state, (void)value, (void)copy;
@@ -94,6 +110,13 @@ int main(int argc, char **argv) {
     wait_each_way(receive);
     call_back(copy_persistent);
     wait_each_way(made);
+  } else if (argc == 2 && strcmp(argv[1], "polled") == 0) {
+#ifdef MPICH_VERSION
+    MPIX_Grequest_start(query, release, cancel, poll, wait, NULL, &made);
+    MPI_Request waited = made;
+    MPI_Waitall(1, &waited, &status);
+    CHECK(queried == 1 && count_of(&status) == kCount);
+#endif
   } else {
     call_back(copy_generalized);
     MPI_Grequest_complete(made);
