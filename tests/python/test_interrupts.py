@@ -12,8 +12,9 @@ import pytest
 
 
 def started(args: list[str], place: Path) -> subprocess.Popen[str]:
-    def heard() -> None:  # tests may run in the background
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    def heard() -> None:  # tests may run in the background, or under nohup
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
 
     return subprocess.Popen([sys.executable, "-m", "fallow", *args], cwd=place, stderr=subprocess.PIPE, text=True, preexec_fn=heard)  # noqa: PLW1509 (one thread)
 
