@@ -29,7 +29,6 @@ def _made_good(lab: Lab, mode: str, *args: str) -> float:
 @pytest.mark.parametrize("mode", ["auto", "sleep"])
 def test_only_a_rank_with_slack_makes_its_delays_good(lab: Lab, mode: str) -> None:
     """Rank 1 sleeps until rank 0 sends. Its late wake-ups are gone in its next wait, unless rank 0 waited for it."""
-
     # Whoever takes the cores away adds to both sides, so several pairs may be needed: 0.99 and 0.00 to 0.02 on a quiet machine.
     def pair() -> tuple[float, float]:
         return _made_good(lab, mode), _made_good(lab, mode, "answered")
@@ -56,7 +55,6 @@ def test_a_delay_is_not_made_good_where_the_other_rank_waits_for_the_sleeper_in_
 
 def test_who_is_needed_in_the_middle_of_a_call_does_not_sleep_through_it(lab: Lab) -> None:
     """A rank in a long barrier answers locks and reads of another one, which waits for each of its wake-ups: they are paid."""
-
     def slept() -> float:
         trial = lab.run("auto", 2, lab.program("served.c"), "3000", "300")
         assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
@@ -71,7 +69,6 @@ def test_who_is_needed_in_the_middle_of_a_call_does_not_sleep_through_it(lab: La
 
 def test_who_looks_at_shared_memory_wakes_nobody(lab: Lab) -> None:
     """MPI_Win_sync sends nothing: ranks that wait meanwhile are left asleep."""
-
     def asleep() -> float:
         trial = lab.run("sleep", 2, lab.program("shared_flag.c"), "0.5")
         assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
@@ -84,7 +81,6 @@ def test_who_looks_at_shared_memory_wakes_nobody(lab: Lab) -> None:
 @pytest.mark.parametrize("mode", ["auto", "sleep"])
 def test_who_tests_in_vain_lets_others_sleep(lab: Lab, mode: str) -> None:
     """A rank that looks for messages all the time sends nothing by that."""
-
     def asleep() -> float:
         trial = lab.run(mode, 2, lab.program("polls_for_work.c"), "0.5")
         assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
@@ -128,15 +124,12 @@ def _us_late(lab: Lab, mode: str, how: str) -> float:
 
 def test_neighbours_wake_each_other(lab: Lab) -> None:
     """Whatever their ranks are: 9 of 18 is no distance that calls of all ranks go."""
-
     def us_late() -> float:
         trial = lab.run("sleep", 18, lab.program("across.c"), "40", "20000")
         assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
         return float(trial.outcome.out.split()[-1])
 
-    shown(
-        us_late, lambda us: us < 400, _TRIES // 2
-    )  # 117 to 233; 630 to 1480 where they slept until their time was over
+    shown(us_late, lambda us: us < 400, _TRIES // 2)  # 117 to 233; 630 to 1480 where they slept until their time was over
 
 
 @pytest.mark.parametrize("how", [[], ["parts"]], ids=["whole", "parts"])
@@ -150,9 +143,7 @@ def test_who_starts_a_persistent_request_wakes_its_peer(lab: Lab, how: list[str]
     ranks = trial.ranks()
     if ranks[-1].sleeps < 4 * _ENOUGH:
         pytest.skip("others use the machine's cores: the rank did not come to sleep")
-    assert ranks[0].wakes_sent > 2 * _ENOUGH, (
-        ranks
-    )  # 234 and more; 31 to 42, before and after, when it woke nobody for that
+    assert ranks[0].wakes_sent > 2 * _ENOUGH, ranks  # 234 and more; 31 to 42, before and after, when it woke nobody for that
 
 
 @pytest.mark.parametrize("how", ["started", "persistent", "fence"])
@@ -160,7 +151,6 @@ def test_a_wait_for_all_is_no_later_than_a_collective_call(lab: Lab, how: str) -
     """A started collective call or a fence takes as many steps as a collective call that blocks, and wakes who takes part."""
     if how == "persistent" and lab.family.name == "openmpi":
         pytest.skip("a library of MPI 3 has none")
-
     def pair() -> tuple[float, float]:
         slowly = _us_late(lab, "yield", how)  # MPICH 5 takes 50 ms for what is started, with and without Fallow
         return _us_late(lab, "sleep", how), max(slowly, _us_late(lab, "sleep", "sum"))
@@ -173,7 +163,6 @@ def test_a_wait_for_all_is_no_later_than_a_collective_call(lab: Lab, how: str) -
 @pytest.mark.parametrize(("how", "more_us"), [("sum", 1000), ("window", 10000)])
 def test_who_goes_on_in_a_call_wakes_whom_the_next_step_is_for(lab: Lab, how: str, more_us: float) -> None:
     """Also where ranks share cores: each step of a long call waited for a quarter of what it had lasted."""
-
     def pair() -> tuple[float, float]:
         return _us_late(lab, "auto", how), _us_late(lab, "yield", how)
 
@@ -182,7 +171,6 @@ def test_who_goes_on_in_a_call_wakes_whom_the_next_step_is_for(lab: Lab, how: st
 
 def test_who_tests_in_a_loop_gives_way_to_those_that_it_waits_for(lab: Lab) -> None:
     """Where ranks share cores, MPICH polls on until the kernel takes its core, and whoever is waited for comes to work then."""
-
     def pair() -> tuple[float, float]:
         return _us_late(lab, "auto", "tested"), _us_late(lab, "spin", "tested")
 
@@ -202,7 +190,6 @@ def test_ranks_that_may_use_the_same_core_share_it(lab: Lab) -> None:
 
 def test_ranks_do_not_hold_each_other_up_where_they_share_cores(lab: Lab) -> None:
     """Each step of a collective call waits for whoever sleeps; all together must not sleep for as long as all have slept."""
-
     # Side by side with ranks that only give way to each other. The sum of 64 KB alone lasted 270 times as long as bare.
     def pair() -> tuple[float, float]:
         return _ms_a_round(lab, "auto"), _ms_a_round(lab, "yield")

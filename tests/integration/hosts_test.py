@@ -91,7 +91,6 @@ def _slept(rank: RankRecord) -> float:
 
 def test_delays_inside_a_call_are_paid(lab: Lab, hosts: Hosts) -> None:
     """What a rank slept through is noticed also where the call goes on with it, as one of many messages does."""
-
     def delayed() -> float:
         ranks = _two_ranks(lab, hosts, "600", "500", "collective")
         asleep = sum(r.wait_asleep_s for r in ranks)
@@ -104,7 +103,6 @@ def test_long_messages_that_came_during_sleeps_are_paid(lab: Lab, hosts: Hosts) 
     """The rank fetches a megabyte once it is awake: that is no longer wait, and the sleep cost more than any sleep does."""
     if lab.family.name == "openmpi":
         pytest.skip("over TCP a megabyte takes longer than its receiver is late")
-
     def delayed() -> float:
         ranks = _two_ranks(lab, hosts, "600", "500", "exchange")
         asleep = sum(r.wait_asleep_s for r in ranks)
@@ -119,9 +117,7 @@ def test_waits_over_tcp_are_slept_in_until_data_come(lab: Lab, tcp_hosts: Hosts)
     if lab.family.name == "mpich":
         pytest.skip("over TCP, MPI_Finalize of MPICH 4.0 hangs in one of ten runs, without Fallow, too")
     # 0.03 to 0.33 by timers
-    shown(
-        lambda: _slept(_two_ranks(lab, tcp_hosts, "200", "10000", "irregular")[1]), lambda share: share > 0.45, _TRIES
-    )
+    shown(lambda: _slept(_two_ranks(lab, tcp_hosts, "200", "10000", "irregular")[1]), lambda share: share > 0.45, _TRIES)
 
 
 def test_irregular_waits_for_another_host_are_slept_in(lab: Lab, hosts: Hosts) -> None:

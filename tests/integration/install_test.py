@@ -85,9 +85,7 @@ def test_compilers_without_a_distributions_names_are_found(tmp_path: Path) -> No
     (tools / "cmake").symlink_to(str(shutil.which("cmake")))
     for first, second in ((mpich, ompi), (ompi, mpich)):
         env = {"PATH": f"{first}/bin:{second}/bin:{tools}:/nowhere"}
-        done = subprocess.run(
-            ["cmake", "-P", tmp_path / "ask.cmake"], env=env, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(["cmake", "-P", tmp_path / "ask.cmake"], env=env, capture_output=True, text=True, check=False)
         said = done.stdout + done.stderr
         assert f"openmpi={ompi}/include;{ompi}/lib64/libmpi.so.40\n" in said, said
         assert f"mpich={mpich}/include;\n" in said, said
@@ -99,9 +97,7 @@ def test_an_mpi_of_the_pythons_own_environment_is_found(tmp_path: Path) -> None:
     (tmp_path / "include" / "mpi_abi.h").touch()
     (tmp_path / "python").write_text(f"#!/bin/sh\necho {tmp_path}\n")
     (tmp_path / "python").chmod(0o755)
-    (tmp_path / "ask.cmake").write_text(
-        ASK.format(repository=REPOSITORY) + 'message(NOTICE "mpiabi=${FALLOW_mpiabi_INCLUDE}")\n'
-    )
+    (tmp_path / "ask.cmake").write_text(ASK.format(repository=REPOSITORY) + 'message(NOTICE "mpiabi=${FALLOW_mpiabi_INCLUDE}")\n')
     env = {k: v for k, v in os.environ.items() if k != "VIRTUAL_ENV"}
     done = subprocess.run(
         ["cmake", f"-DPython3_EXECUTABLE={tmp_path}/python", "-P", tmp_path / "ask.cmake"],
@@ -130,9 +126,7 @@ def test_what_is_installed(prefix: Path) -> None:
     files = _files(prefix)
     families = ("openmpi", "mpich", "mpiabi")
     wanted = {"lib/fallow/libfallow.so", "include/fallow/fallow.h", "lib/pkgconfig/fallow.pc"}
-    wanted |= {f"lib/fallow/libfallow-rt-{f}.so" for f in families} | {
-        f"lib/fallow/coverage-{f}.json" for f in families
-    }
+    wanted |= {f"lib/fallow/libfallow-rt-{f}.so" for f in families} | {f"lib/fallow/coverage-{f}.json" for f in families}
     wanted |= {f"lib/cmake/fallow/fallow-config{x}.cmake" for x in ("", "-version")}
     wanted.add("share/doc/fallow/LICENSE")
     wanted |= {f"share/fallow/platforms/{p.name}" for p in (REPOSITORY / "platforms").glob("*.toml")}
@@ -214,9 +208,7 @@ def test_pip_install(tmp_path: Path) -> None:
     _run(bin_dir / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", abi, source)
     shutil.rmtree(source)
     package = next((tmp_path / "venv").rglob("fallow/__init__.py")).parent
-    assert not [
-        f for f in _files(package) if f.endswith((".cpp", ".hpp", "CMakeLists.txt"))
-    ]  # of the binding's sources
+    assert not [f for f in _files(package) if f.endswith((".cpp", ".hpp", "CMakeLists.txt"))]  # of the binding's sources
     env = {k: v for k, v in base_environment().items() if k not in {"PYTHONPATH", "VIRTUAL_ENV"}}
     assert run([bin_dir / "fallow", "--version"], env=env, cwd=tmp_path).out.startswith("fallow 0.1")
     doctor = run([bin_dir / "fallow", "doctor", "--json"], env=env, cwd=tmp_path)

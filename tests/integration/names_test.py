@@ -19,9 +19,7 @@ def _names(families: list[Family], path: Path) -> Path:
     """A file with the C functions of all families and what else Fallow defines."""
     names = {name for family in families for name in prototypes(family)}
     names |= (
-        {f"{n}_c" for n in names}
-        | {f"P{n}" for n in names}
-        | {"opal_progress", "ucp_worker_progress", "sched_yield", "fi_fabric"}
+        {f"{n}_c" for n in names} | {f"P{n}" for n in names} | {"opal_progress", "ucp_worker_progress", "sched_yield", "fi_fabric"}
     )
     names |= {n.lower() + ending for n in list(names) if n.startswith("MPI_") for ending in ("", "_", "__", "_f08_")}
     path.write_text("\n".join(sorted(names)) + "\n")

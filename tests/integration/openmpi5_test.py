@@ -62,16 +62,6 @@ def test_every_rank_on_two_hosts_has_a_record(lab5: Lab, way: str) -> None:
     with two_hosts(lab5.scratch) as hosts:
         options = ["--host", ",".join(f"{address}:2" for address in hosts.addresses)]
         options += ["--prtemca", "plm_ssh_agent", str(hosts.agent), "--prtemca", "prte_if_include", "10.213.77.0/24"]
-        options += [
-            "--mca",
-            "pml",
-            "ob1",
-            "--mca",
-            "btl",
-            "tcp,self,sm",
-            "--mca",
-            "btl_tcp_if_include",
-            "10.213.77.0/24",
-        ]
+        options += ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self,sm", "--mca", "btl_tcp_if_include", "10.213.77.0/24"]
         options += ["-x", "HOME"] if way == "launcher -x" else []
         check_records_of_two_hosts(lab5, hosts, [*lab5.family.mpiexec, *options], way)

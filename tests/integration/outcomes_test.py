@@ -48,3 +48,5 @@ def _converted(fallow: Fallow, source: Path, target: Path) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stderr
+
+

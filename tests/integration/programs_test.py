@@ -89,9 +89,7 @@ def test_threads_of_a_process_wake_each_other(lab: Lab) -> None:
     """What another thread of the same process sends or completes ends a sleep as what another rank sends does."""
     trial = lab.run("sleep", 1, lab.program("own_threads.c"))
     assert trial.outcome.rc == 0 and trial.outcome.out == "took turns\n", trial.outcome.describe()
-    assert lab.fallow.report(trial.record)["totals"]["wakes_by_peer"] > 50, (
-        trial.outcome.describe()
-    )  # of 200 waits; 0 when none did
+    assert lab.fallow.report(trial.record)["totals"]["wakes_by_peer"] > 50, trial.outcome.describe()  # of 200 waits; 0 when none did
 
 
 def test_spawned_ranks(lab: Lab) -> None:
@@ -209,9 +207,7 @@ def test_who_is_not_under_fallow_is_not_relied_upon(lab: Lab, who: str) -> None:
 
 def test_what_the_library_refuses(lab: Lab) -> None:
     """Who looks whom to wake asks the library nothing that it would call error handlers for, or end the program."""
-    freed = (
-        ("freed",) if lab.family.name == "mpich" else ()
-    )  # others may crash, or say success once the handler was called
+    freed = ("freed",) if lab.family.name == "mpich" else ()  # others may crash, or say success once the handler was called
     for way in ("returns", "counts"):
         lab.compare(2, lab.program("refused.c"), way, *(freed if way == "counts" else ()), modes=("sleep",))
 

@@ -22,31 +22,18 @@ ANY_SOURCE, ANY_TAG, FAILED, IN_PLACE, COMPLETE, CPU_TIME = 1, 2, 4, 8, 16, 32
 SIZE = 4
 WORLD = (0, 1, 2, 3)
 CHECKED = ("peer", "tag", "recv_peer", "recv_tag", "root", "size_bytes", "recv_bytes", "counts", "recv_counts", "flags")
-DEFAULTS = {
-    "peer": -1,
-    "tag": -1,
-    "recv_peer": -1,
-    "recv_tag": -1,
-    "root": -1,
-    "size_bytes": 0,
-    "recv_bytes": 0,
-    "flags": 0,
-}
+DEFAULTS = {"peer": -1, "tag": -1, "recv_peer": -1, "recv_tag": -1, "root": -1, "size_bytes": 0, "recv_bytes": 0, "flags": 0}
 Expected = tuple[str, tuple[int, ...], dict[str, Any]]
 
 
-def record(
-    lab: Lab, fallow: Fallow, ranks: int, program: Path, *args: str, options: tuple[str, ...] = ()
-) -> tuple[Trace, Path]:
+def record(lab: Lab, fallow: Fallow, ranks: int, program: Path, *args: str, options: tuple[str, ...] = ()) -> tuple[Trace, Path]:
     """Runs a program under `fallow run --trace`; its output must be the bare one's."""
     bare = lab.run(BARE, ranks, program, *args)
     file = lab.scratch / f"{program.name}-{len(list(lab.scratch.iterdir()))}.ftr"
     trial = lab.run(MODE, ranks, program, *args, options=("--trace", str(file), *options))
     assert trial.outcome.rc == bare.outcome.rc == 0, trial.outcome.describe()
     assert sorted(trial.outcome.out.splitlines()) == sorted(bare.outcome.out.splitlines())
-    assert re.search(rf"fallow: trace {re.escape(str(file))}: [\d ]+ events? of {ranks} ranks?", trial.outcome.err), (
-        trial.outcome.describe()
-    )
+    assert re.search(rf"fallow: trace {re.escape(str(file))}: [\d ]+ events? of {ranks} ranks?", trial.outcome.err), trial.outcome.describe()
     assert not file.with_name(file.name + ".parts").exists()
     trace = read_trace(fallow, file)
     assert trace.complete == [True] * ranks and trace.dropped == 0 and not trace.problems
@@ -76,16 +63,7 @@ def _messages(rank: int) -> list[Expected]:
         on("MPI_Issend", peer=after, tag=6, size_bytes=16),
         off("MPI_Waitany"),
         off("MPI_Waitsome"),
-        on(
-            "MPI_Sendrecv",
-            peer=after,
-            tag=7,
-            size_bytes=12,
-            recv_peer=before,
-            recv_tag=7,
-            recv_bytes=80,
-            flags=ANY_SOURCE,
-        ),
+        on("MPI_Sendrecv", peer=after, tag=7, size_bytes=12, recv_peer=before, recv_tag=7, recv_bytes=80, flags=ANY_SOURCE),
         on("MPI_Sendrecv_replace", peer=after, tag=8, size_bytes=16, recv_peer=before, recv_tag=8, recv_bytes=16),
         on("MPI_Send", peer=NULL, tag=9, size_bytes=4),
         on("MPI_Send_init", peer=after, tag=10, size_bytes=20),
@@ -123,20 +101,8 @@ def _collectives(rank: int) -> list[Expected]:
         on("MPI_Allgather", size_bytes=5, recv_bytes=20),
         on("MPI_Alltoall", size_bytes=8, recv_bytes=8),
         on("MPI_Alltoallv", size_bytes=sum(counts), recv_bytes=sum(counts), counts=counts, recv_counts=counts),
-        on(
-            "MPI_Gatherv",
-            root=3,
-            size_bytes=blocks[rank],
-            recv_bytes=8 if rank == 3 else 0,
-            recv_counts=blocks if rank == 3 else [],
-        ),
-        on(
-            "MPI_Scatterv",
-            root=3,
-            size_bytes=8 if rank == 3 else 0,
-            recv_bytes=blocks[rank],
-            counts=blocks if rank == 3 else [],
-        ),
+        on("MPI_Gatherv", root=3, size_bytes=blocks[rank], recv_bytes=8 if rank == 3 else 0, recv_counts=blocks if rank == 3 else []),
+        on("MPI_Scatterv", root=3, size_bytes=8 if rank == 3 else 0, recv_bytes=blocks[rank], counts=blocks if rank == 3 else []),
         on("MPI_Allgatherv", size_bytes=blocks[rank], recv_bytes=8, recv_counts=blocks),
         on("MPI_Reduce_scatter", size_bytes=32, recv_bytes=4 * blocks[rank], counts=[4 * b for b in blocks]),
         on("MPI_Reduce_scatter_block", size_bytes=32, recv_bytes=8),
@@ -165,11 +131,7 @@ def _communicators(rank: int) -> list[Expected]:
         ("MPI_Comm_dup", half, {}),
         ("MPI_Bcast", half, {"root": 1, "size_bytes": 8}),
         ("MPI_Intercomm_create", half, {"tag": 20}),
-        (
-            "MPI_Sendrecv",
-            half,
-            {"peer": other, "tag": 21, "size_bytes": 9, "recv_peer": other, "recv_tag": 21, "recv_bytes": 9},
-        ),
+        ("MPI_Sendrecv", half, {"peer": other, "tag": 21, "size_bytes": 9, "recv_peer": other, "recv_tag": 21, "recv_bytes": 9}),
         ("MPI_Bcast", half, {"root": 0 if odd else leads, "size_bytes": 0 if leads == NULL and not odd else 11}),
         ("MPI_Cart_create", WORLD, {"counts": beside, "recv_counts": beside}),
         ("MPI_Neighbor_allgather", WORLD, {"size_bytes": 3, "recv_bytes": 6}),
@@ -301,13 +263,9 @@ def test_subjects_replay(lab: Lab, fallow: Fallow) -> None:
     """A program that uses nearly everything there is in MPI 3.1 is recorded in full and replayed to the end."""
     file = lab.scratch / "driver.ftr"
     trial = lab.run(MODE, 4, lab.driver(), options=("--trace", str(file)))
-    said = re.search(
-        r"([\d ]+) events of 4 ranks, [0-9.]+ [KM]iB, [0-9.]+ bytes an event$", trial.outcome.err, re.MULTILINE
-    )
+    said = re.search(r"([\d ]+) events of 4 ranks, [0-9.]+ [KM]iB, [0-9.]+ bytes an event$", trial.outcome.err, re.MULTILINE)
     assert trial.outcome.rc == 0 and said is not None, trial.outcome.describe()
-    assert replay(fallow, file)["program"]["events"] == int(
-        said[1].replace(" ", "")
-    )  # up to a million: too many to look at each
+    assert replay(fallow, file)["program"]["events"] == int(said[1].replace(" ", ""))  # up to a million: too many to look at each
 
 
 @pytest.mark.parametrize("name", ["mg", "bt", "sp", "cg", "ft", "lu"])
@@ -316,9 +274,7 @@ def test_examples_replay(lab: Lab, fallow: Fallow, name: str) -> None:
     if lab.family.name != "openmpi":
         return  # the programs' calls are the same
     source = REPOSITORY / "examples" / f"{name}.c"
-    program = build(
-        lab.family, name, [source], ["-O2", f"-I{REPOSITORY / 'include'}"], source.parent.glob("*.h"), libs=["-lm"]
-    )
+    program = build(lab.family, name, [source], ["-O2", f"-I{REPOSITORY / 'include'}"], source.parent.glob("*.h"), libs=["-lm"])
     small = {"cg": ("-i", "2"), "bt": ("-i", "10"), "sp": ("-i", "10"), "lu": ("-i", "10")}.get(name, ())
     trace, file = record(lab, fallow, 16, program, *small, options=("--clock", "cpu"))
     events = sum(map(len, trace.ranks))

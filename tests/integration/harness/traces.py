@@ -89,8 +89,6 @@ def check_requests(calls: list[Call]) -> None:
 
 def replay(fallow: Fallow, path: Path) -> dict[str, Any]:
     """What the simulator makes of a trace; fails if it cannot be replayed to the end."""
-    done = subprocess.run(
-        [fallow.exe, "sim", path, "--json"], capture_output=True, text=True, timeout=HANGS_S, check=False
-    )
+    done = subprocess.run([fallow.exe, "sim", path, "--json"], capture_output=True, text=True, timeout=HANGS_S, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
