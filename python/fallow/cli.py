@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -126,15 +126,16 @@ def _cleared_up() -> Iterator[list[int]]:
 
 def _act(arguments: argparse.Namespace) -> int:
     """The command's action; `run` hands signals on by itself."""
+    act: Callable[[argparse.Namespace], int] = arguments.action
     if arguments.subcommand == "run":
-        status: int = arguments.action(arguments)
-        return status
+        return act(arguments)
     with _cleared_up() as came:
         try:
-            status = arguments.action(arguments)
+            return act(arguments)
         except KeyboardInterrupt:
-            return 128 + (came[0] if came else signal.SIGINT)
-    return status
+            if not came:
+                raise
+            return 128 + came[0]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
