@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fallow.reproduce import record
 from harness.families import REPOSITORY
 
 FOLDER = REPOSITORY / "examples" / "applications"
@@ -29,6 +31,7 @@ class Application:
     ranks: int = 2
     tolerance: float = 0.0
     prepare: str = ""
+    input_of: str = ""
     output: str = ""
     env: dict[str, str] | None = None
 
@@ -45,6 +48,11 @@ class Application:
         """The program and its arguments."""
         return self.command.format(**self.sizes[size]).split()
 
+    def _script(self) -> str:
+        if not self.input_of:
+            return self.prepare
+        return next(p.prepare for p in record.programs("bench") if p.name == self.input_of)
+
     def make_input(self, folder: Path, size: str) -> None:
         """Makes what it reads in a new folder."""
         if (FOLDER / self.name).exists():
@@ -53,7 +61,7 @@ class Application:
             folder.mkdir(parents=True)
         sizes = {name: str(value) for name, value in self.sizes[size].items()}
         done = subprocess.run(
-            ["bash", "-euc", self.prepare],
+            ["bash", "-euc", self._script()],
             cwd=folder,
             env={**os.environ, **self.environment(), **sizes},
             capture_output=True,
@@ -71,7 +79,7 @@ class Application:
         """Whether two values are the same, as far as it gives the same from run to run."""
         if left == right or self.tolerance == 0:
             return left == right
-        return abs(float(left) - float(right)) <= self.tolerance * max(abs(float(left)), abs(float(right)))
+        return math.isclose(float(left), float(right), rel_tol=self.tolerance)
 
 
 def applications() -> list[Application]:
