@@ -49,6 +49,7 @@ def test_a_directory_that_cannot_be_locked_is_told_from_one_in_use(tmp_path, mon
         (b"policy", b"polizy"),
         (b"policy", b"polic\xff"),
         (b"run_time_s", b"ran_time_s"),
+        (b"energy_total_j", b"energy_totel_j"),
     ],
 )
 def test_damaged_results_are_refused(tmp_path, was, becomes):

@@ -11,6 +11,7 @@ import importlib
 import json
 import os
 import re
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
@@ -23,6 +24,7 @@ RESULTS = "results.parquet"
 _PART = re.compile(r"part-[0-9]{6,}\.parquet")
 _UNFINISHED = re.compile(r"(part-[0-9]{6,}|results)\.tmp")
 _TEXTS = {"id", "group", "program", "trace", "platform", "platform_file", "policy", "status", "error"}
+_CHECKSUM = b"fallow_checksum"  # in the file's metadata: of the rows, names of columns included
 _ALWAYS = ("id", "group", "policy", "status")
 _REAL = ("_s", "_j", "_us", "share", "lead", "budget", "jitter", "speed")
 
@@ -74,10 +76,14 @@ class Store:
 
     def _read(self, file: Path) -> list[Row]:
         try:
-            rows: list[Row] = self.pa.parquet.read_table(file, page_checksum_verification=True).to_pylist()
+            table = self.pa.parquet.read_table(file)
+            rows: list[Row] = table.to_pylist()
         except (self.pa.ArrowException, OSError, ValueError) as error:  # the last: of names and texts not in UTF-8
             why = " ".join(str(error).split())
             raise UserError(f"{file}: {why}; move it away, its points will be simulated again") from None
+        stated = (table.schema.metadata or {}).get(_CHECKSUM)
+        if stated is not None and stated != _checksum(rows):
+            raise UserError(f"{file}: damaged; move it away, its points will be simulated again")
         if not all(map(_is_result, rows)):
             raise UserError(f"{file}: these are no results of a sweep; move it away, or choose others with --results")
         return rows
@@ -95,7 +101,9 @@ class Store:
         arrays = {name: self._column(name, values) for name, values in columns.items()}
         temporary = target.with_suffix(".tmp")
         try:
-            self.pa.parquet.write_table(self.pa.table(arrays), temporary, write_page_checksum=True)
+            table = self.pa.table(arrays)
+            table = table.replace_schema_metadata({_CHECKSUM: _checksum(table.to_pylist())})
+            self.pa.parquet.write_table(table, temporary)
             with temporary.open("rb") as file:
                 os.fsync(file.fileno())
             temporary.replace(target)
@@ -136,6 +144,10 @@ class Store:
         for part in self._parts():
             part.unlink()
         return target
+
+
+def _checksum(rows: list[Row]) -> bytes:
+    return b"%08x" % zlib.crc32(repr(rows).encode())
 
 
 def _is_result(row: Row) -> bool:
