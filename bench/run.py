@@ -138,6 +138,18 @@ def oversubscribed(family: Family, repeats: int) -> Results:
     return {"oversubscribed": found}
 
 
+def crowded_tests(family: Family, repeats: int) -> Results:
+    ranks = 2 * len(os.sched_getaffinity(0))
+    heading(f"{family.name}: a test after each update of a table, {ranks} ranks on this machine's cores (goal: no slower than bare)")
+    found = side_by_side(family, (BARE, AUTO), ranks, [family.program("updates"), "4000000"], named, repeats)
+    for label, figures in found.items():
+        lost = figures["lost"].median / figures["tests"].median
+        print(f"  {label:12} {figures['seconds'].median:8.3f} s ({figures['seconds'].spread})   core lost in {lost:.2%} of the tests", flush=True)
+    ratio = found[AUTO.label]["seconds"].median / found["bare"]["seconds"].median
+    print(f"  time ratio {ratio:.3f}")
+    return {"crowded-tests": found}
+
+
 def crowded_collectives(family: Family, repeats: int) -> Results:
     ranks = len(os.sched_getaffinity(0)) + 1
     heading(f"{family.name}: collective calls, {ranks} ranks on this machine's cores (goal: faster than bare)")
@@ -190,6 +202,7 @@ PARTS = {
     "hosts": between_hosts,
     "prediction": prediction.waits,
     "oversubscribed": oversubscribed,
+    "tests": crowded_tests,
     "collectives": crowded_collectives,
     "applications": applications.compare,
 }

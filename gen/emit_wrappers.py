@@ -216,9 +216,9 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
     else:
         body += [f"  const int result = next({arguments});"]
     found = f"result != MPI_SUCCESS || {test}" if (test := _found(call, proto)) else ""
+    body += ["  scope.leave();"]
     if found:
         body += [f"  scope.tested({found});"]
-    body += ["  scope.leave();"]
     body += [f"  if (result == MPI_SUCCESS) [[likely]] {_record(call, proto)}"]
     if received := _received_too(call, proto):
         body += [f"  if (result == MPI_SUCCESS) [[likely]] scope.received_too({received});"]

@@ -18,6 +18,8 @@ void catch_up(Thread& t) noexcept {
   t.caught_up = t.recorded;
   if (forecast.belongs_to(&t) && forecast.affords(kForeseen, runtime().clock.now())) foresee(t, kForeseen);
   add_to_totals(t);
+  // That took longer than a program takes that does nothing but test.
+  if (t.tested_at != 0 && t.tested_at == t.last_exit) t.tested_at = runtime().clock.now();
 }
 
 /// A rank whose waits are over after some polls would do so all at once where it computes, and have its peer wait for it.

@@ -10,6 +10,7 @@
 
 #include "base/status.hpp"
 #include "pmpi/budget.hpp"
+#include "pmpi/giving_way.hpp"
 #include "trace/rank_file.hpp"
 
 namespace fallow::pmpi {
@@ -33,6 +34,7 @@ struct alignas(128) NodeSlot {
   alignas(64) std::atomic<std::uint64_t> activity{0};  ///< tick since when << 3 | trace::RankState
   /// Tick until which the rank is predicted not to need the network, while it computes or waits; 0: not predicted.
   std::atomic<std::uint64_t> rest_until{0};
+  std::atomic<std::uint64_t> calls{0};  ///< other than tests in vain, where ranks share cores; some of the latest are missing
   /// Ticks at which its latest waits of more than some polls were over, had it not slept; a ring, and how many there were.
   static constexpr std::uint64_t kEndsKept = 4;
   std::atomic<std::uint64_t> wait_ends[kEndsKept]{};
@@ -73,6 +75,7 @@ struct NodePage {
   Processors processors;                       ///< that the ranks attached so far may use
   alignas(128) std::atomic<std::uint32_t> sleepers{0};  ///< ranks asleep or about to be
   alignas(128) Budget budget;
+  GivingWay giving_way;
   NodeSlot slots[kNodeSlots];
 };
 

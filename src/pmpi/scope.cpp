@@ -247,6 +247,14 @@ inline void add_event(Thread& t, Batch& b, std::uint64_t number) noexcept {
   ++c.events;  // last: a reader of a killed program's file sees complete totals
 }
 
+/// Of `added` events those that are not tests in vain are told to the node. Now and then some of the latter have been counted
+/// that are yet to be added: the number is right in the long run only.
+void tell_calls(Thread& t, std::uint64_t added) noexcept {
+  const std::uint64_t vain = t.all_vain_tests - t.told_vain_tests;
+  t.told_vain_tests = t.all_vain_tests;
+  runtime().node.own().calls.fetch_add(added - vain, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 void add_to_totals(Thread& t, std::uint64_t most) noexcept {
@@ -258,9 +266,11 @@ void add_to_totals(Thread& t, std::uint64_t most) noexcept {
   Batch b{rt.ns_per_tick_q32, kOpFiles | (t.tells_tests ? 0u : kOpTests) | (rt.oversubscribed ? kOpBlocks : 0u)};
   const std::uint64_t all = std::atomic_ref(t.recorded).load(std::memory_order_acquire);  // of another thread there may be more soon
   const std::uint64_t until = t.totalled + std::min(most, all - t.totalled);
+  const std::uint64_t added = until - t.totalled;
   for (; t.totalled != until; ++t.totalled) add_event(t, b, t.totalled);
   c.bytes_received += t.received_too;
   t.received_too = 0;
+  if (rt.oversubscribed) tell_calls(t, added);
   t.end_totals();
 }
 

@@ -75,8 +75,10 @@ Prepared note_started(Thread& thread, std::int64_t count, const MPI_Request* req
 void wake_for_slow(Thread& thread, MPI_Request request) noexcept;
 /// After a test of so many ticks.
 void wake_after_test_slow(Thread& thread, bool found, std::uint64_t ticks) noexcept;
-/// A test that began at tick `enter` found nothing, where ranks share cores: others may need this one.
-void tested_in_vain(Thread& thread, std::uint64_t enter) noexcept;
+/// A test found nothing, where ranks share cores: others may need this one. Returns the tick at which it is over now.
+std::uint64_t tested_in_vain(Thread& thread, std::uint64_t enter, std::uint64_t exit) noexcept;
+/// Whether the thread, whose library wants to give way in a test, keeps its core for now.
+bool keeps_core(const Thread& thread) noexcept;
 void wake_for_progress(Thread& thread) noexcept;
 void about_to_abort() noexcept;
 
@@ -261,12 +263,12 @@ class Scope {
     if (someone_sleeps()) [[unlikely]] wake_after_test_slow(thread_, found, exit_ - enter_);
   }
 
-  /// A test is over.
+  /// A test is over, after leave().
   FALLOW_HOT void tested(bool found) noexcept {
     if (found) {
       thread_.tested_at = 0;
     } else if (runtime().oversubscribed) [[unlikely]] {
-      tested_in_vain(thread_, enter_);
+      exit_ = tested_in_vain(thread_, enter_, exit_);
     }
   }
 

@@ -1,5 +1,6 @@
 // Programs that wait in a loop of tests. Where ranks share cores and the library does not give way, such a rank keeps those that
-// it waits for from working until the kernel takes its core, milliseconds later.
+// it waits for from working until the kernel takes its core, milliseconds later. Where it does give way, those are held up that
+// test after each small piece of work; see giving_way.hpp.
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,16 +13,45 @@ namespace {
 constexpr std::uint32_t kVainTests = 16;    // one after the other until a loop is taken to do nothing else
 constexpr std::uint64_t kNothingElseNs = 1000;   // between two tests
 
+bool is_at_once(const Thread& t, std::uint64_t enter) noexcept {
+  return t.tested_at != 0 && to_ns(enter - t.tested_at, runtime().ns_per_tick_q32) < kNothingElseNs;
+}
+
+std::uint64_t calls_of_all(Runtime& rt) noexcept {
+  std::uint64_t calls = 0;
+  for (std::uint32_t i = 0; i < rt.node.attached(); ++i) calls += rt.node.page().slots[i].calls.load(std::memory_order_relaxed);
+  return calls;
+}
+
+__attribute__((noinline)) void step_trials(Runtime& rt, std::uint64_t now) noexcept {
+  const std::uint64_t ticks_per_us = (std::uint64_t{1000} << 32) / rt.ns_per_tick_q32;
+  rt.node.page().giving_way.step(now, ticks_per_us, rt.node.attached(), [&rt] { return calls_of_all(rt); });
+}
+
 }  // namespace
 
-void tested_in_vain(Thread& t, std::uint64_t enter) noexcept {
-  const Runtime& rt = runtime();
-  const bool at_once = t.tested_at != 0 && to_ns(enter - t.tested_at, rt.ns_per_tick_q32) < kNothingElseNs;
-  t.vain_tests = at_once ? t.vain_tests + 1 : 0;
-  const bool calm = rt.options.mode != WaitMode::spin && __atomic_load_n(&fallow_hints.latency_critical, __ATOMIC_RELAXED) <= 0;
-  if (t.vain_tests >= kVainTests && calm && t.gave_way == t.gave_way_before) syscall(SYS_sched_yield);
+bool keeps_core(const Thread& t) noexcept {
+  Runtime& rt = runtime();
+  const std::uint64_t hold = rt.node.page().giving_way.hold_ticks();
+  if (hold == 0 || t.vain_tests < kVainTests || fallow_tls.depth == 0 || (rt.op_traits[t.op] & kOpTests) == 0) return false;
+  return is_at_once(t, t.enter) && rt.clock.now() - t.kept_since < hold;
+}
+
+std::uint64_t tested_in_vain(Thread& t, std::uint64_t enter, std::uint64_t exit) noexcept {
+  Runtime& rt = runtime();
+  ++t.all_vain_tests;
+  t.vain_tests = is_at_once(t, enter) ? t.vain_tests + 1 : 0;
+  const bool library_does = t.gave_way != t.gave_way_before;
   t.gave_way_before = t.gave_way;
-  t.tested_at = rt.clock.now();
+  t.tested_at = exit;
+  if (t.vain_tests < kVainTests || rt.options.mode == WaitMode::spin) return exit;
+  GivingWay& giving_way = rt.node.page().giving_way;
+  if (giving_way.is_due(exit)) [[unlikely]] step_trials(rt, exit);
+  if (t.vain_tests == kVainTests || t.kept_since == 0) t.kept_since = exit;
+  const bool calm = __atomic_load_n(&fallow_hints.latency_critical, __ATOMIC_RELAXED) <= 0;
+  if (library_does || !calm || exit - t.kept_since < giving_way.hold_ticks()) return exit;
+  syscall(SYS_sched_yield);
+  return t.tested_at = t.kept_since = rt.clock.now();
 }
 
 void wake_after_test_slow(Thread& t, bool found, std::uint64_t ticks) noexcept {

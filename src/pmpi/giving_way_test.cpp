@@ -1,0 +1,139 @@
+#include "pmpi/giving_way.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+namespace fallow::pmpi {
+namespace {
+
+constexpr std::uint64_t kMs = 1'000'000;
+
+/// Ranks that test in vain all the time and make so many other calls per second, by how long they keep their cores.
+class Ranks {
+ public:
+  using Rate = std::function<double(double hold_us)>;
+
+  explicit Ranks(std::uint64_t ranks = 4) : ranks_(ranks) {}
+
+  /// For so long; returns the share of calls that were made of those that would have been at `best` a second.
+  double run(std::uint64_t ms, const Rate& rate, double best = 1) {
+    double made = 0;
+    for (std::uint64_t i = 0; i < 10 * ms; ++i) {
+      const double now = rate(static_cast<double>(trials.hold_ns()) * 1e-3) * 1e-4;
+      made += now;
+      calls_ += static_cast<std::uint64_t>(std::poisson_distribution<>(now)(random_));
+      now_ns_ += kMs / 10;
+      if (now_ns_ >= trials.due_ns()) trials.step(now_ns_, calls_, ranks_);
+    }
+    return made / (best * static_cast<double>(ms) * 1e-3);
+  }
+  void pass(std::uint64_t ms) { now_ns_ += ms * kMs; }
+  void end_one() { calls_ /= 2; }
+  std::uint64_t hold_us() const { return trials.usual_hold_ns() / 1000; }
+
+  GivingWayTrials trials;
+
+ private:
+  std::mt19937_64 random_{7};
+  std::uint64_t now_ns_ = 0, calls_ = 0, ranks_;
+};
+
+/// A test after each 0.1 us of work, and 1.5 us lost whenever the core changes hands.
+double works_between_tests(double hold_us) { return 40e3 * (hold_us + 0.1) / (hold_us + 0.1 + 1.5); }
+
+/// Each waits for another that wants the same core, in turns of 3 us.
+double waits_for_this_core(double hold_us) { return 300e3 / (1 + hold_us / 3); }
+
+TEST(GivingWay, WhoWorksBetweenTestsKeepsItsCore) {
+  Ranks ranks;
+  ranks.run(2000, works_between_tests);
+  EXPECT_EQ(ranks.hold_us(), 64) << "1 ms gains no more";
+  EXPECT_GT(ranks.run(10000, works_between_tests, 40e3), 0.95) << "trials of less are to cost little";
+}
+
+TEST(GivingWay, WhoWaitsGivesWayAtOnce) {
+  Ranks ranks;
+  EXPECT_GT(ranks.run(10000, waits_for_this_core, 300e3), 0.99);
+  EXPECT_EQ(ranks.hold_us(), 0);
+}
+
+TEST(GivingWay, WhereItMakesNoDifferenceOthersHaveTheCore) {
+  for (const double rate : {100.0, 3e3, 1e6}) {
+    Ranks ranks;
+    for (int i = 0; i < 30; ++i) {
+      ranks.run(1000, [rate](double) { return rate; });
+      EXPECT_EQ(ranks.hold_us(), 0) << rate << " after " << i << " s";
+    }
+  }
+}
+
+TEST(GivingWay, ASmallGainIsNotTakenFromOthers) {
+  Ranks ranks;
+  ranks.run(20000, [](double hold_us) { return hold_us > 0 ? 24e3 : 20e3; });
+  EXPECT_EQ(ranks.hold_us(), 0);
+}
+
+TEST(GivingWay, PhasesOfTheProgramAreNotTakenForAGain) {
+  Ranks ranks;
+  std::uint64_t tick = 0;
+  for (int i = 0; i < 60; ++i) {
+    ranks.run(1000, [&tick](double) { return ++tick / 170 % 3 == 0 ? 50e3 : 10e3; });  // of 17 ms, one in three busy
+    EXPECT_EQ(ranks.hold_us(), 0) << "after " << i << " s";
+  }
+}
+
+TEST(GivingWay, FollowsAProgramThatWaitsLater) {
+  Ranks ranks;
+  ranks.run(3000, works_between_tests);
+  ASSERT_EQ(ranks.hold_us(), 64);
+  ranks.run(20000, waits_for_this_core);
+  EXPECT_EQ(ranks.hold_us(), 0);
+}
+
+TEST(GivingWay, FewCallsTakeLonger) {
+  Ranks ranks;
+  ranks.run(30000, [](double hold_us) { return works_between_tests(hold_us) / 40; });
+  EXPECT_GE(ranks.hold_us(), 4);
+}
+
+TEST(GivingWay, WhatIsNotLookedAtInTimeSaysNothing) {
+  Ranks ranks;
+  for (int i = 0; i < 1000; ++i) {
+    ranks.run(4, works_between_tests);
+    ranks.pass(100);  // the ranks compute
+  }
+  EXPECT_EQ(ranks.hold_us(), 0);
+}
+
+TEST(GivingWay, RanksThatEndSayNothing) {
+  Ranks ranks;
+  for (int i = 0; i < 1000; ++i) {
+    ranks.run(4, waits_for_this_core);
+    ranks.end_one();
+  }
+  EXPECT_EQ(ranks.hold_us(), 0);
+}
+
+TEST(GivingWay, IsSharedInTicks) {
+  GivingWay shared;
+  constexpr std::uint64_t kTicksPerUs = 2500, kBooted = 1'000'000'000'000;
+  std::uint64_t now = kBooted;
+  double calls = 0;
+  EXPECT_TRUE(shared.is_due(now));
+  EXPECT_EQ(shared.hold_ticks(), 0);
+  for (int i = 0; i < 20000; ++i) {
+    now += 100 * kTicksPerUs;
+    calls += works_between_tests(static_cast<double>(shared.hold_ticks()) / kTicksPerUs) * 1e-4;
+    if (shared.is_due(now)) shared.step(now, kTicksPerUs, 4, [calls] { return static_cast<std::uint64_t>(calls); });
+  }
+  EXPECT_GE(shared.hold_ticks(), 4 * kTicksPerUs);
+  const std::uint64_t hold = shared.hold_ticks();
+  shared.step(kBooted - 1, kTicksPerUs, 4, [] { return std::uint64_t{0}; });
+  EXPECT_EQ(shared.hold_ticks(), hold) << "a clock of another core that is behind";
+}
+
+}  // namespace
+}  // namespace fallow::pmpi
