@@ -156,8 +156,13 @@ inline std::uint32_t site_slot(Thread& t, const void* caller, const trace::Event
   return differ == 0 ? i : find_site(t, caller, e, comm, i);
 }
 
-/// A blocking call that took this long waited, even if it polled only a few times.
-constexpr std::uint64_t kDescheduledNs = 20'000;
+/// A blocking call that took this long waited, even if it polled too few times to look at the time: where ranks share cores, others
+/// had its core between them. Returns its wait; 0: none.
+inline std::uint64_t unmarked_wait(unsigned traits, std::uint64_t duration) noexcept {
+  constexpr std::uint64_t kDescheduledNs = 20'000;
+  const Runtime& rt = runtime();
+  return (traits & kOpBlocks) != 0 && rt.oversubscribed && to_ns(duration, rt.ns_per_tick_q32) > kDescheduledNs ? duration : 0;
+}
 
 void add_wait(Thread& t, const PendingWait& w, trace::OpStats& op, trace::SiteStats& site) noexcept {
   trace::ThreadCounters& c = *t.counters;
@@ -196,8 +201,7 @@ __attribute__((noinline)) std::uint64_t add_rare(Thread& t, Batch& b, std::uint6
     const PendingWait& pending = t.waits[number % kPendingEvents];
     wait = pending.wait;
     add_wait(t, pending, t.ops[e.op], t.sites[e.site]);
-  } else if ((traits & kOpBlocks) != 0 && runtime().oversubscribed && to_ns(duration, b.scale) > kDescheduledNs) {
-    wait = duration;  // too few polls to look at the time, but between them others had the core
+  } else if (wait = unmarked_wait(traits, duration); wait != 0) {
     add_wait(t, {wait, 0, 0, 0, 0}, t.ops[e.op], t.sites[e.site]);
   }
   if ((traits & kOpFiles) != 0) {
@@ -277,7 +281,10 @@ void add_to_totals(Thread& t, std::uint64_t most) noexcept {
 void end_trace(Thread& thread, bool waited) noexcept {
   ThreadTrace& t = *thread.trace;
   if (t.open != nullptr) [[likely]] {
-    if (waited) t.open->extra().wait = thread.waits[(thread.recorded - 1) % kPendingEvents].wait;
+    const std::uint64_t last = thread.recorded - 1;
+    const trace::Event& e = thread.ring[last & thread.ring_mask];
+    const std::uint64_t wait = waited ? thread.waits[last % kPendingEvents].wait : unmarked_wait(runtime().op_traits[e.op], e.exit - e.enter);
+    if (wait != 0) t.open->extra().wait = wait;
     t.end();
   }
   t.leave();

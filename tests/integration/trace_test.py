@@ -310,6 +310,18 @@ def test_clocks(lab: Lab, fallow: Fallow) -> None:
         pytest.skip("each rank had a core of its own while it computed: the clocks tell the same")
 
 
+@pytest.mark.parametrize("mode", ["auto", "spin"])
+def test_waits_are_those_of_the_report(lab: Lab, fallow: Fallow, mode: str) -> None:
+    """Also where ranks share a core, and waits are over after too few polls to be noticed as such."""
+    own, file = lab.scratch / "own", lab.scratch / "waits.ftr"
+    own.mkdir()
+    trial = lab.run(mode, 8, lab.program("shared_core.c"), str(own), options=("--trace", str(file)))
+    assert trial.outcome.rc == 0, trial.outcome.describe()
+    recorded = sum(call.wait_ns for calls in read_trace(fallow, file).ranks for call in calls) * 1e-9
+    reported = sum(rank.wait_awake_s + rank.wait_asleep_s for rank in trial.ranks())
+    assert reported > 0.1 and recorded == pytest.approx(reported, rel=0.01)
+
+
 def _significant_bits(ns: int) -> int:
     return len(f"{ns:b}".rstrip("0"))
 
