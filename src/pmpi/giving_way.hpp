@@ -15,7 +15,9 @@ namespace fallow::pmpi {
 ///
 /// What the ranks get done is counted in calls other than tests in vain. Three windows of time of the same length are compared:
 /// as it is, as it might be, and as it is again; so neither a steady change nor a burst looks like a gain. Between them is time
-/// to settle, as who waits has others go first for a while. As long as all that does not tell, the windows become longer.
+/// to settle, as who waits has others go first for a while. As long as all that does not tell, the windows become longer. Where the
+/// ranks all at once get on at less than half of the pace, they may wait now that worked, or work that waited: then a trial is made
+/// without delay.
 class GivingWayTrials {
  public:
   static constexpr std::array<std::uint64_t, 4> kHoldNs = {0, 4'000, 64'000, 1'000'000};
@@ -31,20 +33,26 @@ class GivingWayTrials {
   std::uint64_t usual_hold_ns() const noexcept { return kHoldNs[level_]; }
 
  private:
-  enum class Window : std::uint8_t { none, before, going, trial, returning, after };
+  enum class Window : std::uint8_t { none, between, before, going, trial, returning, after };
   enum class Outcome : std::uint8_t { few, unclear, worse, even, better };
 
   static constexpr bool is_tried(Window window) noexcept { return window == Window::going || window == Window::trial; }
   void begin_window(Window window, std::uint64_t now_ns, std::uint64_t calls) noexcept;
-  void begin_trial(std::uint64_t now_ns, std::uint64_t calls) noexcept;
+  void begin_trial(bool down, std::uint64_t now_ns, std::uint64_t calls) noexcept;
   Outcome outcome(std::uint64_t ranks) const noexcept;
   void conclude(std::uint64_t now_ns, std::uint64_t calls, std::uint64_t ranks) noexcept;
-  void pause(std::uint64_t now_ns) noexcept;
+  void compare_again(std::uint64_t now_ns, std::uint64_t calls) noexcept;
+  void pause(std::uint64_t now_ns, std::uint64_t calls) noexcept;
+  void watch(std::uint64_t now_ns, std::uint64_t calls) noexcept;
 
   std::uint64_t due_ = 0, began_ = 0, calls_ = 0;
   std::uint64_t before_ = 0, trial_ = 0, after_ = 0;  ///< calls by window, brought to the same length
   std::uint64_t longer_ = 0;           ///< windows are 2^this times kWindowNs long
   std::uint64_t tried_for_ = 0;        ///< what the windows of this trial have been long together
+  std::uint64_t until_ = 0;            ///< when the pause between trials is over
+  std::uint64_t again_ = 0;            ///< when another sudden change is looked into
+  std::uint64_t usual_ = 0;            ///< calls in 20 ms of such a pause; 0: not known
+  std::uint64_t random_ = 0;           ///< comparisons are not to be in step with what the program does
   std::uint64_t failed_ = 0;           ///< trials since the level changed
   std::size_t level_ = 0, tried_ = 0;  ///< of kHoldNs
   std::uint8_t won_ = 0;               ///< comparisons in this trial that were

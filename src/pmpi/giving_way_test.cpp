@@ -76,13 +76,11 @@ TEST(GivingWay, ASmallGainIsNotTakenFromOthers) {
   EXPECT_EQ(ranks.hold_us(), 0);
 }
 
-TEST(GivingWay, PhasesOfTheProgramAreNotTakenForAGain) {
+TEST(GivingWay, PhasesOfAProgramThatWaitsAreNotTakenForAGain) {
   Ranks ranks;
   std::uint64_t tick = 0;
-  for (int i = 0; i < 60; ++i) {
-    ranks.run(1000, [&tick](double) { return ++tick / 170 % 3 == 0 ? 50e3 : 10e3; });  // of 17 ms, one in three busy
-    EXPECT_EQ(ranks.hold_us(), 0) << "after " << i << " s";
-  }
+  const auto phases = [&tick](double hold_us) { return waits_for_this_core(hold_us) * (++tick / 170 % 3 == 0 ? 1.0 : 0.2); };
+  EXPECT_GT(ranks.run(100000, phases, 300e3 * 1.4 / 3), 0.97);  // of 17 ms, one in three busy
 }
 
 TEST(GivingWay, FollowsAProgramThatWaitsLater) {
@@ -91,6 +89,25 @@ TEST(GivingWay, FollowsAProgramThatWaitsLater) {
   ASSERT_EQ(ranks.hold_us(), 64);
   ranks.run(20000, waits_for_this_core);
   EXPECT_EQ(ranks.hold_us(), 0);
+}
+
+TEST(GivingWay, FollowsAtOnceWhereTheRanksGetSlower) {
+  Ranks ranks;
+  double waiting = 0, working = 0;
+  for (int i = 0; i < 10; ++i) {
+    working += ranks.run(2000, works_between_tests, 40e3) / 10;
+    waiting += ranks.run(2000, waits_for_this_core, 300e3) / 10;
+  }
+  EXPECT_GT(waiting, 0.6);  // 0.05 with cores kept for 64 us
+  EXPECT_GT(working, 0.6);  // 0.06 with cores given away
+}
+
+TEST(GivingWay, SlowerPhasesOfWorkCostLittle) {
+  Ranks ranks;
+  std::uint64_t tick = 0;
+  const auto phases = [&tick](double hold_us) { return works_between_tests(hold_us) * (++tick / 700 % 2 == 0 ? 1.0 : 0.3); };
+  ranks.run(3000, phases);
+  EXPECT_GT(ranks.run(30000, phases, 40e3 * 0.65), 0.9);
 }
 
 TEST(GivingWay, FewCallsTakeLonger) {

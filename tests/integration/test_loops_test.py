@@ -26,7 +26,7 @@ def test_who_works_between_tests_keeps_its_core(lab: Lab, mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["auto", "sleep", "yield"])
 def test_who_waits_in_a_loop_of_tests_gives_way(lab: Lab, mode: str) -> None:
-    """Tests that a wait takes: thousands where the core is kept until the kernel takes it."""
+    """Tests that a wait takes: many where the core is kept until the kernel takes it."""
     trial = lab.run(mode, 3, lab.program("waits_by_tests.c"), str(_WAITS))
     assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
-    assert float(trial.outcome.out) < 200, trial.outcome.describe()
+    assert float(trial.outcome.out) < 1000, trial.outcome.describe()  # 2 to 120; 20,000 to 85,000 on MPICH where it was kept
