@@ -66,23 +66,27 @@ class GivingWay {
   bool is_due(std::uint64_t now_ticks) const noexcept { return now_ticks >= due_ticks_.load(std::memory_order_relaxed); }
   std::uint64_t hold_ticks() const noexcept { return hold_ticks_.load(std::memory_order_relaxed); }
 
-  /// Nothing if another rank is at it. `calls()`: what all `ranks` have done so far.
+  /// Nothing if another rank is at it, unless it has been for so long that it must have been killed there, or have jumped out.
+  /// `calls()`: what all `ranks` have done so far.
   template <class Calls>
   void step(std::uint64_t now_ticks, std::uint64_t ticks_per_us, std::uint64_t ranks, const Calls& calls) noexcept {
-    if (busy_.exchange(1, std::memory_order_acquire) != 0) return;
+    std::uint64_t since = busy_since_.load(std::memory_order_relaxed);
+    if (since != 0 && now_ticks < since + kLostUs * ticks_per_us) return;
+    if (!busy_since_.compare_exchange_strong(since, now_ticks, std::memory_order_acquire)) return;
     if (began_ == 0) began_ = now_ticks;
     if (is_due(now_ticks) && now_ticks >= began_) {
       trials_.step((now_ticks - began_) / ticks_per_us * 1000, calls(), ranks);
       due_ticks_.store(began_ + trials_.due_ns() / 1000 * ticks_per_us, std::memory_order_relaxed);
       hold_ticks_.store(trials_.hold_ns() / 1000 * ticks_per_us, std::memory_order_relaxed);
     }
-    busy_.store(0, std::memory_order_release);
+    busy_since_.store(0, std::memory_order_release);
   }
 
  private:
+  static constexpr std::uint64_t kLostUs = 1'000'000;
   alignas(64) std::atomic<std::uint64_t> due_ticks_{0};
   std::atomic<std::uint64_t> hold_ticks_{0};
-  alignas(64) std::atomic<std::uint32_t> busy_{0};
+  alignas(64) std::atomic<std::uint64_t> busy_since_{0};  ///< tick; 0: nobody is at it
   std::uint64_t began_ = 0;
   GivingWayTrials trials_;
 };

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <csetjmp>
 #include <functional>
 #include <random>
 
@@ -150,6 +150,19 @@ TEST(GivingWay, IsSharedInTicks) {
   const std::uint64_t hold = shared.hold_ticks();
   shared.step(kBooted - 1, kTicksPerUs, 4, [] { return std::uint64_t{0}; });
   EXPECT_EQ(shared.hold_ticks(), hold) << "a clock of another core that is behind";
+}
+
+TEST(GivingWay, GoesOnAfterARankWasLostInTheMiddle) {
+  constexpr std::uint64_t kTicksPerUs = 1000, kSecond = 1'000'000 * kTicksPerUs;
+  GivingWay shared;
+  static std::jmp_buf away;
+  if (setjmp(away) == 0) shared.step(kSecond, kTicksPerUs, 4, []() -> std::uint64_t { std::longjmp(away, 1); });
+  int asked = 0;
+  const auto count = [&asked] { return static_cast<std::uint64_t>(++asked); };
+  shared.step(kSecond + kSecond / 2, kTicksPerUs, 4, count);
+  EXPECT_EQ(asked, 0) << "it may be at it still";
+  shared.step(3 * kSecond, kTicksPerUs, 4, count);
+  EXPECT_EQ(asked, 1);
 }
 
 }  // namespace
