@@ -216,6 +216,9 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
     else:
         body += [f"  const int result = next({arguments});"]
     found = f"result != MPI_SUCCESS || {test}" if (test := _found(call, proto)) else ""
+    if found:
+        body[-1] = body[-1].replace("const int result", "int result")
+        body += [f"  while (!({found}) && scope.rests()) [[unlikely]] result = next({arguments});"]
     body += ["  scope.leave();"]
     if found:
         body += [f"  scope.tested({found});"]

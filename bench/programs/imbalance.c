@@ -2,7 +2,7 @@
  * for it in the way that PATTERN says. Prints the run time, and the CPU time of all ranks together.
  *
  * usage: imbalance PATTERN WAIT_US STEPS [COMMON_US] [JITTER_PERCENT]
- * PATTERN: recv | allreduce | waitall | barrier | phases
+ * PATTERN: recv | allreduce | waitall | testall | barrier | phases
  *
  * phases: one function sums from one place in the code, three times a step; the first sum, which follows an exchange,
  * has to wait for 14/15 of WAIT, the two others for 1/30 each. */
@@ -42,7 +42,7 @@ static __attribute__((noinline)) void add_up(double* local, double* sum) {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   if (argc < 4) {
-    fprintf(stderr, "usage: imbalance recv|allreduce|waitall|barrier|phases WAIT_US STEPS [COMMON_US] [JITTER_PERCENT]\n");
+    fprintf(stderr, "usage: imbalance recv|allreduce|waitall|testall|barrier|phases WAIT_US STEPS [COMMON_US] [JITTER_PERCENT]\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   int rank, size;
@@ -77,13 +77,17 @@ int main(int argc, char** argv) {
       } else {
         MPI_Recv(&sum, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       }
-    } else if (strcmp(pattern, "waitall") == 0) {
+    } else if (strcmp(pattern, "waitall") == 0 || strcmp(pattern, "testall") == 0) {
       MPI_Request r[2];
       double in;
       const int right = (rank + 1) % size, left = (rank + size - 1) % size;
       MPI_Irecv(&in, 1, MPI_DOUBLE, left, 1, MPI_COMM_WORLD, &r[0]);
       MPI_Isend(&local, 1, MPI_DOUBLE, right, 1, MPI_COMM_WORLD, &r[1]);
-      MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+      if (strcmp(pattern, "waitall") == 0) {
+        MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+      } else {
+        for (int done = 0; !done;) MPI_Testall(2, r, &done, MPI_STATUSES_IGNORE);
+      }
     } else if (strcmp(pattern, "barrier") == 0) {
       MPI_Barrier(MPI_COMM_WORLD);
     } else {

@@ -169,6 +169,7 @@ void open_everything(Runtime& rt) {
   const double share = rt.whole_job_here ? 1.0 : share_of_node(rt.world_size, launch.local_size);
   rt.node.page().budget.open(rt.options.slowdown * share, rt.clock.ticks_per_ns() * 1e9, rt.clock.now());
   install_hooks(rt);
+  watch_test_loops();
   if (rt.sleep_allowed && rt.options.wake && !rt.whole_job_here && rt.world_size > 1) {
     rt.sockets.enable();
     if (launch.local_size != 1) rt.node.hang_bell();

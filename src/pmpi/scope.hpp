@@ -77,6 +77,14 @@ void wake_for_slow(Thread& thread, MPI_Request request) noexcept;
 void wake_after_test_slow(Thread& thread, bool found, std::uint64_t ticks) noexcept;
 /// A test found nothing, where ranks share cores: others may need this one. Returns the tick at which it is over now.
 std::uint64_t tested_in_vain(Thread& thread, std::uint64_t enter, std::uint64_t exit) noexcept;
+/// From now on loops of tests that do nothing else rest, where each rank has a core and the mode allows it.
+void watch_test_loops() noexcept;
+/// A test that found nothing is one of a loop that is due to rest. True if the test is to be made again first.
+bool rest_in_test(Thread& thread) noexcept;
+/// A test that ended at `exit` has found something, at the end of a long loop.
+void test_wait_over(Thread& thread, std::uint64_t exit) noexcept;
+/// Notes with the event of a test how it rested, or what rests before it cost. False if that is nothing.
+bool settle_rest(Thread& thread, std::uint64_t enter, std::uint64_t exit, trace::Event& event) noexcept;
 /// Whether the thread, whose library wants to give way in a test, keeps its core for now.
 bool keeps_core(const Thread& thread) noexcept;
 void wake_for_progress(Thread& thread) noexcept;
@@ -263,12 +271,28 @@ class Scope {
     if (someone_sleeps()) [[unlikely]] wake_after_test_slow(thread_, found, exit_ - enter_);
   }
 
+  /// After a test that found nothing: whether to make it again, as the thread is about to sleep. It may have slept by then.
+  FALLOW_HOT bool rests() noexcept {
+    if (enter_ < thread_.loop.due()) [[likely]] return false;
+    rested_ = true;
+    return rest_in_test(thread_);
+  }
+
   /// A test is over, after leave().
   FALLOW_HOT void tested(bool found) noexcept {
+    Runtime& rt = runtime();
     if (found) {
       thread_.tested_at = 0;
-    } else if (runtime().oversubscribed) [[unlikely]] {
+      if (thread_.loop.ends_wait(rt.test_loops, exit_)) [[unlikely]] {
+        test_wait_over(thread_, exit_);
+        rested_ = true;
+      } else {
+        thread_.loop.found();
+      }
+    } else if (rt.oversubscribed) [[unlikely]] {
       exit_ = tested_in_vain(thread_, enter_, exit_);
+    } else {
+      thread_.loop.in_vain(rt.test_loops, enter_, exit_, thread_.totalled, caller_);
     }
   }
 
@@ -298,6 +322,8 @@ class Scope {
         settle_wait(t, exit_, e);
         waited_ = true;
       }
+    } else {
+      if (rested_) [[unlikely]] waited_ = settle_rest(t, enter_, exit_, e);
     }
     __builtin_prefetch(&t.ring[(t.recorded + 2) & t.ring_mask], 1);  // a store that misses delays the next message
     t.push(e, exit_);
@@ -312,7 +338,7 @@ class Scope {
   const void* caller_;
   std::int32_t peer_ = -1, tag_ = -1;
   std::uint16_t op_, comm_id_ = 0;
-  bool finishing_ = false, waited_ = false;
+  bool finishing_ = false, waited_ = false, rested_ = false;
 };
 
 /// Around the calls that start MPI, before which there is nothing to record in.

@@ -9,6 +9,7 @@
 #include "pmpi/mpi_header.hpp"
 #include "pmpi/idle_tests.hpp"
 #include "pmpi/patience.hpp"
+#include "pmpi/test_loop.hpp"
 #include "trace/rank_file.hpp"
 
 namespace fallow::pmpi {
@@ -128,6 +129,9 @@ struct alignas(64) Thread {
   std::uint64_t all_vain_tests = 0, told_vain_tests = 0;  ///< where ranks share cores; of these, those left out of NodeSlot::calls
   bool tests_softly = false;       ///< the test under way did nothing that others may wait for, as far as one can tell
   IdleTests idle_tests;
+  TestLoop loop;                   ///< of tests, where each rank has a core
+  PendingWait loop_rest;           ///< of the test under way
+  WaitState loop_wait;             ///< that the loop is, between its tests
   Patience patience;
   NestedCall nested;
   int cancel_state = -1;           ///< while a look is under way, whether the thread could be cancelled before; else below 0

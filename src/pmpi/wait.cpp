@@ -161,6 +161,8 @@ void settle_sleep(Thread& t) noexcept {
   pay_wakers();
 }
 
+}  // namespace
+
 void do_sleep(Thread& t) noexcept {
   Runtime& rt = runtime();
   WaitState& w = t.wait;
@@ -223,6 +225,8 @@ void follow_plan(Thread& t, std::uint64_t now) noexcept {
   }
 }
 
+namespace {
+
 /// True if the polls since the last look took so long that they must have moved data.
 bool moved_data(WaitState& w, std::uint64_t now) noexcept {
   Runtime& rt = runtime();
@@ -271,8 +275,8 @@ void look_after_sleep(Thread& t, std::uint64_t now, bool went_on) noexcept {
   if (w.found_at_once && rt.oversubscribed) stir(w, now);
 }
 
-/// At the start of a wait: what became of the delay before the last wait. Returns how much of it cost nobody anything; if
-/// that is clear, what was paid for it is paid back.
+}  // namespace
+
 std::uint64_t judge_lateness() noexcept {
   Runtime& rt = runtime();
   Node& node = rt.node;
@@ -284,7 +288,6 @@ std::uint64_t judge_lateness() noexcept {
   return good;
 }
 
-/// Whether a rank of this node will wake us; else whether it comes over sockets is to be seen. The sleeper alone may ask.
 void look_where_from(Thread& t) noexcept {
   Runtime& rt = runtime();
   if (rt.whole_job_here || !rt.options.wake) return;
@@ -294,6 +297,8 @@ void look_where_from(Thread& t) noexcept {
   t.wait.watched = true;
   t.wait.received = rt.sockets.received();
 }
+
+namespace {
 
 void first_look(Thread& t, std::uint64_t now) noexcept {
   t.look = Look::taken;
@@ -364,12 +369,15 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
   w.polls_since = fallow_tls.polls_left;
 }
 
-/// One thread of a process sleeps at a time: it has the rank's slot in the node page, and what is learnt of waits.
+}  // namespace
+
 bool become_sleeper(Thread& t) noexcept {
   std::atomic<Thread*>& sleeper = runtime().sleeper;
   Thread* current = sleeper.load(std::memory_order_relaxed);
   return current == &t || (current == nullptr && sleeper.compare_exchange_strong(current, &t, std::memory_order_acquire));
 }
+
+namespace {
 
 /// Leaves the wait alone for a while if waits at this place are short. The totals can be brought up to date meanwhile. Not
 /// where another rank may have to be woken, or another thread may want the core or a lock.

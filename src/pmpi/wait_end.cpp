@@ -78,8 +78,9 @@ End find_end(const Thread& t, std::uint64_t exit) noexcept {
   return {std::max(tick, w.last_wake), false};
 }
 
-/// How late the rank noticed the end of its wait, and what the model learns from it.
-void learn(Thread& t, std::uint64_t exit) noexcept {
+}  // namespace
+
+void learn_wait(Thread& t, std::uint64_t exit) noexcept {
   Runtime& rt = runtime();
   WaitState& w = t.wait;
   const End end = find_end(t, exit);
@@ -119,6 +120,8 @@ void learn(Thread& t, std::uint64_t exit) noexcept {
   if (rt.options.mode == WaitMode::automatic && !rt.oversubscribed) learn_patience(t, exit - t.enter);
 }
 
+namespace {
+
 /// Of a wait that was over before it was looked at. In integers: see Patience.
 void settle_patiently(Thread& t, std::uint64_t exit, trace::Event& event) noexcept {
   Runtime& rt = runtime();
@@ -153,7 +156,7 @@ void settle_wait(Thread& t, std::uint64_t exit, trace::Event& event) noexcept {
   const FloatGuard guard;
   WaitState& w = t.wait;
   if (w.phase == WaitPhase::armed) disarm(t);
-  if (runtime().sleeper.load(std::memory_order_relaxed) == &t) learn(t, exit);
+  if (runtime().sleeper.load(std::memory_order_relaxed) == &t) learn_wait(t, exit);
   const std::uint64_t duration = exit - t.enter;
   const std::uint64_t wait = duration > w.busy ? duration - w.busy : 0;
   const std::uint64_t asleep = std::min(w.asleep, wait);

@@ -80,4 +80,21 @@ void pay_wakers() noexcept;
 /// What to do next in the call under way, at this tick.
 predict::WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept;
 
+/// Does it, but for sleeping, which may begin after some more polls.
+void follow_plan(Thread& t, std::uint64_t now) noexcept;
+void do_sleep(Thread& t) noexcept;
+
+/// One thread of a process sleeps at a time: it has the rank's slot in the node page, and what is learnt of waits.
+bool become_sleeper(Thread& t) noexcept;
+
+/// Whether a rank of this node will wake us; else whether it comes over sockets is to be seen. The sleeper alone may ask.
+void look_where_from(Thread& t) noexcept;
+
+/// At the start of a wait: what became of the delay before the last wait. Returns how much of it cost nobody anything; if
+/// that is clear, what was paid for it is paid back.
+std::uint64_t judge_lateness() noexcept;
+
+/// How late the rank noticed the end of its wait, and what the model learns from it.
+void learn_wait(Thread& t, std::uint64_t exit) noexcept;
+
 }  // namespace fallow::pmpi

@@ -1,4 +1,5 @@
-"""Programs that test for messages where ranks share cores: those that only wait give way to others, those that work do not."""
+"""Programs that test for messages. Those that only wait give way to others where ranks share cores, and else rest; those that work
+do neither."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import pytest
 from harness.building import build
 from harness.families import REPOSITORY
 from harness.lab import Lab
+from harness.quiet import shown
 
 _UPDATES = 1_000_000
 _WAITS = 300
@@ -30,3 +32,32 @@ def test_who_waits_in_a_loop_of_tests_gives_way(lab: Lab, mode: str) -> None:
     trial = lab.run(mode, 3, lab.program("waits_by_tests.c"), str(_WAITS))
     assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
     assert float(trial.outcome.out) < 1000, trial.outcome.describe()  # 2 to 120; 20,000 to 85,000 on MPICH where it was kept
+
+
+def _asleep_in_tests(lab: Lab, mode: str, *args: str) -> tuple[float, float]:
+    """Seconds that rank 1 slept in tests, and what part of its waiting it took from its core."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("ranks share cores here")
+    trial = lab.run(mode, 2, lab.program("rests_in_tests.c"), *args)
+    assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
+    functions = lab.fallow.report(trial.record)["functions"]
+    asleep = sum(f["wait_asleep_s"] for f in functions if f["kind"] == "test" or f["function"] == "MPI_Iprobe")
+    return asleep, float(trial.outcome.out.split()[1])
+
+
+@pytest.mark.parametrize("how", ["test", "iprobe", "testall", "several", "get_status"])
+@pytest.mark.parametrize("mode", ["auto", "sleep"])
+def test_a_loop_of_tests_that_does_nothing_else_rests(lab: Lab, mode: str, how: str) -> None:
+    """Where each rank has a core: 0.05 to 0.1 on a quiet machine, 0.99 where it spins."""
+    shown(lambda: _asleep_in_tests(lab, mode, how, "5000", "100"), lambda found: found[0] > 0 and found[1] < 0.5, 6)
+
+
+@pytest.mark.parametrize("how", ["counted", "other"])
+@pytest.mark.parametrize("mode", ["auto", "sleep"])
+def test_a_loop_that_does_something_else_now_and_then_does_not_rest(lab: Lab, mode: str, how: str) -> None:
+    asleep, awake = _asleep_in_tests(lab, mode, how, "5000", "100")
+    assert asleep < 0.02 and awake > 0.5, (asleep, awake)  # of half a second
+
+
+def test_mode_yield_leaves_tests_alone(lab: Lab) -> None:
+    assert _asleep_in_tests(lab, "yield", "test", "5000", "50")[0] == 0

@@ -1,0 +1,124 @@
+// Loops of tests: a program that tests again and again, with nothing in between, waits. Which loops do, and may rest.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace fallow::pmpi {
+
+/// In ticks. As they are, no test belongs to a loop.
+struct TestLoopLimits {
+  std::uint64_t gap = ~std::uint64_t{0};        ///< between two tests with nothing in between
+  std::uint64_t own_gap = 0;                    ///< the same where this runtime did something in between
+  std::uint64_t interrupt = 0;                  ///< the longest that an interrupt may take
+  std::uint64_t slack = 0;                      ///< that such gaps may take together at first
+  std::uint64_t long_enough = ~std::uint64_t{0};  ///< a loop that is a wait worth resting in
+};
+
+/// The loop of tests that a thread is in, and what became of those before. All zero is a thread that has not tested.
+///
+/// A loop may be left for another reason than that something was found: its program counts its tests, looks at the time, or at what
+/// another thread does. Such a loop is not rested in, as long as they are not all of the other kind again.
+class TestLoop {
+ public:
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
+  /// A test has found nothing. `events`: changes where this runtime did something since the one before. `place`: where the program
+  /// makes the test.
+  void in_vain(const TestLoopLimits& l, std::uint64_t enter, std::uint64_t exit, std::uint64_t events, const void* place) noexcept {
+    if (enter - last_ > l.gap) [[unlikely]] {
+      if (events == events_ && last_ - since_ < l.long_enough) {
+        begin(l, enter);
+      } else {
+        after_gap(l, enter, events);
+      }
+    }
+    last_ = exit;
+    places_ |= mark(place);
+  }
+
+  /// Whether a test that ended at `exit` and found something ends a long loop.
+  bool ends_wait(const TestLoopLimits& l, std::uint64_t exit) const noexcept { return last_ != 0 && exit - since_ >= l.long_enough; }
+
+  /// Something was found.
+  void found() noexcept { last_ = 0; }
+
+  /// The same, at the end of a long loop. Where it is found in a test that was not one of the loop, the loop was left for something
+  /// else, and did no more than look for messages meanwhile. Returns whether it was a wait.
+  bool found_after(std::uint64_t exit, const void* place) noexcept {
+    last_ = 0;
+    if ((places_ & mark(place)) == 0) {
+      trust_ -= std::min(trust_, kLeft);
+      return false;
+    }
+    trust_ = std::min(trust_ + 1, kMostTrust);
+    longest_ = std::max(longest_ - longest_ / 8, exit - since_);
+    return true;
+  }
+
+  /// When a test that began after this tick is to rest, or to think of it again.
+  std::uint64_t due() const noexcept { return last_ != 0 ? due_ : kNever; }
+  void set_due(std::uint64_t tick) noexcept { due_ = tick; }
+  /// Since when the loop has lasted.
+  std::uint64_t since() const noexcept { return since_; }
+
+  /// In a loop that lasts many times as long as any before, rests end: its program may have counted on so many tests in some time.
+  bool may_rest() const noexcept { return trust_ >= kTrusted && (known_ != since_ || rested_ < kTimesLongest * longest_); }
+  void rested(std::uint64_t ticks) noexcept { rested_ += ticks; }
+  /// Whether the loop is another one than at the last call of this, which is to be called before it rests.
+  bool is_another() noexcept {
+    const bool another = known_ != since_;
+    known_ = since_;
+    if (another) rested_ = 0;
+    return another;
+  }
+
+ private:
+  static constexpr std::uint32_t kTrusted = 4, kMostTrust = 16, kLeft = 4;
+  static constexpr std::uint64_t kTimesLongest = 8;
+  static constexpr std::uint64_t kOddPart = 64;  // of a loop may go into gaps that are too long: interrupts, misses of caches
+
+  static std::uint64_t mark(const void* place) noexcept { return std::uint64_t{1} << (reinterpret_cast<std::uintptr_t>(place) >> 1 & 63); }
+
+  void begin(const TestLoopLimits& l, std::uint64_t enter) noexcept {
+    since_ = enter;
+    places_ = 0;
+    due_ = trust_ >= kTrusted ? enter + l.long_enough : kNever;
+  }
+
+  void after_gap(const TestLoopLimits& l, std::uint64_t enter, std::uint64_t events) noexcept {
+    const std::uint64_t gap = enter - last_;
+    if (last_ != 0) {
+      if (events != events_ && gap <= l.own_gap) {
+        events_ = events;
+        return;
+      }
+      if (odd_in_ != since_) {
+        odd_in_ = since_;
+        odd_ = 0;
+      }
+      const std::uint64_t longer = gap - l.gap;
+      if (gap <= l.interrupt && odd_ + longer <= l.slack + (enter - since_) / kOddPart) {
+        odd_ += longer;
+        return;
+      }
+      if (last_ - since_ >= l.long_enough) trust_ -= std::min(trust_, gap <= l.interrupt ? 1 : kLeft);
+    }
+    events_ = events;
+    begin(l, enter);
+  }
+
+  std::uint64_t last_ = 0;   ///< tick at the end of the last test that was in vain; 0: the last one was not
+  std::uint64_t since_ = 0;
+  std::uint64_t due_ = 0;
+  std::uint64_t places_ = 0;   ///< where it tests: a bit each
+  std::uint64_t events_ = 0;
+  std::uint64_t odd_ = 0;      ///< gaps in the loop that began at `odd_in_`, as far as they were too long
+  std::uint64_t odd_in_ = 0;
+  std::uint64_t rested_ = 0;   ///< in the loop that began at `known_`
+  std::uint64_t longest_ = 0;  ///< loop in which something was found; forgotten slowly
+  std::uint64_t known_ = 0;
+  std::uint32_t trust_ = 0;
+};
+
+}  // namespace fallow::pmpi

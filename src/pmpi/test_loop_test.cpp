@@ -1,0 +1,165 @@
+#include "pmpi/test_loop.hpp"
+
+#include <gtest/gtest.h>
+
+namespace fallow::pmpi {
+namespace {
+
+constexpr TestLoopLimits kLimits{.gap = 50, .own_gap = 5'000, .interrupt = 60'000, .slack = 2'000, .long_enough = 50'000};
+const int kHere = 0, kThere[4] = {};
+
+/// A program that tests, a test being 100 ticks long.
+struct Program {
+  TestLoop loop;
+  std::uint64_t now = 1'000'000, events = 0;
+
+  void test_in_vain(std::uint64_t gap = 20, const void* place = &kHere) {
+    now += gap;
+    const std::uint64_t enter = now;
+    now += 100;
+    loop.in_vain(kLimits, enter, now, events, place);
+  }
+  void test_for(std::uint64_t ticks, std::uint64_t gap = 20) {
+    for (const std::uint64_t end = now + ticks; now < end;) test_in_vain(gap);
+  }
+  /// True if that ended a wait.
+  bool find(const void* place = &kHere) {
+    now += 120;
+    if (loop.ends_wait(kLimits, now)) return loop.found_after(now, place);
+    loop.found();
+    return false;
+  }
+  bool due() const { return now >= loop.due(); }
+  void earn_trust() {
+    for (int i = 0; i < 8; ++i, now += 10'000) {
+      test_for(200'000);
+      find();
+    }
+  }
+};
+
+TEST(TestLoop, RestsOnceSomeHaveEndedWithAFind) {
+  Program p;
+  int waits = 0;
+  for (; waits < 100; ++waits, p.now += 10'000) {
+    p.test_for(200'000);
+    if (p.due()) break;
+    EXPECT_TRUE(p.find());
+  }
+  EXPECT_EQ(waits, 4);
+  EXPECT_TRUE(p.loop.may_rest());
+}
+
+TEST(TestLoop, IsNotDueBeforeItHasLasted) {
+  Program p;
+  p.earn_trust();
+  p.test_for(40'000);
+  EXPECT_FALSE(p.due());
+  p.test_for(20'000);
+  EXPECT_TRUE(p.due());
+  p.find();
+  EXPECT_FALSE(p.due());
+}
+
+TEST(TestLoop, ShortOnesSayNothing) {
+  Program p;
+  for (int i = 0; i < 100; ++i) {
+    p.test_for(20'000);
+    EXPECT_FALSE(p.find());
+  }
+  p.test_for(200'000);
+  EXPECT_FALSE(p.due());
+}
+
+TEST(TestLoop, WhatIsLeftForAnotherReasonLosesTrust) {
+  Program p;
+  p.earn_trust();
+  p.test_for(200'000);
+  EXPECT_TRUE(p.due());
+  for (int i = 0; i < 3; ++i, p.now += 100'000) p.test_for(200'000);
+  p.test_for(200'000);
+  EXPECT_FALSE(p.due());
+}
+
+TEST(TestLoop, SoDoesFindingSomethingElse) {
+  Program p;
+  p.earn_trust();
+  for (int i = 0; i < 3; ++i) {
+    p.test_for(200'000);
+    EXPECT_FALSE(p.find(&kThere[2]));
+  }
+  p.test_for(200'000);
+  EXPECT_FALSE(p.due());
+}
+
+TEST(TestLoop, OneThatTestsSeveralThingsMayFindAny) {
+  Program p;
+  for (int i = 0; i < 8; ++i, p.now += 10'000) {
+    for (int k = 0; k < 1000; ++k) {
+      p.test_in_vain();
+      p.test_in_vain(20, &kThere[2]);
+    }
+    EXPECT_TRUE(p.find(i % 2 == 0 ? &kHere : &kThere[2]));
+  }
+  p.test_for(200'000);
+  EXPECT_TRUE(p.due());
+}
+
+TEST(TestLoop, WhoWorksBetweenTestsIsInNone) {
+  Program p;
+  for (int i = 0; i < 100; ++i) {
+    p.test_for(1'000'000, 80);
+    EXPECT_FALSE(p.find());
+  }
+  p.test_for(1'000'000, 80);
+  EXPECT_FALSE(p.due());
+}
+
+TEST(TestLoop, WhoWorksAfterManyTestsIsLeft) {
+  Program p;
+  for (int i = 0; i < 100; ++i) {
+    for (int k = 0; k < 10; ++k, p.now += 10'000) p.test_for(100'000);
+    p.find();
+  }
+  p.test_for(200'000);
+  EXPECT_FALSE(p.due());
+}
+
+TEST(TestLoop, InterruptsDoNotEndIt) {
+  Program p;
+  for (int i = 0; i < 8; ++i, p.now += 100'000) {
+    for (int k = 0; k < 10; ++k, p.now += 30'000) p.test_for(3'000'000);
+    EXPECT_TRUE(p.find());
+  }
+  p.test_for(200'000);
+  EXPECT_TRUE(p.due());
+}
+
+TEST(TestLoop, NorWhatThisRuntimeDoesMeanwhile) {
+  Program p;
+  for (int i = 0; i < 8; ++i, p.now += 100'000) {
+    for (int k = 0; k < 100; ++k, ++p.events) {
+      p.test_for(64 * 120);
+      p.now += 1'000;
+    }
+    EXPECT_TRUE(p.find());
+  }
+}
+
+TEST(TestLoop, RestsNoMoreInOneThatLastsManyTimesAsLong) {
+  Program p;
+  p.earn_trust();
+  p.test_for(60'000);
+  EXPECT_TRUE(p.loop.is_another());
+  std::uint64_t rested = 0;
+  for (; p.loop.may_rest() && rested < 100'000'000; rested += 100'000) p.loop.rested(100'000);
+  EXPECT_GE(rested, 1'000'000u);
+  EXPECT_LE(rested, 3'000'000u);
+  p.find();
+  p.now += 10'000;
+  p.test_for(60'000);
+  EXPECT_TRUE(p.loop.may_rest()) << "the next one may rest again";
+}
+
+}  // namespace
+}  // namespace fallow::pmpi

@@ -1,0 +1,152 @@
+// Rests in loops of tests that do nothing else: where a test has found nothing, and is known to be one of a wait, the thread sleeps
+// before the program tests again. One sleep at most in each test, so the program sees to whatever else it tests for after every
+// wake-up. Between telling that it sleeps and sleeping the test is made again a few times, so that no wake is lost.
+
+#include "base/cancel_guard.hpp"
+#include "base/errno_guard.hpp"
+#include "base/float_guard.hpp"
+#include "pmpi/own_state.hpp"
+#include "pmpi/scope.hpp"
+#include "pmpi/wait_parts.hpp"
+
+namespace fallow::pmpi {
+namespace {
+
+constexpr double kNothingElseNs = 15;      // beside as much as ...
+constexpr std::uint64_t kReadings = 2;     // ... so many readings of the clock take, one of which is in it
+constexpr double kOwnGapNs = 5e3;          // adding to the totals, writing the trace
+constexpr double kInterruptNs = 60e3, kSlackNs = 2e3;
+constexpr double kLongEnoughNs = 50e3;     // as for calls that block
+constexpr std::uint32_t kTestsWhileArmed = 4;
+
+/// Ticks that a reading of the clock takes.
+std::uint64_t reading(const TickClock& clock) noexcept {
+  constexpr int kTimes = 64;
+  const std::uint64_t before = clock.now();
+  for (int i = 1; i < kTimes; ++i) clock.now();
+  return (clock.now() - before) / kTimes;
+}
+
+/// Takes up the wait that the loop is, as a call that blocks would be in.
+void take_up(Thread& t, std::uint64_t now) noexcept {
+  if (t.loop.is_another()) t.loop_wait = {};
+  t.wait = t.loop_wait;
+  t.look = Look::taken;
+  t.comm_handle = 0;
+  t.peer = -1;
+  t.wanted_calls = 0;
+  if (t.wait.phase != WaitPhase::none) return;
+  t.wait.last_poll = now;
+  t.wait.absorbed = judge_lateness();
+  look_where_from(t);
+}
+
+/// Until the next test.
+void put_aside(Thread& t) noexcept {
+  t.loop_wait = t.wait;
+  abandon_wait(t);
+}
+
+bool may_rest_now(Thread& t) noexcept {
+  Runtime& rt = runtime();
+  const bool calm = __atomic_load_n(&fallow_hints.latency_critical, __ATOMIC_RELAXED) <= 0;
+  return calm && rt.threads.load(std::memory_order_relaxed) == 1 && become_sleeper(t);
+}
+
+/// Tells that it sleeps, if it is to: then the test is to be made again.
+bool begin_rest(Thread& t) noexcept {
+  Runtime& rt = runtime();
+  const std::uint64_t now = rt.clock.now();
+  if (!t.loop.may_rest()) {
+    t.loop.set_due(TestLoop::kNever);
+    return false;
+  }
+  if (!may_rest_now(t)) {
+    t.loop.set_due(now + rt.test_loops.long_enough);
+    return false;
+  }
+  take_up(t, now);
+  const std::uint64_t entered = t.enter;
+  t.enter = t.loop.since();  // the wait's
+  follow_plan(t, now);
+  t.enter = entered;
+  if (t.wait.phase == WaitPhase::armed) {
+    t.wait.armed_polls = kTestsWhileArmed;
+    return true;
+  }
+  t.loop.set_due(t.wait.spin_until);
+  put_aside(t);
+  return false;
+}
+
+void sleep_now(Thread& t) noexcept {
+  Runtime& rt = runtime();
+  WaitState& w = t.wait;
+  const std::uint32_t sleeps = w.sleeps;
+  do_sleep(t);
+  const std::uint64_t now = rt.clock.now();
+  if (w.sleeps != sleeps) t.loop_rest = {0, w.last_sleep, 0, 0, 1};
+  t.loop.rested(t.loop_rest.asleep);
+  const bool linger = w.woken_by_peer || w.woken_by_data;
+  t.loop.set_due(now + std::max<std::uint64_t>(w.spin_after, linger ? rt.clock.to_ticks(kGraceNs) : 1));
+  w.phase = WaitPhase::spinning;
+  put_aside(t);
+}
+
+}  // namespace
+
+void watch_test_loops() noexcept {
+  Runtime& rt = runtime();
+  const bool rests = rt.sleep_allowed && !rt.oversubscribed;
+  if (!rests) return;
+  const auto ticks = [&rt](double ns) { return rt.clock.to_ticks(ns); };
+  const std::uint64_t gap = ticks(kNothingElseNs) + kReadings * reading(rt.clock);
+  rt.test_loops = {gap, ticks(kOwnGapNs), ticks(kInterruptNs), ticks(kSlackNs), ticks(kLongEnoughNs)};
+}
+
+bool rest_in_test(Thread& t) noexcept {
+  const ErrnoGuard kept;
+  const FloatGuard guard;
+  const CancelGuard whole;
+  const OwnState state(t, whole.saved());
+  t.loop_rest = {};
+  if (t.wait.phase != WaitPhase::armed) return begin_rest(t);
+  if (--t.wait.armed_polls != 0) return true;
+  sleep_now(t);
+  return false;
+}
+
+void test_wait_over(Thread& t, std::uint64_t exit) noexcept {
+  const FloatGuard guard;
+  Runtime& rt = runtime();
+  t.loop_rest = {};
+  const std::uint64_t since = t.loop.since();
+  if (t.loop.found_after(exit, t.caller) && (t.look == Look::taken || may_rest_now(t))) {
+    if (t.look == Look::none) take_up(t, t.enter);
+    if (t.wait.phase == WaitPhase::armed) disarm(t);
+    const std::uint64_t entered = t.enter;
+    t.wait.last_poll = entered;
+    t.enter = since;
+    learn_wait(t, exit);
+    t.enter = entered;
+    t.loop_rest = {0, 0, t.wait.delay, t.wait.absorbed, 0};
+    rt.node.own().wait_over(exit - t.wait.delay);
+  }
+  if (t.look == Look::taken) abandon_wait(t);
+  t.loop_wait = {};
+}
+
+bool settle_rest(Thread& t, std::uint64_t enter, std::uint64_t exit, trace::Event& event) noexcept {
+  PendingWait& rest = t.loop_rest;
+  if (rest.sleeps == 0 && rest.delay == 0) return false;
+  rest.wait = exit - enter;
+  rest.asleep = std::min(rest.asleep, rest.wait);
+  const std::uint64_t awake_us = to_ns(rest.wait - rest.asleep, runtime().ns_per_tick_q32) / 1000;
+  event.awake_us = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(awake_us, 1, ~std::uint32_t{0}));
+  event.asleep_us = static_cast<std::uint32_t>(std::min<std::uint64_t>(to_ns(rest.asleep, runtime().ns_per_tick_q32) / 1000, ~std::uint32_t{0}));
+  t.waits[t.recorded % kPendingEvents] = rest;
+  rest = {};
+  return true;
+}
+
+}  // namespace fallow::pmpi
