@@ -218,7 +218,7 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
     found = f"result != MPI_SUCCESS || {test}" if (test := _found(call, proto)) else ""
     if found:
         body[-1] = body[-1].replace("const int result", "int result")
-        body += [f"  while (!({found}) && scope.rests()) [[unlikely]] result = next({arguments});"]
+        body += [f"  while (!({found}) && scope.rests(next)) [[unlikely]] result = next({arguments});"]
     body += ["  scope.leave();"]
     if found:
         body += [f"  scope.tested({found});"]

@@ -272,8 +272,10 @@ class Scope {
   }
 
   /// After a test that found nothing: whether to make it again, as the thread is about to sleep. It may have slept by then.
-  FALLOW_HOT bool rests() noexcept {
-    if (enter_ < thread_.loop.due()) [[likely]] return false;
+  /// Not where `next` is another tool's, which would see more calls than the program makes.
+  template <class Function>
+  FALLOW_HOT bool rests(Function next) noexcept {
+    if (enter_ < thread_.loop.due() || g_own[op_] != reinterpret_cast<void*>(next)) [[likely]] return false;
     rested_ = true;
     return rest_in_test(thread_);
   }
