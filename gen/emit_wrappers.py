@@ -211,14 +211,14 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
     trace = traced(name, call, proto)
     body += [f"  {line}" for line in trace.before + _free(call, proto) + _wake(call, proto)]
     arguments = proto.forward(trace.replace)
+    found = f"result != MPI_SUCCESS || {test}" if (test := _found(call, proto)) else ""
     if call.twin:
         body += [f"  const int result = scope.twinned(next) ? fallow::pmpi::twin::{name}(*thread, next, {arguments}) : next({arguments});"]
+    elif found:
+        body += [f"  int result = next({arguments});",
+                 f"  while (!({found}) && scope.rests(next)) [[unlikely]] result = next({arguments});"]
     else:
         body += [f"  const int result = next({arguments});"]
-    found = f"result != MPI_SUCCESS || {test}" if (test := _found(call, proto)) else ""
-    if found:
-        body[-1] = body[-1].replace("const int result", "int result")
-        body += [f"  while (!({found}) && scope.rests(next)) [[unlikely]] result = next({arguments});"]
     body += ["  scope.leave();"]
     if found:
         body += [f"  scope.tested({found});"]
@@ -238,7 +238,7 @@ def emit_wrappers(table: dict[str, Call], prototypes: dict[str, Prototype], head
     numbered = list(enumerate(functions(table)))
     present = [(i, name, call) for i, (name, call) in numbered if name in prototypes]
     ops = [
-        f'    {{{i}, "{name}", {KINDS.index(call.kind)}, {str(call.blocks).lower()}, {str(call.twin).lower()}, '
+        f'    {{{i}, "{name}", {KINDS.index(call.kind)}, {str(call.blocks).lower()}, '
         f"reinterpret_cast<void*>(&wrap_{name}<false>), reinterpret_cast<void*>(&wrap_{name}<true>)}},"
         for i, name, call in present
     ]

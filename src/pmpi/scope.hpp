@@ -15,7 +15,7 @@ namespace fallow::pmpi {
 /// Functions that the wrappers call on: [2 * op] what MPI_X resolves to, [2 * op + 1] PMPI_X.
 extern void* g_next[2 * trace::kMaxOps];
 
-/// [op] the library's own PMPI_X, where X has a non-blocking twin and twins are used: see twins.hpp.
+/// [op] the library's own PMPI_X: load_twins() looks it up.
 extern void* g_own[trace::kMaxOps];
 
 template <bool kProfiling>
@@ -324,8 +324,8 @@ class Scope {
         settle_wait(t, exit_, e);
         waited_ = true;
       }
-    } else {
-      if (rested_) [[unlikely]] waited_ = settle_rest(t, enter_, exit_, e);
+    } else if (rested_) [[unlikely]] {
+      waited_ = settle_rest(t, enter_, exit_, e);
     }
     __builtin_prefetch(&t.ring[(t.recorded + 2) & t.ring_mask], 1);  // a store that misses delays the next message
     t.push(e, exit_);

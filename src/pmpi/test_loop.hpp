@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace fallow::pmpi {
 
@@ -18,7 +19,7 @@ struct TestLoopLimits {
 /// The loop of tests that a thread is in, and what became of those before. All zero is a thread that has not tested.
 ///
 /// A loop may be left for another reason than that something was found: its program counts its tests, looks at the time, or at what
-/// another thread does. Such a loop is not rested in, as long as they are not all of the other kind again.
+/// another thread does. After one that was, none is rested in until four have ended with a find.
 class TestLoop {
  public:
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
@@ -63,15 +64,10 @@ class TestLoop {
   std::uint64_t since() const noexcept { return since_; }
 
   /// In a loop that lasts many times as long as any before, rests end: its program may have counted on so many tests in some time.
-  bool may_rest() const noexcept { return trust_ >= kTrusted && (known_ != since_ || rested_ < kTimesLongest * longest_); }
+  bool may_rest() const noexcept { return trust_ >= kTrusted && rested_ < kTimesLongest * longest_; }
   void rested(std::uint64_t ticks) noexcept { rested_ += ticks; }
-  /// Whether the loop is another one than at the last call of this, which is to be called before it rests.
-  bool is_another() noexcept {
-    const bool another = known_ != since_;
-    known_ = since_;
-    if (another) rested_ = 0;
-    return another;
-  }
+  /// The thread takes the loop up as a wait. True the first time.
+  bool takes_up() noexcept { return !std::exchange(taken_up_, true); }
 
  private:
   static constexpr std::uint32_t kTrusted = 4, kMostTrust = 16, kLeft = 4;
@@ -82,7 +78,8 @@ class TestLoop {
 
   void begin(const TestLoopLimits& l, std::uint64_t enter) noexcept {
     since_ = enter;
-    places_ = 0;
+    places_ = odd_ = rested_ = 0;
+    taken_up_ = false;
     due_ = trust_ >= kTrusted ? enter + l.long_enough : kNever;
   }
 
@@ -92,10 +89,6 @@ class TestLoop {
       if (events != events_ && gap <= l.own_gap) {
         events_ = events;
         return;
-      }
-      if (odd_in_ != since_) {
-        odd_in_ = since_;
-        odd_ = 0;
       }
       const std::uint64_t longer = gap - l.gap;
       if (gap <= l.interrupt && odd_ + longer <= l.slack + (enter - since_) / kOddPart) {
@@ -113,12 +106,11 @@ class TestLoop {
   std::uint64_t due_ = 0;
   std::uint64_t places_ = 0;   ///< where it tests: a bit each
   std::uint64_t events_ = 0;
-  std::uint64_t odd_ = 0;      ///< gaps in the loop that began at `odd_in_`, as far as they were too long
-  std::uint64_t odd_in_ = 0;
-  std::uint64_t rested_ = 0;   ///< in the loop that began at `known_`
+  std::uint64_t odd_ = 0;      ///< gaps in the loop, as far as they were too long
+  std::uint64_t rested_ = 0;   ///< in the loop
   std::uint64_t longest_ = 0;  ///< loop in which something was found; forgotten slowly
-  std::uint64_t known_ = 0;
   std::uint32_t trust_ = 0;
+  bool taken_up_ = false;
 };
 
 }  // namespace fallow::pmpi

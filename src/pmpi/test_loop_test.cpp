@@ -150,7 +150,7 @@ TEST(TestLoop, RestsNoMoreInOneThatLastsManyTimesAsLong) {
   Program p;
   p.earn_trust();
   p.test_for(60'000);
-  EXPECT_TRUE(p.loop.is_another());
+  EXPECT_TRUE(p.loop.takes_up());
   std::uint64_t rested = 0;
   for (; p.loop.may_rest() && rested < 100'000'000; rested += 100'000) p.loop.rested(100'000);
   EXPECT_GE(rested, 1'000'000u);

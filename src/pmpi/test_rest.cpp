@@ -29,7 +29,7 @@ std::uint64_t reading(const TickClock& clock) noexcept {
 
 /// Takes up the wait that the loop is, as a call that blocks would be in.
 void take_up(Thread& t, std::uint64_t now) noexcept {
-  if (t.loop.is_another()) t.loop_wait = {};
+  if (t.loop.takes_up()) t.loop_wait = {};
   t.wait = t.loop_wait;
   t.look = Look::taken;
   t.comm_handle = 0;
@@ -141,10 +141,7 @@ bool settle_rest(Thread& t, std::uint64_t enter, std::uint64_t exit, trace::Even
   if (rest.sleeps == 0 && rest.delay == 0) return false;
   rest.wait = exit - enter;
   rest.asleep = std::min(rest.asleep, rest.wait);
-  const std::uint64_t awake_us = to_ns(rest.wait - rest.asleep, runtime().ns_per_tick_q32) / 1000;
-  event.awake_us = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(awake_us, 1, ~std::uint32_t{0}));
-  event.asleep_us = static_cast<std::uint32_t>(std::min<std::uint64_t>(to_ns(rest.asleep, runtime().ns_per_tick_q32) / 1000, ~std::uint32_t{0}));
-  t.waits[t.recorded % kPendingEvents] = rest;
+  note_wait(t, rest, event);
   rest = {};
   return true;
 }

@@ -129,16 +129,9 @@ void settle_patiently(Thread& t, std::uint64_t exit, trace::Event& event) noexce
   const std::uint32_t left = std::min(fallow_tls.polls_left, t.patient_polls);
   const std::uint64_t polled = kBusyPollsAre * t.idle_poll * (rt.first_polls.load(std::memory_order_relaxed) + t.patient_polls - left);
   const std::uint64_t wait = std::min(duration, polled);
-  t.waits[t.recorded % kPendingEvents] = {wait, 0, 0, 0, 0};
-  const auto us = static_cast<std::uint64_t>((static_cast<unsigned __int128>(wait) * rt.ns_per_tick_q32) >> 32) / 1000;
-  event.awake_us = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(us, 1, ~std::uint32_t{0}));
+  note_wait(t, {wait, 0, 0, 0, 0}, event);
   rt.node.own().wait_over(exit);
   t.look = Look::none;
-}
-
-std::uint32_t microseconds(std::uint64_t ticks) noexcept {
-  const double us = runtime().clock.to_ns(ticks) * 1e-3;
-  return us < 4294967295.0 ? static_cast<std::uint32_t>(us) : 4294967295u;
 }
 
 }  // namespace
@@ -160,9 +153,7 @@ void settle_wait(Thread& t, std::uint64_t exit, trace::Event& event) noexcept {
   const std::uint64_t duration = exit - t.enter;
   const std::uint64_t wait = duration > w.busy ? duration - w.busy : 0;
   const std::uint64_t asleep = std::min(w.asleep, wait);
-  t.waits[t.recorded % kPendingEvents] = {wait, asleep, w.delay, w.absorbed, w.sleeps};
-  event.awake_us = std::max(microseconds(wait - asleep), 1u);
-  event.asleep_us = microseconds(asleep);
+  note_wait(t, {wait, asleep, w.delay, w.absorbed, w.sleeps}, event);
   runtime().node.own().wait_over(exit - w.delay);
   abandon_wait(t);
 }

@@ -71,6 +71,16 @@ inline double after_sleep_ns(const Thread& t) noexcept {
   return rt.whole_job_here ? assumed : rt.toll.per_sleep(key_of(t), assumed);
 }
 
+/// Notes with a call's event how it waited. In integers: no floating-point flag of the program's is touched.
+inline void note_wait(Thread& t, const PendingWait& wait, trace::Event& event) noexcept {
+  const auto microseconds = [](std::uint64_t ticks) {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(to_ns(ticks, runtime().ns_per_tick_q32) / 1000, ~std::uint32_t{0}));
+  };
+  t.waits[t.recorded % kPendingEvents] = wait;
+  event.awake_us = std::max(microseconds(wait.wait - wait.asleep), 1u);
+  event.asleep_us = microseconds(wait.asleep);
+}
+
 /// Takes down the sign that says that we sleep. True if a peer woke us, which it may have done before we slept.
 bool disarm(Thread& t) noexcept;
 

@@ -11,7 +11,6 @@ struct WrapperEntry {
   const char* name;        ///< "MPI_Send"
   std::uint8_t kind;       ///< trace::OpKind
   bool blocks;
-  bool has_twin;           ///< see twins.hpp
   void* wrapper;           ///< called as MPI_Send
   void* profiling_wrapper; ///< called as PMPI_Send
 };

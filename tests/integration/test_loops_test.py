@@ -37,7 +37,7 @@ def test_who_waits_in_a_loop_of_tests_gives_way(lab: Lab, mode: str) -> None:
 def _asleep_in_tests(lab: Lab, mode: str, *args: str) -> tuple[float, float]:
     """Seconds that rank 1 slept in tests, and what part of its waiting it took from its core."""
     if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("ranks share cores here")
+        pytest.skip("needs two processors")
     trial = lab.run(mode, 2, lab.program("rests_in_tests.c"), *args)
     assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
     functions = lab.fallow.report(trial.record)["functions"]
