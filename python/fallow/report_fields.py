@@ -14,7 +14,7 @@ FIELDS = {
     "Report.sites": "the call sites with the most time, at most 200",
     "Report.sites_left_out": "call sites beyond those",
     "Report.gaps": "time between calls, while a rank computes",
-    "Report.waits": "waits inside blocking calls",
+    "Report.waits": "waits inside blocking calls, and rests in tests",
     "Report.timeline": "the last calls of every thread",
     "Run.directory": "the run directory, as it was given",
     "Run.run_id": "names the run's shared memory; empty where run.json is missing",

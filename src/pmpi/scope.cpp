@@ -228,13 +228,11 @@ inline void add_event(Thread& t, Batch& b, std::uint64_t number) noexcept {
   c.computing += gap;
   c.transfer += duration - wait;
   add(c.gaps, gap, b.scale);
-  if ((traits & kOpBlocks) != 0) {
-    if (wait != 0) {
-      add(c.waits, wait, b.scale);
-    } else {
-      ++c.waits.count[0];
-      ++c.waits.coarse_count[0];
-    }
+  if (wait != 0) {
+    add(c.waits, wait, b.scale);
+  } else if ((traits & kOpBlocks) != 0) {
+    ++c.waits.count[0];
+    ++c.waits.coarse_count[0];
   }
   trace::OpStats& op = t.ops[e.op];
   ++op.calls;

@@ -139,7 +139,7 @@ void test_wait_over(Thread& t, std::uint64_t exit) noexcept {
 bool settle_rest(Thread& t, std::uint64_t enter, std::uint64_t exit, trace::Event& event) noexcept {
   PendingWait& rest = t.loop_rest;
   if (rest.sleeps == 0 && rest.delay == 0) return false;
-  rest.wait = exit - enter;
+  rest.wait = rest.sleeps != 0 ? exit - enter : 0;
   rest.asleep = std::min(rest.asleep, rest.wait);
   note_wait(t, rest, event);
   rest = {};

@@ -124,7 +124,7 @@ struct ThreadCounters {
   std::uint64_t wake_send_ticks;  ///< time spent waking them
   std::uint64_t bytes_sent, bytes_received;  ///< as counts and datatypes given to the calls say
   Histogram gaps;                 ///< time between calls
-  Histogram waits;                ///< waits inside blocking calls
+  Histogram waits;                ///< waits inside blocking calls, and rests in tests
 };
 
 struct OpStats {

@@ -59,7 +59,7 @@ void add(ThreadCounters& t, const RankHeader& h, const Event& e, const Call& c) 
   t.computing += c.gap;
   (kind == OpKind::io ? t.io : t.transfer) += c.duration - c.awake - c.asleep;
   add(t.gaps, h, c.gap);
-  if (h.ops[e.op].blocks != 0) add(t.waits, h, c.awake + c.asleep);
+  if (h.ops[e.op].blocks != 0 || c.awake + c.asleep != 0) add(t.waits, h, c.awake + c.asleep);  // tests may rest
   const Direction direction = direction_of(h.ops[e.op].name, kind);
   if (direction.sends) t.bytes_sent += e.bytes;
   if (direction.receives) t.bytes_received += e.bytes;

@@ -11,7 +11,7 @@
 namespace fallow::trace {
 namespace {
 
-constexpr std::uint16_t kRecv = 1, kWrite = 2;
+constexpr std::uint16_t kRecv = 1, kWrite = 2, kTest = 3;
 
 /// A rank with a clock of 1 GHz, a receive and a file access.
 std::unique_ptr<RankHeader> header() {
@@ -60,7 +60,7 @@ TEST(RingTail, EndsAtATornEvent) {
   EXPECT_EQ(ends_after(event(4'000, 3'999)), 1u);         // its end is not written yet
   EXPECT_EQ(ends_after(event(2'050, 4'100)), 1u);         // its start
   EXPECT_EQ(ends_after(event(0, 0)), 1u);                 // nothing of it
-  EXPECT_EQ(ends_after(event(4'000, 4'100, 3)), 1u);      // no such function
+  EXPECT_EQ(ends_after(event(4'000, 4'100, kTest)), 1u);  // no such function here
   EXPECT_EQ(ends_after(event(4'000, 4'100, 500)), 1u);
 }
 
@@ -96,6 +96,20 @@ TEST(RingTail, IsAddedAsTheRuntimeAdds) {
   EXPECT_EQ(ops[kRecv].calls, 7u);
   EXPECT_EQ(ops[kRecv].ticks, 100'500u);
   EXPECT_EQ(ops[kWrite].calls, 1u);
+}
+
+TEST(RingTail, ATestThatRestedHasWaited) {
+  const auto h = header();
+  std::strcpy(h->ops[kTest].name, "MPI_Test");
+  h->ops[kTest].kind = static_cast<std::uint8_t>(OpKind::test);
+  const std::vector<Event> tail{event(10'000, 10'100, kTest), event(10'200, 110'200, kTest, 20, 80), event(110'300, 110'400, kTest)};
+  auto c = totalled(5, 9'000);
+  std::vector<OpStats> ops(h->op_slots);
+  add_tail(*h, tail, c, ops);
+  EXPECT_EQ(c.wait_asleep, 80'000u);
+  EXPECT_EQ(c.waits.coarse_count[0], 0u);
+  EXPECT_EQ(c.waits.coarse_count[1], 1u);
+  EXPECT_EQ(c.waits.coarse_ticks[1], 100'000u);
 }
 
 TEST(RingTail, BytesGoWhereTheCallMovesThem) {

@@ -40,8 +40,9 @@ def _asleep_in_tests(lab: Lab, mode: str, *args: str) -> tuple[float, float]:
         pytest.skip("needs two processors")
     trial = lab.run(mode, 2, lab.program("rests_in_tests.c"), *args)
     assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
-    functions = lab.fallow.report(trial.record)["functions"]
-    asleep = sum(f["wait_asleep_s"] for f in functions if f["kind"] == "test" or f["function"] == "MPI_Iprobe")
+    report = lab.fallow.report(trial.record)
+    asleep = sum(f["wait_asleep_s"] for f in report["functions"] if f["kind"] == "test" or f["function"] == "MPI_Iprobe")
+    assert sum(bin["time_s"] for bin in report["waits"]["papers"]) >= 0.99 * asleep
     return asleep, float(trial.outcome.out.split()[1])
 
 
