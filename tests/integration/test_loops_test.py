@@ -42,7 +42,7 @@ def _asleep_in_tests(lab: Lab, mode: str, *args: str) -> tuple[float, float]:
     assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
     report = lab.fallow.report(trial.record)
     asleep = sum(f["wait_asleep_s"] for f in report["functions"] if f["kind"] == "test" or f["function"] == "MPI_Iprobe")
-    assert sum(bin["time_s"] for bin in report["waits"]["papers"]) >= 0.99 * asleep
+    assert sum(b["time_s"] for b in report["waits"]["papers"]) >= 0.99 * asleep
     return asleep, float(trial.outcome.out.split()[1])
 
 
