@@ -239,6 +239,7 @@ def emit_wrappers(table: dict[str, Call], prototypes: dict[str, Prototype], head
     present = [(i, name, call) for i, (name, call) in numbered if name in prototypes]
     ops = [
         f'    {{{i}, "{name}", {KINDS.index(call.kind)}, {str(call.blocks).lower()}, '
+        f'{str(call.twin or bool(_found(call, prototypes[name]))).lower()}, '
         f"reinterpret_cast<void*>(&wrap_{name}<false>), reinterpret_cast<void*>(&wrap_{name}<true>)}},"
         for i, name, call in present
     ]

@@ -15,7 +15,7 @@ namespace fallow::pmpi {
 /// Functions that the wrappers call on: [2 * op] what MPI_X resolves to, [2 * op + 1] PMPI_X.
 extern void* g_next[2 * trace::kMaxOps];
 
-/// [op] the library's own PMPI_X: load_twins() looks it up.
+/// [op] the library's own PMPI_X, where the wrapper asks for it: load_twins() looks it up, which takes microseconds each.
 extern void* g_own[trace::kMaxOps];
 
 template <bool kProfiling>

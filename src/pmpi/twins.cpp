@@ -84,7 +84,7 @@ bool twin::receives_end_alike(MPI_Comm comm) noexcept {
 bool load_twins(Runtime& rt) noexcept try {
   if (!load_calls(*rt.preload)) return false;
   for (const WrapperEntry& entry : wrapper_entries()) {
-    g_own[entry.op] = rt.preload->find((std::string("P") + entry.name).c_str());
+    if (entry.asks_own) g_own[entry.op] = rt.preload->find((std::string("P") + entry.name).c_str());
   }
   return true;
 } catch (...) {
