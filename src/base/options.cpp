@@ -28,6 +28,14 @@ bool parse_count(std::string_view s, std::uint32_t lo, std::uint32_t hi, std::ui
   return true;
 }
 
+bool parse_number(std::string_view s, double& value) noexcept {
+  double v = 0;
+  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
+  if (error != std::errc() || end != s.data() + s.size() || !std::isfinite(v) || v < 0) return false;
+  value = v;
+  return true;
+}
+
 template <class E, std::size_t N>
 bool parse_choice(std::string_view s, const std::array<std::pair<std::string_view, E>, N>& choices, E& value) noexcept {
   for (const auto& [name, v] : choices) {
@@ -55,6 +63,15 @@ std::string printable(std::string_view text) {
 }
 
 constexpr double kLargestSlowdown = 1.0;  // 100 %: more than twice the run time saves nobody energy
+constexpr double kLongestTestGapNs = 1e6;
+
+bool parse_test_gap(Options& o, std::string_view s) {
+  if (s == "auto") return o.test_gap_ns = -1, true;
+  double ns = 0;
+  if (!parse_time(s, ns) || ns > kLongestTestGapNs) return false;
+  o.test_gap_ns = ns;
+  return true;
+}
 
 constexpr OptionInfo kTable[] = {
     {"mode", "choice", "auto", "spin|yield|sleep|auto",
@@ -67,6 +84,9 @@ constexpr OptionInfo kTable[] = {
      [](Options& o, std::string_view s) { return parse_flag(s, o.wake); }},
     {"predict", "flag", "1", "", "In auto mode, tell waits of one call site apart by the calls before, and foresee gaps.", false,
      [](Options& o, std::string_view s) { return parse_flag(s, o.predict); }},
+    {"test_gap", "time", "auto", "auto|0ns..1ms",
+     "What there may be between the tests of a loop (of MPI_Test, MPI_Iprobe and their kin) that only waits, and so may rest; auto: nothing, or in Python what its interpreter takes for a loop.", false,
+     parse_test_gap},
     {"hook", "choice", "auto", "auto|off|twin",
      "Where waits sleep: in the MPI library's own idle hook, or between the tests of the call's non-blocking twin; auto takes the hook where there is one.", false,
      [](Options& o, std::string_view s) { return parse_choice(s, kHooks, o.hook); }},
@@ -104,9 +124,24 @@ bool parse_fraction(std::string_view text, double& value) noexcept {
     text = trim(text.substr(0, text.size() - 1));
   }
   double v = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(v) || v < 0) return false;
+  if (!parse_number(text, v)) return false;
   value = v * scale;
+  return true;
+}
+
+bool parse_time(std::string_view text, double& ns) noexcept {
+  constexpr std::array<std::pair<std::string_view, double>, 4> kUnits{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
+  text = trim(text);
+  double scale = 0;  // without a unit there is only 0
+  for (const auto& [unit, in_ns] : kUnits) {
+    if (!text.ends_with(unit)) continue;
+    scale = in_ns;
+    text = trim(text.substr(0, text.size() - unit.size()));
+    break;
+  }
+  double v = 0;
+  if (!parse_number(text, v) || (scale == 0 && v != 0)) return false;
+  ns = v * scale;
   return true;
 }
 

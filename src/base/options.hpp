@@ -31,13 +31,14 @@ struct Options {
   TraceTimes trace_times = TraceTimes::automatic;
   HookChoice hook = HookChoice::automatic;
   bool wake = true;                   ///< ranks of a node wake each other
+  double test_gap_ns = -1;            ///< between tests of a loop that waits; negative: as the program's kind has it
   bool predict = true;                ///< the auto mode tells waits apart by the calls before, and foresees gaps
 };
 
 /// One row of the table.
 struct OptionInfo {
   const char* name;           ///< "slowdown": --slowdown, FALLOW_SLOWDOWN, slowdown = ...
-  const char* type;           ///< "flag", "choice", "fraction", "count", "path", "text"
+  const char* type;           ///< "flag", "choice", "fraction", "count", "time", "path", "text"
   const char* default_value;
   const char* values;         ///< for a choice, "a|b|c"; for a count, "min..max"; else ""
   const char* help;           ///< one sentence
@@ -56,5 +57,8 @@ Options options_from_environment(std::vector<std::string>& problems);
 
 /// Number of a text such as "1%", "0.01", "5 %"; negative or malformed: false.
 bool parse_fraction(std::string_view text, double& value) noexcept;
+
+/// Nanoseconds of a text such as "400ns", "1.5 us", "2ms", "1s", or "0"; negative, without a unit or malformed: false.
+bool parse_time(std::string_view text, double& ns) noexcept;
 
 }  // namespace fallow

@@ -19,6 +19,26 @@ TEST(Options, FractionsAcceptPercentAndPlainNumbers) {
   for (const char* bad : {"", "%", "-1%", "1%%", "nan", "inf", "one", "0x1"}) EXPECT_FALSE(parse_fraction(bad, v)) << bad;
 }
 
+TEST(Options, TimesHaveUnits) {
+  double ns = -1;
+  for (const auto& [text, expected] : {std::pair{"400ns", 400.0}, {" 1.5 us ", 1500.0}, {"2ms", 2e6}, {"0.5s", 5e8}, {"0", 0.0}}) {
+    EXPECT_TRUE(parse_time(text, ns)) << text;
+    EXPECT_DOUBLE_EQ(ns, expected);
+  }
+  for (const char* bad : {"", "5", "us", "-1us", "1 us us", "nanns", "1h", "auto"}) EXPECT_FALSE(parse_time(bad, ns)) << bad;
+}
+
+TEST(Options, TheGapOfTestsIsATimeOrAuto) {
+  Options o;
+  EXPECT_LT(o.test_gap_ns, 0);
+  EXPECT_TRUE(set_option(o, "test_gap", "1us").empty());
+  EXPECT_DOUBLE_EQ(o.test_gap_ns, 1000);
+  EXPECT_NE(set_option(o, "test_gap", "2ms").find("auto|0ns..1ms"), std::string::npos);
+  EXPECT_DOUBLE_EQ(o.test_gap_ns, 1000);
+  EXPECT_TRUE(set_option(o, "test_gap", "auto").empty());
+  EXPECT_LT(o.test_gap_ns, 0);
+}
+
 TEST(Options, BadValueKeepsTheOldOneAndSaysWhatIsAccepted) {
   Options o;
   const std::string problem = set_option(o, "mode", "snooze");
@@ -41,6 +61,7 @@ TEST(Options, EveryDefaultInTheTableParsesAndIsTheDefault) {
     EXPECT_DOUBLE_EQ(o.slowdown, Options{}.slowdown);
     EXPECT_EQ(o.ring_events, Options{}.ring_events);
     EXPECT_EQ(o.wake, Options{}.wake);
+    EXPECT_EQ(o.test_gap_ns, Options{}.test_gap_ns);
     EXPECT_GT(std::string(row.help).size(), 10u);
   }
 }

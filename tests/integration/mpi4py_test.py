@@ -16,7 +16,8 @@ import pytest
 from harness.building import CACHE
 from harness.fallow import BARE, MODES
 from harness.families import REPOSITORY, Family
-from harness.lab import Lab
+from harness.lab import PROGRAMS, Lab
+from harness.quiet import shown
 from harness.running import Outcome
 
 VERSION = "4.1.2"
@@ -121,6 +122,26 @@ def test_subset(lab: Lab) -> None:
     if lab.family.name != "openmpi":
         return  # the other builds take minutes: the whole suite below
     _compare(lab, 2, ("auto",), 100, _SUBSET_S, "-i", SUBSET)
+
+
+@pytest.mark.parametrize("how", ["test", "probe"])
+def test_a_loop_of_tests_in_python_rests(lab: Lab, how: str) -> None:
+    """Its interpreter is all that there is between the tests."""
+    if lab.family.name != "openmpi":
+        return  # as above
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("needs two processors")
+    mpi4py = _install(lab.family)
+    env = {**mpi4py.env, "PYTHONPATH": os.pathsep.join(map(str, mpi4py.paths))}
+    command = [sys.executable, PROGRAMS / "rests_in_tests.py", how, "5000", "100"]
+
+    def awake() -> float:
+        running, _ = lab.start("auto", lab.family.launch(2, *command), env=env)
+        outcome = running.finish(_SUBSET_S)
+        assert outcome.rc == 0, outcome.describe()
+        return float(outcome.out.split()[1])
+
+    shown(awake, lambda part: part < 0.5, 6)  # 0.05 to 0.1 on a quiet machine, 0.98 where it spins
 
 
 @pytest.mark.long

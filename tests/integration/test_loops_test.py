@@ -4,6 +4,7 @@ do neither."""
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import pytest
 from harness.building import build
@@ -34,11 +35,11 @@ def test_who_waits_in_a_loop_of_tests_gives_way(lab: Lab, mode: str) -> None:
     assert float(trial.outcome.out) < 1000, trial.outcome.describe()  # 2 to 120; 20,000 to 85,000 on MPICH where it was kept
 
 
-def _asleep_in_tests(lab: Lab, mode: str, *args: str) -> tuple[float, float]:
+def _asleep_in_tests(lab: Lab, mode: str, *args: str, options: Sequence[str] = ()) -> tuple[float, float]:
     """Seconds that rank 1 slept in tests, and what part of its waiting it took from its core."""
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("needs two processors")
-    trial = lab.run(mode, 2, lab.program("rests_in_tests.c"), *args)
+    trial = lab.run(mode, 2, lab.program("rests_in_tests.c"), *args, options=options)
     assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
     report = lab.fallow.report(trial.record)
     asleep = sum(f["wait_asleep_s"] for f in report["functions"] if f["kind"] == "test" or f["function"] == "MPI_Iprobe")
@@ -58,6 +59,14 @@ def test_a_loop_of_tests_that_does_nothing_else_rests(lab: Lab, mode: str, how: 
 def test_a_loop_that_does_something_else_now_and_then_does_not_rest(lab: Lab, mode: str, how: str) -> None:
     asleep, awake = _asleep_in_tests(lab, mode, how, "5000", "100")
     assert asleep < 0.02 and awake > 0.5, (asleep, awake)  # of half a second
+
+
+def test_how_much_there_may_be_between_tests_is_an_option(lab: Lab) -> None:
+    args = "apart", "5000", "100"
+    asleep, awake = _asleep_in_tests(lab, "auto", *args)
+    assert asleep == 0 and awake > 0.5, (asleep, awake)
+    options = ("--test-gap", "1us")
+    shown(lambda: _asleep_in_tests(lab, "auto", *args, options=options), lambda found: found[0] > 0 and found[1] < 0.5, 6)
 
 
 def test_mode_yield_leaves_tests_alone(lab: Lab) -> None:
