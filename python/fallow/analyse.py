@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fallow import energy, histogram, linkage, ranks, rundir, sites, timeline
+from fallow import energy, histogram, linkage, polling, ranks, rundir, sites, timeline
 from fallow.errors import UserError
 from fallow.model import (
     SCHEMA,
@@ -296,6 +296,7 @@ def load(directory: Path, platform: str | None = None) -> Report:
                 "(mpirun, mpiexec, srun) is that of another MPI than the program's, which then starts alone each time"
             )
     notes += found.notes + _missing(found) + _left_awake(found.read, info)
+    notes += polling.notes(found.read, info.options.get("test_gap", "auto") if info is not None else "auto")
     run = _run(directory, info, found.read)
     over = info is not None and info.run_time_s is not None
     labels = found.labels

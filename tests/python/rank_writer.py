@@ -125,6 +125,7 @@ class RankFile:
     finalized: int = 1
     state: int = 6
     host: bytes = b"node1"
+    program: bytes = b"/bin/program"
     wake_delay: int = 0
     wake_absorbed: int = 0
     wake_send: int = 0
@@ -156,7 +157,7 @@ class RankFile:
         h.tick_start, h.wall_start_ns = self.START, self.wall_start_ns
         h.tick_last = self.START + max((call.exit for call in self.calls), default=0)
         h.cpu_user_ns, h.cpu_system_ns = self.cpu_ns, 100_000_000
-        h.host, h.program, h.mpi_version = self.host, b"/bin/program", b"Open MPI v4.1.4, package: Debian"
+        h.host, h.program, h.mpi_version = self.host, self.program, b"Open MPI v4.1.4, package: Debian"
         for i, (name, kind) in enumerate(self.ops):
             h.ops[i].name, h.ops[i].kind, h.ops[i].blocks = name.encode(), KINDS.index(kind), kind in BLOCKING
         h.launch, h.oversubscribed = self.launch, self.oversubscribed

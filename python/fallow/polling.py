@@ -1,0 +1,93 @@
+"""Programs that wait by testing again and again, with more between their tests than waits have for the runtime."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fallow import text
+from fallow.quantities import time_ns
+
+if TYPE_CHECKING:
+    from fallow import _native
+
+_TOLD_SHARE = 0.1  # of the core time
+_LEAST_LOOP_S = 100e-6  # on average: shorter loops are left to spin whatever is between their tests
+_MOST_GAP_S = 5e-6  # on average: who does more than this between tests is likelier to work
+_ROOM = 2  # times the average, for gaps that are longer
+_STEPS = (1, 2, 5, 10)
+_AUTO_S = 50e-9  # the runtime's 15 ns and two readings of the clock, with room for slow ones
+_AUTO_PYTHON_S = 350e-9
+_PYTHONS = ("python", "pypy")
+_PARTS = ("computing_s", "transfer_s", "wait_awake_s", "wait_asleep_s", "io_s")
+
+
+class _Tests:
+    """Tests of the ranks that might have slept in them, and what else these ranks called."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.calls = 0
+        self.others = 0
+        self.gaps_s = 0.0
+        self.time_s = 0.0
+        self.asleep_s = 0.0
+
+    def add(self, op: tuple[str, str, bool], site: _native.SiteDict) -> None:
+        name, kind, blocks = op
+        if kind != "test" and (kind != "probe" or blocks):
+            self.others += site["calls"]
+            return
+        self.names.add(name)
+        self.calls += site["calls"]
+        self.gaps_s += site["gap_s"]
+        self.time_s += site["time_s"]
+        self.asleep_s += site["wait_asleep_s"]
+
+    @property
+    def spent_s(self) -> float:
+        """Core time in tests and between them."""
+        return self.gaps_s + self.time_s - self.asleep_s
+
+
+def _rounded_up(time_s: float) -> float:
+    """1, 2 or 5 times a power of ten."""
+    unit: float = 10.0 ** math.floor(math.log10(time_s))
+    return next(step * unit for step in _STEPS if step * unit >= time_s)
+
+
+def _in_force_s(chosen: str, program: str) -> float:
+    """The longest gap between tests of a wait."""
+    try:
+        return time_ns(chosen) * 1e-9
+    except argparse.ArgumentTypeError:  # auto
+        return _AUTO_PYTHON_S if Path(program).name.startswith(_PYTHONS) else _AUTO_S
+
+
+def notes(ranks: list[_native.RankDict], chosen: str) -> list[str]:
+    """What to give for the option test_gap, which was `chosen`; empty if little is tested, or it would not help."""
+    tests = _Tests()
+    core_time_s = 0.0
+    for rank in ranks:
+        for thread in rank["threads"]:
+            core_time_s += sum(thread[part] for part in _PARTS)
+            if rank["mode"] in ("sleep", "auto") and not rank["oversubscribed"]:
+                for site in thread["sites"]:
+                    tests.add(rank["ops"][site["op"]], site)
+    if tests.gaps_s <= 0 or tests.spent_s < max(_TOLD_SHARE * core_time_s, _LEAST_LOOP_S * tests.others):
+        return []
+    gap_s = tests.gaps_s / tests.calls
+    worth_s = _rounded_up(_ROOM * gap_s)
+    if gap_s > _MOST_GAP_S or gap_s <= _in_force_s(chosen, ranks[0]["program"]):
+        return []
+    names = sorted(tests.names)
+    told = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    share, calls = text.percent(tests.spent_s / core_time_s), text.count(tests.calls)
+    option = f"--test-gap {text.seconds(worth_s).replace(' ', '')}"
+    return [
+        f"{share} of the core time went into {calls} tests ({told}), {text.seconds(gap_s)} apart: such loops are left "
+        "awake, as the program may be at work between its tests. If it only waits there, "
+        f"`fallow run {option}` lets it rest; --compare 5 says what that does"
+    ]
