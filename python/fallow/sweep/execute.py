@@ -125,6 +125,20 @@ def _uninterrupted() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _ended(cluster: Any) -> Iterator[Any]:  # noqa: ANN401
+    """Closes it behind us. Of a worker that is just being started anew, Dask may complain; all is done by then."""
+    try:
+        yield cluster
+    finally:
+        for _ in range(2):
+            try:
+                cluster.close(timeout=_CLOSE_S)
+                break
+            except AssertionError:
+                continue
+
+
+@contextlib.contextmanager
 def client(place: Place, slurm: Mapping[str, Any]) -> Iterator[Any]:
     """A Dask client; what was started for it ends with it."""
     distributed = _distributed()
@@ -132,10 +146,10 @@ def client(place: Place, slurm: Mapping[str, Any]) -> Iterator[Any]:
         if place.kind == "local":
             count = place.workers or len(os.sched_getaffinity(0))
             with _uninterrupted():
-                cluster = stack.enter_context(distributed.LocalCluster(
+                cluster = stack.enter_context(_ended(distributed.LocalCluster(
                     n_workers=count, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0,
                     silence_logs=logging.CRITICAL,
-                ))  # fmt: skip
+                )))  # fmt: skip
             yield stack.enter_context(distributed.Client(cluster))
         elif place.kind == "slurm":
             cluster = stack.enter_context(_slurm(place.workers, slurm))
@@ -207,29 +221,41 @@ def _lost(point: Point, error: BaseException) -> Row:
     return describe(point) | {"status": "failed", "error": what}
 
 
-def _drive(found: Any, waiting: list[Point], progress: _Progress) -> None:  # noqa: ANN401
-    """Keeps some points per worker under way, so that a lost worker drags few along."""
+def _run(found: Any, points: list[Point], progress: _Progress, *, alone: bool) -> list[Point]:  # noqa: ANN401
+    """Keeps some points per worker under way, or one in all. Returns those that were not alone when workers died."""
     distributed = _distributed()
-    queue = iter(waiting)
+    queue = iter(points)
     stream = distributed.as_completed([], raise_errors=False)
     under_way: dict[str, Point] = {}
+    suspects: list[Point] = []
 
     def feed() -> None:
-        workers = max(1, len(found.scheduler_info(n_workers=-1)["workers"]))
-        room = max(0, _AHEAD * workers - len(under_way))
-        for point in itertools.islice(queue, room):
-            future = found.submit(evaluate, point, key=f"point-{point.id}", pure=True)
+        most = 1 if alone else _AHEAD * max(1, len(found.scheduler_info(n_workers=-1)["workers"]))
+        for point in itertools.islice(queue, max(0, most - len(under_way))):
+            key = f"point-{point.id}{'-alone' if alone else ''}"
+            future = found.submit(evaluate, point, key=key, pure=True)
             under_way[future.key] = point
             stream.add(future)
 
-    try:
-        feed()
-        for future in stream:
-            point = under_way.pop(future.key)
-            error = future.exception()
+    feed()
+    for future in stream:
+        point = under_way.pop(future.key)
+        error = future.exception()
+        if isinstance(error, distributed.KilledWorker) and not alone:
+            suspects.append(point)
+        else:
             progress.add(_lost(point, error) if error is not None else future.result())
-            future.release()
-            feed()
+        future.release()
+        feed()
+    return suspects
+
+
+def _drive(found: Any, waiting: list[Point], progress: _Progress) -> None:  # noqa: ANN401
+    """Runs all points. One that takes its worker with it brings others under suspicion: these run again, alone."""
+    distributed = _distributed()
+    try:
+        suspects = _run(found, waiting, progress, alone=False)
+        _run(found, suspects, progress, alone=True)
     except (distributed.CancelledError, distributed.comm.CommClosedError, TimeoutError):  # of no point's making
         raise UserError("the Dask scheduler was lost; the same command goes on from what was kept") from None
 
