@@ -296,7 +296,6 @@ def load(directory: Path, platform: str | None = None) -> Report:
                 "(mpirun, mpiexec, srun) is that of another MPI than the program's, which then starts alone each time"
             )
     notes += found.notes + _missing(found) + _left_awake(found.read, info)
-    notes += polling.notes(found.read, info.options.get("test_gap", "auto") if info is not None else "auto")
     run = _run(directory, info, found.read)
     over = info is not None and info.run_time_s is not None
     labels = found.labels
@@ -306,6 +305,8 @@ def load(directory: Path, platform: str | None = None) -> Report:
     ]
     machine = _machine(platform, info, directory, notes)
     totals = _totals(found.read, rows, run.run_time_s)
+    test_gap = info.options.get("test_gap", "auto") if info is not None else "auto"
+    notes += polling.notes(found.read, test_gap, totals.core_time_s)
     shown, left_out = sites.build(found.read)
     notes += _changed(shown, max(t["last_ns"] for rank in found.read for t in [rank, *rank["threads"]]))
     return Report(

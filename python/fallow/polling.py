@@ -21,7 +21,6 @@ _STEPS = (1, 2, 5, 10)
 _AUTO_S = 50e-9  # the runtime's 15 ns and two readings of the clock, with room for slow ones
 _AUTO_PYTHON_S = 350e-9
 _PYTHONS = ("python", "pypy")
-_PARTS = ("computing_s", "transfer_s", "wait_awake_s", "wait_asleep_s", "io_s")
 
 
 class _Tests:
@@ -66,16 +65,15 @@ def _in_force_s(chosen: str, program: str) -> float:
         return _AUTO_PYTHON_S if Path(program).name.startswith(_PYTHONS) else _AUTO_S
 
 
-def notes(ranks: list[_native.RankDict], chosen: str) -> list[str]:
+def notes(ranks: list[_native.RankDict], chosen: str, core_time_s: float) -> list[str]:
     """What to give for the option test_gap, which was `chosen`; empty if little is tested, or it would not help."""
     tests = _Tests()
-    core_time_s = 0.0
     for rank in ranks:
+        if rank["mode"] not in ("sleep", "auto") or rank["oversubscribed"]:
+            continue
         for thread in rank["threads"]:
-            core_time_s += sum(thread[part] for part in _PARTS)
-            if rank["mode"] in ("sleep", "auto") and not rank["oversubscribed"]:
-                for site in thread["sites"]:
-                    tests.add(rank["ops"][site["op"]], site)
+            for site in thread["sites"]:
+                tests.add(rank["ops"][site["op"]], site)
     if tests.gaps_s <= 0 or tests.spent_s < max(_TOLD_SHARE * core_time_s, _LEAST_LOOP_S * tests.others):
         return []
     gap_s = tests.gaps_s / tests.calls
