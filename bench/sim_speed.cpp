@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
     measure(c);
     return 0;
   }
-  constexpr std::uint32_t kSizes[][2] = {{64, 1000}, {512, 200}, {4096, 40}, {32768, 8}};
+  constexpr std::uint32_t kSizes[][2] = {{64, 1000}, {512, 200}, {4096, 100}, {32768, 16}};
   bool same = true;
   for (const auto& [ranks, iterations] : kSizes) {
     for (const double jitter : {0.0, 0.05}) {
