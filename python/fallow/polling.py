@@ -74,7 +74,9 @@ def notes(ranks: list[_native.RankDict], chosen: str, core_time_s: float) -> lis
         for thread in rank["threads"]:
             for site in thread["sites"]:
                 tests.add(rank["ops"][site["op"]], site)
-    if tests.gaps_s <= 0 or tests.spent_s < max(_TOLD_SHARE * core_time_s, _LEAST_LOOP_S * tests.others):
+    if not tests.calls or tests.gaps_s <= 0 or core_time_s <= 0:
+        return []
+    if tests.spent_s < max(_TOLD_SHARE * core_time_s, _LEAST_LOOP_S * tests.others):
         return []
     gap_s = tests.gaps_s / tests.calls
     worth_s = _rounded_up(_ROOM * gap_s)

@@ -65,3 +65,14 @@ def test_what_was_chosen_is_not_advised(tmp_path):
 def test_a_tenth_of_the_time_is_worth_a_note(tmp_path):
     works = RankFile(calls=[Call(0, 1000), Call(20_000_000, 20_001_000)], ops=OPS, sites=SITES, rank=1, size=2)
     assert told(tmp_path, polling(300), works) == []
+
+
+def test_damaged_totals_are_survived(tmp_path):
+    run = write_run(tmp_path / "r", [polling(300)])
+    (file,) = run.glob("rank-*")
+    whole = bytearray(file.read_bytes())
+    site = whole.index((0x401300).to_bytes(8, "little"))  # SiteStats: address, four numbers of 32 bits, calls
+    assert int.from_bytes(whole[site + 24 : site + 32], "little") == 2000
+    whole[site + 24 : site + 32] = bytes(8)
+    file.write_bytes(whole)
+    assert not [note for note in analyse.load(run).health.notes if "--test-gap" in note]
