@@ -57,14 +57,17 @@ def test_a_loop_of_tests_that_does_nothing_else_rests(lab: Lab, mode: str, how: 
 @pytest.mark.parametrize("how", ["counted", "other"])
 @pytest.mark.parametrize("mode", ["auto", "sleep"])
 def test_a_loop_that_does_something_else_now_and_then_does_not_rest(lab: Lab, mode: str, how: str) -> None:
-    asleep, awake = _asleep_in_tests(lab, mode, how, "5000", "100")
-    assert asleep < 0.02 and awake > 0.5, (asleep, awake)  # of half a second
+    def awake() -> float:
+        asleep, on_core = _asleep_in_tests(lab, mode, how, "5000", "100")
+        assert asleep < 0.02, (asleep, on_core)  # of half a second
+        return on_core
+
+    shown(awake, lambda part: part > 0.5, 6)
 
 
 def test_how_much_there_may_be_between_tests_is_an_option(lab: Lab) -> None:
     args = "apart", "5000", "100"
-    asleep, awake = _asleep_in_tests(lab, "auto", *args)
-    assert asleep == 0 and awake > 0.5, (asleep, awake)
+    assert _asleep_in_tests(lab, "auto", *args)[0] < 0.05  # of half a second: some, where a test itself is interrupted
     options = ("--test-gap", "1us")
     shown(lambda: _asleep_in_tests(lab, "auto", *args, options=options), lambda found: found[0] > 0 and found[1] < 0.5, 6)
 
