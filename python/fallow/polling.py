@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fallow import text
-from fallow.quantities import time_ns
+from fallow import native, text
 
 if TYPE_CHECKING:
     from fallow import _native
@@ -18,9 +15,7 @@ _LEAST_LOOP_S = 100e-6  # on average: shorter loops are left to spin whatever is
 _MOST_GAP_S = 5e-6  # on average: who does more than this between tests is likelier to work
 _ROOM = 2  # times the average, for gaps that are longer
 _STEPS = (1, 2, 5, 10)
-_AUTO_S = 50e-9  # the runtime's 15 ns and two readings of the clock, with room for slow ones
-_AUTO_PYTHON_S = 350e-9
-_PYTHONS = ("python", "pypy")
+_CLOCK_S = 35e-9  # two readings of the clock, which the runtime adds, with room for slow ones
 
 
 class _Tests:
@@ -57,14 +52,6 @@ def _rounded_up(time_s: float) -> float:
     return next(step * unit for step in _STEPS if step * unit >= time_s)
 
 
-def _in_force_s(chosen: str, program: str) -> float:
-    """The longest gap between tests of a wait."""
-    try:
-        return time_ns(chosen) * 1e-9
-    except argparse.ArgumentTypeError:  # auto
-        return _AUTO_PYTHON_S if Path(program).name.startswith(_PYTHONS) else _AUTO_S
-
-
 def notes(ranks: list[_native.RankDict], chosen: str, core_time_s: float) -> list[str]:
     """What to give for the option test_gap, which was `chosen`; empty if little is tested, or it would not help."""
     tests = _Tests()
@@ -80,7 +67,8 @@ def notes(ranks: list[_native.RankDict], chosen: str, core_time_s: float) -> lis
         return []
     gap_s = tests.gaps_s / tests.calls
     worth_s = _rounded_up(_ROOM * gap_s)
-    if gap_s > _MOST_GAP_S or gap_s <= _in_force_s(chosen, ranks[0]["program"]):
+    in_force_s: float = native.require().test_gap_s(chosen, ranks[0]["program"]) + _CLOCK_S
+    if gap_s > _MOST_GAP_S or gap_s <= in_force_s:
         return []
     names = sorted(tests.names)
     told = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

@@ -55,6 +55,9 @@ std::string set_option(Options& options, std::string_view name, std::string_view
 /// Reads every FALLOW_<NAME> variable. What cannot be read keeps its default and adds a line to `problems`.
 Options options_from_environment(std::vector<std::string>& problems);
 
+/// What there may be between the tests of a loop that waits, ns: as the option says, or as the program at this path has it.
+double test_gap_of(const Options& options, std::string_view program) noexcept;
+
 /// Number of a text such as "1%", "0.01", "5 %"; negative or malformed: false.
 bool parse_fraction(std::string_view text, double& value) noexcept;
 

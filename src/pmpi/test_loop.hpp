@@ -19,8 +19,7 @@ struct TestLoopLimits {
 /// The loop of tests that a thread is in, and what became of those before. All zero is a thread that has not tested.
 ///
 /// A loop may be left for another reason than that something was found: its program counts its tests, looks at the time, or at what
-/// another thread does. Each that was costs the trust that
-/// four finds have earned; with less, none is rested in.
+/// another thread does. Each that was costs the trust that four finds have earned; with less, none is rested in.
 class TestLoop {
  public:
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};

@@ -2,8 +2,6 @@
 // before the program tests again. One sleep at most in each test, so the program sees to whatever else it tests for after every
 // wake-up. Between telling that it sleeps and sleeping the test is made again a few times, so that no wake is lost.
 
-#include <string_view>
-
 #include "base/cancel_guard.hpp"
 #include "base/errno_guard.hpp"
 #include "base/float_guard.hpp"
@@ -14,9 +12,7 @@
 namespace fallow::pmpi {
 namespace {
 
-constexpr double kNothingElseNs = 15;      // beside as much as ...
-constexpr std::uint64_t kReadings = 2;     // ... so many readings of the clock take, one of which is in it
-constexpr double kInterpretedNs = 300;     // of Python: its loop alone takes 60 to 250 here; with one call of NumPy it takes more
+constexpr std::uint64_t kReadings = 2;     // of the clock, that may come to what is between tests: one is in it
 constexpr double kOwnGapNs = 5e3;          // adding to the totals, writing the trace
 constexpr double kInterruptNs = 60e3, kSlackNs = 2e3;
 constexpr double kLongEnoughNs = 50e3;     // as for calls that block
@@ -28,12 +24,6 @@ std::uint64_t reading(const TickClock& clock) noexcept {
   const std::uint64_t before = clock.now();
   for (int i = 1; i < kTimes; ++i) clock.now();
   return (clock.now() - before) / kTimes;
-}
-
-/// Whether a path is that of a Python interpreter.
-bool is_interpreted(std::string_view program) noexcept {
-  const std::string_view name = program.substr(program.find_last_of('/') + 1);
-  return name.starts_with("python") || name.starts_with("pypy");
 }
 
 /// Takes up the wait that the loop is, as a call that blocks would be in.
@@ -109,8 +99,7 @@ void watch_test_loops() noexcept {
   const bool rests = rt.sleep_allowed && !rt.oversubscribed;
   if (!rests) return;
   const auto ticks = [&rt](double ns) { return rt.clock.to_ticks(ns); };
-  const double usual = is_interpreted(rt.writer.header().program) ? kInterpretedNs : kNothingElseNs;
-  const double between = rt.options.test_gap_ns >= 0 ? rt.options.test_gap_ns : usual;
+  const double between = test_gap_of(rt.options, rt.writer.header().program);
   const std::uint64_t gap = ticks(between) + kReadings * reading(rt.clock);
   rt.test_loops = {gap, ticks(between + kOwnGapNs), ticks(between + kInterruptNs), ticks(kSlackNs), ticks(kLongEnoughNs)};
 }

@@ -17,7 +17,7 @@ from harness.building import CACHE
 from harness.fallow import BARE, MODES
 from harness.families import REPOSITORY, Family
 from harness.lab import PROGRAMS, Lab
-from harness.quiet import shown
+from harness.quiet import needs_two_processors, shown
 from harness.running import Outcome
 
 VERSION = "4.1.2"
@@ -129,8 +129,7 @@ def test_a_loop_of_tests_in_python_rests(lab: Lab, how: str) -> None:
     """Its interpreter is all that there is between the tests."""
     if lab.family.name != "openmpi":
         return  # as above
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("needs two processors")
+    needs_two_processors()
     mpi4py = _install(lab.family)
     env = {**mpi4py.env, "PYTHONPATH": os.pathsep.join(map(str, mpi4py.paths))}
     command = [sys.executable, PROGRAMS / "rests_in_tests.py", how, "5000", "100"]

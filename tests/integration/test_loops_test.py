@@ -10,7 +10,7 @@ import pytest
 from harness.building import build
 from harness.families import REPOSITORY
 from harness.lab import Lab
-from harness.quiet import shown
+from harness.quiet import needs_two_processors, shown
 
 _UPDATES = 1_000_000
 _WAITS = 300
@@ -37,8 +37,7 @@ def test_who_waits_in_a_loop_of_tests_gives_way(lab: Lab, mode: str) -> None:
 
 def _asleep_in_tests(lab: Lab, mode: str, *args: str, options: Sequence[str] = ()) -> tuple[float, float]:
     """Seconds that rank 1 slept in tests, and what part of its waiting it took from its core."""
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("needs two processors")
+    needs_two_processors()
     trial = lab.run(mode, 2, lab.program("rests_in_tests.c"), *args, options=options)
     assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
     report = lab.fallow.report(trial.record)

@@ -28,10 +28,18 @@ std::string check_option(const std::string& name, const std::string& text) {
   return fallow::set_option(options, name, text);
 }
 
+double test_gap_s(const std::string& chosen, const std::string& program) {
+  fallow::Options options;
+  fallow::set_option(options, "test_gap", chosen);
+  return fallow::test_gap_of(options, program) * 1e-9;
+}
+
 }  // namespace
 
 void bind_options(nb::module_& m) {
   m.def("options", &option_rows, "The rows of the option table.");
   m.def("check_option", &check_option, nb::arg("name"), nb::arg("text"),
         "An empty string if the option can take this text, or what is wrong in one line.");
+  m.def("test_gap_s", &test_gap_s, nb::arg("chosen"), nb::arg("program"),
+        "What the runtime takes to be between the tests of a loop that waits, s; `chosen` is the option.");
 }

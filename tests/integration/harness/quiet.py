@@ -29,6 +29,12 @@ def _cores_in_use() -> float:
     return (_seconds(_USER, _NICE, _SYSTEM) - used) / (time.monotonic() - began)
 
 
+def needs_two_processors() -> None:
+    """Skips the test where there is only one: what waits and what works need one each."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("needs two processors")
+
+
 def shown(attempt: Callable[[], Value], holds: Callable[[Value], bool], tries: int) -> None:
     """`holds` of what `attempt` gives, in one of `tries` while nothing else, and nobody on the host, had the cores. Skips where
     the machine was never quiet that often."""
