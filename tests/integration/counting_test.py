@@ -46,7 +46,7 @@ def test_a_signal_that_ends_the_adding(lab: Lab) -> None:
     """A handler that jumps out of a wait leaves an event half added: it and those that follow are added nevertheless."""
     if lab.family.name != "openmpi":
         pytest.skip("only Open MPI can be left where Fallow's code begins")
-    waits, calls = 2000, 100
+    waits, calls = 800, 100
     report = _alone(lab, 0, "left_adding.c", str(waits))
     made = {f["function"]: f["calls"] for f in report["functions"]}
     # A signal within an event has that counted twice, one within a call's first steps has it counted as the last call's kind.

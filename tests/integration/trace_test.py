@@ -330,7 +330,7 @@ def test_rounded_times(lab: Lab, fallow: Fallow) -> None:
     """Durations are rounded to 9 bits where asked for, and with the CPU clock; else every nanosecond is kept."""
     most: dict[tuple[str, ...], int] = {}
     for options in ((), ("--trace-times", "rounded"), ("--clock", "cpu"), ("--clock", "cpu", "--trace-times", "exact")):
-        trace, _ = _steps_measured(lab, fallow, *options)
+        trace, _ = record(lab, fallow, 2, lab.program("steady.c"), options=options)
         calls = list(itertools.chain.from_iterable(trace.ranks))
         most[options] = max(_significant_bits(c.exit_ns - c.enter_ns) for c in calls)
         if "cpu" in options:
@@ -378,7 +378,7 @@ def test_dense_calls(lab: Lab, fallow: Fallow) -> None:
     trace, _ = record(lab, fallow, 2, lab.program("dense.c"))
     for calls in trace.ranks:
         probes = [c for c in calls if c.op == "MPI_Iprobe"]
-        assert len(probes) == 200_000
+        assert len(probes) == 80_000
         assert [c.tag for c in probes[:6]] == [0, 1, 2, 0, 1, 2]
         assert all(a.exit_ns <= b.enter_ns for a, b in itertools.pairwise(calls))
 

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { kRounds = 20, kCalls = 10000 };
+enum { kRounds = 8, kCalls = 10000 };
 
 static volatile sig_atomic_t alarms, strange;
 static void on_alarm(int s) {
