@@ -70,17 +70,16 @@ def _row(app: Application, found: dict[str, Any]) -> str:
 
 
 def compare(family: Family, repeats: int, size: str = "long", only: list[str] | None = None) -> Results:
-    """Prints a line for each program that is installed; nothing on families that none of them is built for."""
-    if family.name != "openmpi":
+    """Prints a line for each program that is built for the family and installed."""
+    here = [app for app in applications() if app.family == family.name and (not only or app.name in only)]
+    if not here:
         return {}
     print(f"\n{family.name}: programs of others, beside themselves without Fallow (goal: at most 1 % slower)")
     print(
         f"  {'program':36}{'ranks':>6}{'bare s':>10}{'time ratio':>24}{'CPU ratio':>24}{'modelled energy':>24}{'of waits asleep':>17}"
     )
     results: Results = {}
-    for app in applications():
-        if only and app.name not in only:
-            continue
+    for app in here:
         if not app.installed():
             print(f"  {app.title:36} left out: not installed (tools/install-packages long)")
             continue
@@ -105,11 +104,12 @@ def main() -> int:
         "--size", choices=("short", "long"), default="long", help="how much work (default: some seconds each)"
     )
     args = parser.parse_args()
-    family = next((f for f in found_families() if f.name == "openmpi"), None)
-    if family is None:
-        print("applications: Open MPI is not installed: tools/install-packages build", file=sys.stderr)
+    families = found_families()
+    if not families:
+        print("applications: no MPI is installed: tools/install-packages build", file=sys.stderr)
         return 2
-    return 0 if compare(family, args.repeats, args.size, args.names) else 2
+    found = [compare(family, args.repeats, args.size, args.names) for family in families]
+    return 0 if any(found) else 2
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Large programs of others, as Debian builds them: the numbers that they print are those without Fallow, in every mode.
 
 Bindings of C, of both Fortran interfaces and of Python, MPI behind libraries that are loaded when the program runs
-(OpenFOAM), one-sided communication behind a library of its own (NWChem), hundreds of communicators (CP2K).
+(OpenFOAM), one-sided communication behind a library of its own (NWChem) or the compiler's (coarrays), hundreds of
+communicators (CP2K).
 """
 
 from __future__ import annotations
@@ -19,10 +20,7 @@ from harness.lab import Lab
 APPLICATIONS = {app.name: app for app in applications()}
 SIZE = "short"
 TIMEOUT_S = 600.0
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.parametrize("family", ["openmpi"], indirect=True),  # what Debian builds them for
-]
+pytestmark = pytest.mark.long
 
 
 def _run(lab: Lab, app: Application, inputs: Path, mode: str, *options: str) -> tuple[list[str], str, Path]:
@@ -39,7 +37,7 @@ def _run(lab: Lab, app: Application, inputs: Path, mode: str, *options: str) -> 
     return app.found((folder / app.output).read_text() if app.output else outcome.out), said, folder
 
 
-@pytest.mark.parametrize("name", APPLICATIONS)
+@pytest.mark.parametrize(("family", "name"), [(app.family, app.name) for app in APPLICATIONS.values()], indirect=["family"])
 def test_application(lab: Lab, name: str) -> None:
     """The same values in every mode, with waits as twins, and recorded; what was recorded can be replayed."""
     app = APPLICATIONS[name]

@@ -28,6 +28,8 @@ class Application:
     values: str
     least: int
     sizes: dict[str, dict[str, Any]]
+    family: str = "openmpi"
+    needs: str = ""
     ranks: int = 2
     tolerance: float = 0.0
     prepare: str = ""
@@ -36,9 +38,10 @@ class Application:
     env: dict[str, str] | None = None
 
     def installed(self) -> bool:
-        """Whether its package is here. Python is anyway; what it needs is named by its environment."""
-        paths = [Path(p) for p in (self.env or {}).values()]
-        return shutil.which(self.command.split()[0]) is not None and all(p.exists() for p in paths)
+        """Whether its package is here. Python is anyway, or it is built from what its folder has."""
+        paths = [Path(p) for p in (*(self.env or {}).values(), self.needs) if p]
+        program = self.command.split()[0]
+        return (program.startswith("./") or shutil.which(program) is not None) and all(p.exists() for p in paths)
 
     def environment(self) -> dict[str, str]:
         """What it needs beside the launcher's."""
