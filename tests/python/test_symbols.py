@@ -30,6 +30,20 @@ def test_functions_and_lines(tmp_path):
     assert found[str(program), 0xFFFFFFF].name == "p+0xfffffff"
 
 
+def test_a_function_that_was_stripped_is_not_called_by_the_name_before_it(tmp_path):
+    source = tmp_path / "p.c"
+    source.write_text("int exported(void) { return 1; }\n__attribute__((noinline)) static int hidden(int i) { return i ? hidden(i - 1) + 2 : 1; }\n"
+                      "int main(int argc, char **argv) { (void)argv; return hidden(argc); }\n")  # fmt: skip
+    program = tmp_path / "p"
+    subprocess.run(["cc", "-O0", "-rdynamic", "-o", program, source], check=True)
+    listing = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+    starts = {x.split()[-1]: int(x.split()[0], 16) for x in listing.splitlines() if x.endswith((" exported", " hidden"))}
+    places = [(str(program), starts[name] + 9) for name in ("exported", "hidden")]
+    assert [symbols.resolve(places)[place].name for place in places] == ["exported", "hidden"]
+    subprocess.run(["strip", program], check=True)
+    assert [symbols.resolve(places)[place].name for place in places] == ["exported", f"p+0x{places[1][1]:x}"]
+
+
 def test_sums_of_call_sites_are_over_all_ranks(tmp_path):
     """A smaller communicator's rank may come last."""
     ranks = []
