@@ -75,7 +75,7 @@ bool parse_test_gap(Options& o, std::string_view s) {
 
 constexpr OptionInfo kTable[] = {
     {"mode", "choice", "auto", "spin|yield|sleep|auto",
-     "How a rank waits inside MPI: spin as the library does, yield the core between polls, sleep at once, or decide per call site.", false,
+     "How a rank waits inside MPI: spin as the library does, yield the core between polls, sleep at once (which makes each of the shortest waits tens of microseconds longer), or decide per call site.", false,
      [](Options& o, std::string_view s) { return parse_choice(s, kModes, o.mode); }},
     {"slowdown", "fraction", "1%", "",
      "Slowdown that is acceptable, as a share of the run time; the auto mode holds all ranks of a job to it together.", false,
