@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -16,28 +17,28 @@ def test_without_the_module_there_is_an_offset():
     assert found["", 0x99].name == "(unknown module)+0x99"
 
 
-def test_functions_and_lines(tmp_path):
-    source = tmp_path / "p.c"
-    source.write_text("int callee(void);\nint caller(void) {\n  return callee() + 1;\n}\nint callee(void) { return 1; }\n"
-                      "int main(void) { return caller(); }\n")  # fmt: skip
-    program = tmp_path / "p"
-    subprocess.run(["cc", "-g", "-O0", "-o", program, source], check=True)
+def _program(folder: Path, text: str, *flags: str) -> tuple[Path, dict[str, int]]:
+    """A program, and where its functions begin."""
+    source, program = folder / "p.c", folder / "p"
+    source.write_text(text)
+    subprocess.run(["cc", *flags, "-O0", "-o", program, source], check=True)
     listing = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
-    start = next(int(x.split()[0], 16) for x in listing.splitlines() if x.endswith(" caller"))
-    found = symbols.resolve([(str(program), start + 9), (str(program), 0xFFFFFFF)])
-    assert found[str(program), start + 9].name == "caller"
-    assert found[str(program), start + 9].source.endswith(("p.c:2", "p.c:3"))
+    return program, {x.split()[2]: int(x.split()[0], 16) for x in listing.splitlines() if len(x.split()) == 3}
+
+
+def test_functions_and_lines(tmp_path):
+    text = "int callee(void);\nint caller(void) {\n  return callee() + 1;\n}\nint callee(void) { return 1; }\nint main(void) { return caller(); }\n"
+    program, starts = _program(tmp_path, text, "-g")
+    place = str(program), starts["caller"] + 9
+    found = symbols.resolve([place, (str(program), 0xFFFFFFF)])
+    assert found[place].name == "caller"
+    assert found[place].source.endswith(("p.c:2", "p.c:3"))
     assert found[str(program), 0xFFFFFFF].name == "p+0xfffffff"
 
 
 def test_a_function_that_was_stripped_is_not_called_by_the_name_before_it(tmp_path):
-    source = tmp_path / "p.c"
-    source.write_text("int exported(void) { return 1; }\n__attribute__((noinline)) static int hidden(int i) { return i ? hidden(i - 1) + 2 : 1; }\n"
-                      "int main(int argc, char **argv) { (void)argv; return hidden(argc); }\n")  # fmt: skip
-    program = tmp_path / "p"
-    subprocess.run(["cc", "-O0", "-rdynamic", "-o", program, source], check=True)
-    listing = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
-    starts = {x.split()[-1]: int(x.split()[0], 16) for x in listing.splitlines() if x.endswith((" exported", " hidden"))}
+    text = "int exported(void) { return 1; }\nstatic int hidden(int i) { return i ? hidden(i - 1) + 2 : 1; }\nint main(int argc, char **argv) { (void)argv; return hidden(argc); }\n"
+    program, starts = _program(tmp_path, text, "-rdynamic")
     places = [(str(program), starts[name] + 9) for name in ("exported", "hidden")]
     assert [symbols.resolve(places)[place].name for place in places] == ["exported", "hidden"]
     subprocess.run(["strip", program], check=True)
