@@ -109,7 +109,7 @@ def test_long_messages_that_came_during_sleeps_are_paid(lab: Lab, hosts: Hosts) 
         return sum(r.wake_delay_s for r in ranks) / asleep if asleep else 0.0
 
     # Of the budget as much is spent either way, and less sleep is had for it: 0.03 to 0.044 when the transfer counted as wait.
-    shown(delayed, lambda share: share > 0.05, 2 * _TRIES)  # 0.034 to 0.095
+    shown(delayed, lambda share: share > 0.047, 5 * _TRIES)  # 0.033 to 0.12 (MPICH, 34 of 40 above), 0.031 to 0.067 (MPI 5 ABI, 10 of 40)
 
 
 def test_waits_over_tcp_are_slept_in_until_data_come(lab: Lab, tcp_hosts: Hosts) -> None:
