@@ -104,6 +104,8 @@ def main() -> int:
         "--size", choices=("short", "long"), default="long", help="how much work (default: some seconds each)"
     )
     args = parser.parse_args()
+    if unknown := set(args.names) - {app.name for app in applications()}:
+        parser.error(f"no such program: {', '.join(sorted(unknown))}")
     families = found_families()
     if not families:
         print("applications: no MPI is installed: tools/install-packages build", file=sys.stderr)
