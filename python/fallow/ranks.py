@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -97,6 +100,24 @@ def _has_magic(path: Path) -> bool:
             return file.read(len(_MAGIC)) == _MAGIC
     except OSError:
         return False
+
+
+def in_use(directory: Path) -> list[Path]:
+    """The rank files that a process of this machine still writes."""
+    found = []
+    for path in files(directory):
+        pid = path.stem.rpartition("-")[2]
+        with contextlib.suppress(OSError):
+            if pid.isdigit() and os.fsencode(path.resolve()) in Path("/proc", pid, "maps").read_bytes():
+                found.append(path)
+    return found
+
+
+def wait_for_ends(directory: Path, seconds: float) -> None:
+    """Returns when no rank writes any more, or after so long: a launcher that is ended may be gone before its ranks."""
+    end = time.monotonic() + seconds
+    while in_use(directory) and time.monotonic() < end:
+        time.sleep(0.01)
 
 
 def load(paths: Iterable[Path], max_events: int) -> Ranks:

@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fallow import __version__, environment, launch, native, rundir, sampling, sysload
+from fallow import __version__, environment, launch, native, ranks, rundir, sampling, sysload
 from fallow.options import Setting
 from fallow.traces import parts
 
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where shm_open puts segments, not a temporary file
+_LAST_WORDS_S = 2.0
+"""How long ranks are waited for that outlive a launcher which failed."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,10 @@ def run(plan: Plan, directory: Path | None, say: Say) -> Ended:
             after = sysload.read()
             meters = sampler.stop() if sampler is not None else None
     info = _last_info(info, outcome, (before, after))
-    if info.with_fallow:
+    if info.with_fallow and directory is not None:
+        if outcome.exit_status != 0:
+            with _or_say(say, "the ranks' ends are not waited for"):
+                ranks.wait_for_ends(directory, _LAST_WORDS_S)
         remove_shared_memory(info.run_id)
         if plan.trace is not None:
             with _or_say(say, "the trace's parts are left as they are"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import signal
 import time
 from collections.abc import Callable
@@ -152,6 +153,16 @@ def test_killed_command(lab: Lab, fallow: Fallow) -> None:
     assert fallow.report(record)["health"]["unreadable"] == []
     run_id = fallow.report(record)["run"]["run_id"]
     assert not {name for name in _shared_memory() if run_id in name}
+
+
+def test_a_launcher_that_is_gone_before_its_ranks(lab: Lab, fallow: Fallow) -> None:
+    """As one that is ended may be. What the run shows at its end holds what the ranks wrote after that."""
+    launch = lab.family.launch(2, lab.program("steady.c"), "600", lab.scratch / "stop", lab.scratch / "begun")
+    script = f"{shlex.join(map(str, launch))} & until [ -e begun ]; do sleep 0.1; done; (sleep 0.4; touch stop) & exit 3"
+    command = [str(fallow.exe), "run", "--out", "record", "--", "sh", "-c", script]
+    outcome = Running(command, lab.environment(), lab.scratch).finish(_END_S)
+    assert outcome.rc == 3 and not outcome.left_over, outcome.describe()
+    assert "MPI calls" in outcome.err and "did not reach MPI_Finalize" not in outcome.err, outcome.describe()
 
 
 def test_report_while_it_runs(lab: Lab, fallow: Fallow) -> None:
