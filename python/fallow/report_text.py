@@ -238,7 +238,7 @@ def _ranks(report: Report, style: Style) -> Iterator[str]:
             shares = "".join(f" {share:>8}" for share in _rank_shares(row))
             yield f"  {row.label:>6}  {_stack(row.residency, width, style)} {shares}  {row.end}"
     if len(report.ranks) > MAX_ROWS:
-        yield style.paint(f"  the {MAX_ROWS} that waited longest of {len(report.ranks)}", "dim")
+        yield style.paint(f"  the {MAX_ROWS} that waited longest of {text.count(len(report.ranks))}", "dim")
 
 
 def _functions(report: Report, style: Style) -> Iterator[str]:

@@ -127,6 +127,15 @@ def _alike(cells: Sequence[str], width: int) -> bool:
     return len({cell[:width] if len(cell) > width + 1 else cell for cell in cells}) < len(set(cells))
 
 
+def _shortened(cell: str, width: int, mark: str) -> str:
+    """The cell's beginning, and of a place in a program without symbols ("liblmp.so.0+0x1a2b") where that is."""
+    if len(cell) <= width:
+        return cell
+    name, plus, offset = cell.rpartition("+0x")
+    tail = plus + offset if name and len(plus + offset) < width // 2 else ""
+    return cell[: width - 1 - len(tail)] + mark + tail
+
+
 def _parts(widths: Sequence[int], left: int, room: int) -> list[list[int]]:
     """Columns that stand side by side in `room`: the first `left` again and again, with as many others as fit."""
     head = list(range(left))
@@ -160,7 +169,7 @@ def table(
         out = []
         for i in part:
             cell, width = cells[i], widths[i]
-            shown = cell if len(cell) <= width else cell[: width - 1] + ("…" if style.unicode else "~")
+            shown = _shortened(cell, width, "…" if style.unicode else "~")
             out.append(shown.ljust(width) if i < left else shown.rjust(width))
         return (" " * _GAP).join(out).rstrip()
 

@@ -76,4 +76,4 @@ def lines(timeline: Timeline, style: Style) -> Iterator[str]:
             out += " " if state is None else style.paint(marks[state], _COLOURS[state])
         yield f"  {row.label:>6}  {out}"
     if len(timeline.rows) > MAX_ROWS:
-        yield style.paint(f"  the first {MAX_ROWS} of {len(timeline.rows)}", "dim")
+        yield style.paint(f"  the first {MAX_ROWS} of {text.count(len(timeline.rows))}", "dim")

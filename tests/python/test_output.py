@@ -114,6 +114,13 @@ def test_a_table_that_is_too_wide_goes_on_below():
     assert [line.split()[0] for line in text.table(header, rows, text.Style(False, True, 26))] == ["policy", "always-on,", "oracle"] * 2
 
 
+def test_places_without_symbols_can_be_told_apart_where_they_are_shortened():
+    rows = [[f"libvtkParallelMPI-pv5.11.so.1+0x{offset}", "1 s"] for offset in ("1f2e", "2a03c")] + [["vtkMPICommunicator::ReceiveDataInternal(char*)", "2 s"]]
+    shown = [line.split()[0] for line in text.table(["called from", "time"], rows, text.Style(False, True, 36))]
+    assert shown == ["called", "libvtkParallelMPI-pv…+0x1f2e", "libvtkParallelMPI-p…+0x2a03c", "vtkMPICommunicator::Receive…"]
+    assert text.table(["called from", "time"], rows, text.Style(False, False, 36))[1].split()[0] == "libvtkParallelMPI-pv~+0x1f2e"
+
+
 @pytest.mark.parametrize("columns", [40, 60, 72])
 def test_notes_and_tables_fit_into_the_terminal(columns):
     style = text.Style(False, True, columns)
