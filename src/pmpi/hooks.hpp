@@ -24,4 +24,8 @@ void catch_up_in_wait(Thread& thread) noexcept;
 /// An idle poll at which the time is due to be looked at: spins on, yields, or sleeps. See wait.cpp.
 void slow_poll(Thread& thread) noexcept;
 
+/// The library polls inside a call that is not one that waits, and somebody sleeps. One-sided calls may need their target's
+/// progress again and again: it is woken. See waking.cpp.
+void wake_polled_for(Thread& thread) noexcept;
+
 }  // namespace fallow::pmpi

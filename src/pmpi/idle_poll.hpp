@@ -27,10 +27,18 @@ inline void before_poll() noexcept {
 /// A poll that found nothing is over: whether slow_poll() is due.
 inline bool poll_is_due() noexcept { return (--fallow_tls.polls_left & ~kCatchingUp) == 0; }
 
+/// The library polled in a call that is not one that waits.
+inline void poll_in_other_call() noexcept {
+  auto* const thread = static_cast<Thread*>(fallow_tls.thread);  // null before anything is recorded
+  if (thread == nullptr || fallow_tls.depth == 0) return;
+  if (runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] wake_polled_for(*thread);
+}
+
 /// The library polled and found nothing.
 inline void idle_poll() noexcept {
   auto* const thread = static_cast<Thread*>(fallow_tls.waiting);
-  if (thread != nullptr && poll_is_due()) [[unlikely]] slow_poll(*thread);
+  if (thread == nullptr) return poll_in_other_call();
+  if (poll_is_due()) [[unlikely]] slow_poll(*thread);
 }
 
 /// The library polled and something moved: poll on before resting.

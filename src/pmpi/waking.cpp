@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/errno_guard.hpp"
 #include "base/float_guard.hpp"
 #include "pmpi/scope.hpp"
 #include "pmpi/wait_parts.hpp"
@@ -88,6 +89,15 @@ void wake_target_slow(Thread& thread, MPI_Win win, int peer) noexcept {
   Runtime& rt = runtime();
   if (!rt.options.wake || peer < 0) return;
   const std::int32_t world = rt.window_ranks.world_rank(handle_key(win), peer);
+  if (world < 0) return wake_everybody(thread);
+  wake_addressee(thread, world);
+}
+
+void wake_polled_for(Thread& thread) noexcept {
+  if (!runtime().options.wake || kind_of(thread) != trace::OpKind::rma) return;
+  const ErrnoGuard kept;
+  const RecentPeer& target = thread.recent[(thread.recent_next - 1) % kRecentPeers];
+  const std::int32_t world = target.rank >= 0 ? world_rank_of(target) : -1;
   if (world < 0) return wake_everybody(thread);
   wake_addressee(thread, world);
 }
