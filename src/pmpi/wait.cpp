@@ -344,6 +344,7 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
     fallow_tls.polls_left = w.fresh != 0 ? 1 : kPollsBetweenLooks;
   } else if (w.fresh != 0) {
     look_after_sleep(t, now, went_on);
+    if (!rt.oversubscribed && (w.found_at_once || w.served) && somebody_sleeps()) wake_for_progress(t);
   } else if (w.phase == WaitPhase::none) {
     look_where_from(t);
     follow_plan(t, now);
@@ -362,6 +363,7 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
     rest_briefly();
     fallow_tls.polls_left = kPollsBetweenLooks;
   }
+  if (!rt.oversubscribed && w.phase == WaitPhase::spinning && needs_target_unseen(t) && somebody_sleeps()) wake_for_progress(t);
   // Who shares a core does not look at how long polls take: whom the next step is for is woken here.
   if (w.stirred == now && somebody_sleeps()) wake_for_progress(t);
   if (rt.oversubscribed && fallow_tls.polls_left == 1 && (w.sleeps != 0 || somebody_sleeps())) t.core_lost = times_core_lost();

@@ -45,6 +45,13 @@ inline trace::OpKind kind_of(const Thread& t) noexcept { return static_cast<trac
 /// of a wait for a collective call that was started before.
 inline bool has_many_steps(const Thread& t) noexcept { return t.peer == kSeveralPeers || (t.peer == -1 && t.has_started_collective()); }
 
+/// Waits for the end of one-sided calls, for which a target may have to do one thing after the other, and the library's polls do not
+/// tell when it has: of Open MPI they take longer then, and what goes through UCX is told by it. MPICH 5 has shared memory of its own.
+inline bool needs_target_unseen(const Thread& t) noexcept {
+  if (t.peer == kSeveralPeers || kind_of(t) != trace::OpKind::rma_sync) return false;
+  return t.found == 0 && FALLOW_FAMILY_NUMBER != static_cast<int>(trace::Family::openmpi);
+}
+
 /// Data moved from tick `from` to `to`. Parts of one message follow each other closely: what was waited for is the first.
 inline void end_lull(WaitState& w, std::uint64_t from, std::uint64_t to) noexcept {
   if (w.quiet_until == 0 || runtime().clock.to_ns(from - w.quiet_since) > kLullNs) w.quiet_until = from;

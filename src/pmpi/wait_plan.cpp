@@ -62,6 +62,7 @@ WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept {
   const double waited_ns = rt.clock.to_ns(now - t.enter);
   t.wait.yields = false;
   if (rt.options.mode == WaitMode::sleep || rt.oversubscribed) return plan_growing(t, waited_ns);
+  if (needs_target_unseen(t)) return {to_nanoseconds(0), to_nanoseconds(kGraceNs)};
   if (rt.whole_job_here && rt.contention.contended(rt.clock.to_ns(now))) {
     if (t.wait.held_up != 0 && rt.node.page().budget.in_debt()) {  // others wait for it in the middle of the call
       t.wait.yields = true;

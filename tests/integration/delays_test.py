@@ -146,16 +146,19 @@ def test_who_starts_a_persistent_request_wakes_its_peer(lab: Lab, how: list[str]
     assert ranks[0].wakes_sent > 2 * _ENOUGH, ranks  # 234 and more; 31 to 42, before and after, when it woke nobody for that
 
 
+# Open MPI takes a step of the target for each element of a column, in a call that is not one that waits. MPICH has room for so
+# many one-sided calls at a time, and others wait until the target has answered. Where only the call's begin woke the target, the
+# column took 2 s in auto and 4 to 16 in sleep (Open MPI), and the swaps in sleep 2 to 3 s (MPICH) and 3 to 7 (its version 5).
 @pytest.mark.parametrize("mode", ["auto", "sleep"])
-def test_a_one_sided_call_of_many_steps_keeps_its_target_awake(lab: Lab, mode: str) -> None:
-    """Open MPI takes a step of the target for each element of a column, and polls for it in a call that is not one that waits."""
+@pytest.mark.parametrize("program", ["strided.c", "swaps.c"])
+def test_the_target_of_one_sided_calls_of_many_steps_does_not_sleep_through_them(lab: Lab, program: str, mode: str) -> None:
+    """Nor does who waits for it, or each would wait for the other's timer."""
     def us(way: str) -> float:
-        trial = lab.run(way, 2, lab.program("strided.c"))
+        trial = lab.run(way, 2, lab.program(program))
         assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
         return float(trial.outcome.out.split()[-1])
 
-    # Open MPI: 11 to 15 ms in all modes; 2 s in auto and 10 in sleep where only the call's begin woke the target.
-    shown(lambda: (us(mode), us("spin")), lambda took: took[0] < 5 * took[1] + 50000, _TRIES // 2)
+    shown(lambda: (us(mode), us("spin")), lambda took: took[0] < 5 * took[1] + 300000, _TRIES // 2)
 
 
 @pytest.mark.parametrize("how", ["started", "persistent", "fence"])
