@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections import Counter
@@ -102,15 +101,21 @@ def _has_magic(path: Path) -> bool:
         return False
 
 
+def _is_written(path: Path) -> bool:
+    """By a process of this machine, which the name tells."""
+    pid = path.stem.rpartition("-")[2]
+    try:
+        return pid.isdigit() and os.fsencode(path.resolve()) in Path("/proc", pid, "maps").read_bytes()
+    except OSError:
+        return False
+
+
 def in_use(directory: Path) -> list[Path]:
-    """The rank files that a process of this machine still writes."""
-    found = []
-    for path in files(directory):
-        pid = path.stem.rpartition("-")[2]
-        with contextlib.suppress(OSError):
-            if pid.isdigit() and os.fsencode(path.resolve()) in Path("/proc", pid, "maps").read_bytes():
-                found.append(path)
-    return found
+    """The rank files that a process of this machine still writes; none where the directory is gone."""
+    try:
+        return [path for path in files(directory) if _is_written(path)]
+    except OSError:
+        return []
 
 
 def wait_for_ends(directory: Path, seconds: float) -> None:

@@ -192,8 +192,7 @@ def run(plan: Plan, directory: Path | None, say: Say) -> Ended:
     info = _last_info(info, outcome, (before, after))
     if info.with_fallow and directory is not None:
         if outcome.exit_status != 0:
-            with _or_say(say, "the ranks' ends are not waited for"):
-                ranks.wait_for_ends(directory, _LAST_WORDS_S)
+            ranks.wait_for_ends(directory, _LAST_WORDS_S)
         remove_shared_memory(info.run_id)
         if plan.trace is not None:
             with _or_say(say, "the trace's parts are left as they are"):
