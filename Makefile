@@ -40,7 +40,7 @@ test: build  ## unit, conformance, integration and fault tests (under 20 minutes
 	@$(PYTEST) -m "not long" -n 2 --dist loadfile $(ALIKE)
 	@$(PYTEST) -m "not long" $(addprefix --ignore=,$(ALIKE)) tests
 
-test-long: build  ## the suites that take long: sanitizers, another compiler, large programs, all of mpi4py and of MPICH's programs, Slurm
+test-long: build  ## the suites that take long: sanitizers, another compiler, large programs, all of mpi4py, programs of MPICH's suite, Slurm
 	@tools/install-packages fuzz long
 	@set -e; for preset in asan-ubsan tsan clang; do \
 	  cmake --preset $$preset >/dev/null; cmake --build --preset $$preset; ctest --preset $$preset; done
