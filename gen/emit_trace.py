@@ -11,6 +11,13 @@ from prototypes import Prototype
 _BY_VALUE = re.compile(r"^(MPI_Comm|MPI_Win|MPI_File) \w+$")
 _NEW = re.compile(r"^(MPI_Comm|MPI_Win|MPI_File) ?\* ?\w+$")
 _TOPOLOGIES = ("Cart_create", "Cart_sub", "Graph_create", "Dist_graph_create", "Dist_graph_create_adjacent")
+# Communicators that processes make without all members of another one.
+_MADE_APART = {
+    "Comm_create_group": "made_comm(*{}, tag);",
+    "Comm_create_from_group": "made_between(*{}, stringtag);",
+    "Intercomm_create": "made_between(*{}, tag);",
+    "Intercomm_create_from_groups": "made_between(*{}, stringtag);",
+}
 _READY = {"Pready": "1", "Pready_range": "partition_high - partition_low + 1", "Pready_list": "length"}  # so many partitions
 _DONE = {"Wait": "one", "Waitall": "all", "Waitany": "any", "Waitsome": "some", "Test": "one", "Testall": "all", "Testany": "any", "Testsome": "some"}
 
@@ -56,12 +63,11 @@ def _place(t: Traced, call: Call, proto: Prototype) -> None:
             t.success.append(f"t.{what}({handle});")
             break
     if call.base.startswith("Comm_idup"):  # a handle that cannot be used yet
-        t.success.append("fallow::pmpi::runtime().comms.insert_copy(*newcomm, comm);")
+        t.success.append("t.made_copy(*newcomm, comm);")
         return
     for kind, what in (("MPI_Comm", "comm"), ("MPI_Win", "window"), ("MPI_File", "file")):
         if handle := _handle(proto, _NEW, kind):
-            made = f"fallow::pmpi::made_comm(*thread, *{handle});" if what == "comm" else f"t.made_{what}(*{handle});"
-            t.success.append(made)
+            t.success.append(f"t.{_MADE_APART[call.base].format(handle)}" if call.base in _MADE_APART else f"t.made_{what}(*{handle});")
             if call.base in _TOPOLOGIES:
                 t.success.append(f"t.topology(*{handle});")
     if call.base in ("Win_start", "Win_post"):

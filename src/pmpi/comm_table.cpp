@@ -32,23 +32,29 @@ const CommInfo* CommTable::known(std::uint64_t handle) const noexcept {
 
 const CommInfo* CommTable::find(MPI_Comm comm) noexcept {
   const CommInfo* const info = known(handle_key(comm));
-  return info != nullptr ? info : insert(handle_key(comm) + 1, comm);
+  return info != nullptr ? info : insert(handle_key(comm) + 1, comm, {});
 }
 
-const CommInfo* CommTable::insert(std::uint64_t key, MPI_Comm comm) noexcept try {
+const CommInfo* CommTable::insert(std::uint64_t key, MPI_Comm comm, const trace::CommOrigin& origin) noexcept try {
   // The library is asked before the lock is taken: it may wait for a lock of its own, whose holder may want ours.
   auto filled = std::make_unique<CommInfo>();
-  CommMembers members;
+  CommMembers members{.origin = origin};
   fill(*filled, members, comm);
   return put(key, comm, std::move(filled), members);
 } catch (...) {
   return nullptr;
 }
 
-void CommTable::insert_copy(MPI_Comm copy, MPI_Comm comm) noexcept try {
+void CommTable::insert_made(MPI_Comm made, const trace::CommOrigin& origin) noexcept {
+  if (made == MPI_COMM_NULL) return;
+  forget(made);
+  insert(handle_key(made) + 1, made, origin);
+}
+
+void CommTable::insert_copy(MPI_Comm copy, MPI_Comm comm, const trace::CommOrigin& origin) noexcept try {
   if (copy == MPI_COMM_NULL) return;
   auto filled = std::make_unique<CommInfo>();
-  CommMembers members;
+  CommMembers members{.origin = origin};
   fill(*filled, members, comm);
   filled->handle = handle_key(copy);
   put(handle_key(copy) + 1, copy, std::move(filled), members);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "pmpi/mpi_header.hpp"
+#include "trace/comm_groups.hpp"
 
 namespace fallow::pmpi {
 
@@ -43,8 +44,10 @@ class CommTable {
   /// The same of a handle that the library may yet refuse, and that it is therefore not asked about: null if it was not used before.
   const CommInfo* known(std::uint64_t handle) const noexcept;
 
+  /// Registers a communicator that was just made. One that had the same handle before is gone.
+  void insert_made(MPI_Comm made, const trace::CommOrigin& origin) noexcept;
   /// `copy` is being made of `comm`, without its topology, and cannot be asked itself yet.
-  void insert_copy(MPI_Comm copy, MPI_Comm comm) noexcept;
+  void insert_copy(MPI_Comm copy, MPI_Comm comm, const trace::CommOrigin& origin) noexcept;
 
   /// The handle is being freed: its value may come back for another communicator.
   void forget(MPI_Comm comm) noexcept;
@@ -71,7 +74,7 @@ class CommTable {
     const std::size_t count;  ///< a power of two; a quarter is always empty
     const std::unique_ptr<Slot[]> at;
   };
-  const CommInfo* insert(std::uint64_t key, MPI_Comm comm) noexcept;
+  const CommInfo* insert(std::uint64_t key, MPI_Comm comm, const trace::CommOrigin& origin) noexcept;
   const CommInfo* put(std::uint64_t key, MPI_Comm comm, std::unique_ptr<CommInfo> filled, const CommMembers& members);
   void fill(CommInfo& info, CommMembers& members, MPI_Comm comm);
   void grow();

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
+#include <string_view>
 #include <vector>
+
+#include "trace/crc32c.hpp"
 
 namespace fallow::pmpi {
 
@@ -81,6 +85,11 @@ void TraceCall::add_outcomes(std::int64_t count, const int* indices, const MPI_S
   for (std::size_t k = 1; k < found.size(); k += 2) t_.recorder.add_recv_count(r_, found[k]);
 } catch (...) {
   flag(trace::kEventCountsLost);  // no memory
+}
+
+void TraceCall::made_between(MPI_Comm made, const char* tag) noexcept {
+  const std::string_view text(tag != nullptr ? tag : "");
+  runtime().comms.insert_made(made, {.tag = trace::crc32c(std::as_bytes(std::span(text)))});
 }
 
 void TraceCall::probed(MPI_Message message) noexcept {

@@ -83,6 +83,14 @@ class TraceCall {
     if (n > 0) t_.recorder.add_count(r_, static_cast<std::uint64_t>(n));
   }
 
+  /// A communicator was made from the call's own one, and by all of its members.
+  void made_comm(MPI_Comm made) noexcept { runtime().comms.insert_made(made, {.parent = r_.comm}); }
+  /// By those members that called with this tag.
+  void made_comm(MPI_Comm made, int tag) noexcept { runtime().comms.insert_made(made, {r_.comm, static_cast<std::uint32_t>(tag) + 1}); }
+  /// By those processes that called with this tag, whatever their own communicators are.
+  void made_between(MPI_Comm made, int tag) noexcept { runtime().comms.insert_made(made, {.tag = static_cast<std::uint32_t>(tag) + 1}); }
+  void made_between(MPI_Comm made, const char* tag) noexcept;
+  void made_copy(MPI_Comm copy, MPI_Comm comm) noexcept { runtime().comms.insert_copy(copy, comm, {.parent = r_.comm}); }
   /// A communicator with a topology was made: it is the call's, with the neighbours in it.
   void topology(MPI_Comm made) noexcept;
   /// The group of a win_start or win_post.
@@ -240,12 +248,6 @@ inline std::uint32_t traced_comm(Thread& thread, MPI_Comm comm) noexcept {
 inline std::uint32_t known_comm(MPI_Comm comm) noexcept {
   const CommInfo* const info = runtime().comms.known(handle_key(comm));
   return info != nullptr ? info->traced : trace::kCommNone;
-}
-/// Gives a communicator that was just made its number. One that had the same handle before is gone.
-inline void made_comm(Thread& thread, MPI_Comm comm) noexcept {
-  if (comm == MPI_COMM_NULL) return;
-  runtime().comms.forget(comm);
-  traced_comm(thread, comm);
 }
 /// Of a window or file that the call gives back: its communicator.
 std::uint32_t take_window(MPI_Win window) noexcept;

@@ -133,7 +133,7 @@ ThreadTrace* Tracer::attach(std::uint32_t index) noexcept try {
 std::uint32_t Tracer::define(MPI_Comm comm, const CommMembers& members) noexcept {
   if (comm == MPI_COMM_WORLD) return trace::kCommWorld;
   if (comm == MPI_COMM_SELF) return trace::kCommSelf;
-  if (members.known) return shared_->writer.define_comm(rank_, members.group, members.remote);
+  if (members.known) return shared_->writer.define_comm(rank_, members.group, members.remote, members.origin);
   say(kUnknownComm, "the trace leaves out where calls go on communicators with processes of another MPI_COMM_WORLD or process set");
   return trace::kCommNone;
 }

@@ -136,9 +136,10 @@ struct TraceShared {
   std::array<std::unique_ptr<ThreadTrace>, trace::kMaxBlocks> threads;
 };
 
-/// The members of a communicator, as far as they belong to this world.
+/// The members of a communicator, as far as they belong to this world, and how it was made, if that was seen.
 struct CommMembers {
   trace::Group group, remote;
+  trace::CommOrigin origin;
   bool known = false;
 };
 

@@ -44,10 +44,16 @@ class Group {
   std::uint32_t size_ = 0;
 };
 
+/// How one rank came by a communicator: its members know each other's by that.
+struct CommOrigin {
+  std::uint32_t parent = kCommNone;  ///< the rank's number of what it was made from; kCommNone: nothing, or not known
+  std::uint32_t tag = 0;             ///< of a creation that concerns some of the parent's members only; 0: all
+};
+
 struct Comm {
   Group group;              ///< an intercommunicator's: one of its two sides
   Group remote;             ///< the other side; empty for an intracommunicator
-  std::uint32_t ordinal = 0;///< tells communicators of the same group apart, in order of creation
+  std::uint32_t ordinal = 0;///< tells communicators of the same group and origin apart, in order of creation
   bool is_inter() const noexcept { return remote.size() != 0; }
 };
 

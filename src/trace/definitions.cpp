@@ -54,6 +54,16 @@ void append_key(std::string& key, const Group& g) {
   key += '|';
 }
 
+/// Older files end before it.
+CommOrigin origin(ByteReader& in, std::uint32_t local) {
+  CommOrigin o;
+  if (in.left() == 0) return o;
+  o.parent = small(in, kMaxDefined, "communicator");
+  if (o.parent >= local) throw DefinitionError("communicator " + std::to_string(local) + " is made from one that comes later");
+  o.tag = small(in, UINT32_MAX, "tag");
+  return o;
+}
+
 std::int32_t lowest(const Group& g) {
   std::int32_t low = INT32_MAX;
   for (const Group::Run& r : g.runs()) {
@@ -102,6 +112,8 @@ void Definitions::comm(std::span<const std::byte> payload) {
   std::string key;
   append_key(key, c.group);
   append_key(key, c.remote);
+  const CommOrigin from = origin(in, local);
+  key += std::to_string(from.parent < kFirstComm ? from.parent : l.comms[from.parent - kFirstComm]) + '/' + std::to_string(from.tag) + '|';
   c.ordinal = l.ordinals[key]++;
   key += std::to_string(c.ordinal);
   auto [known, is_new] = comms_.try_emplace(std::move(key), info_.comms.size());

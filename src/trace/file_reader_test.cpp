@@ -33,6 +33,58 @@ std::string content(TraceReader& trace) {
   return out;
 }
 
+/// As MPI has it: who makes two communicators of the same members from different ones, or some of them by themselves, may do so in
+/// another order than its peers.
+TEST(TraceReader, CommunicatorsAreKnownByWhatTheyWereMadeFrom) {
+  const TemporaryFolder folder;
+  const Group both = Group::contiguous(0, 2);
+  constexpr CommOrigin kWorld{.parent = kCommWorld}, kApart{.parent = kCommWorld, .tag = 7};
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    FileWriter w;
+    std::string problem;
+    ASSERT_EQ(w.open((folder / std::to_string(rank)).c_str(), {.world_size = 2}, problem), Status::ok) << problem;
+    w.define_rank(rank, {"node1", "/usr/bin/app", "Some MPI 4.0"});
+    const std::uint32_t first = w.define_comm(rank, both, {}, rank == 0 ? kApart : kWorld);
+    const std::uint32_t second = w.define_comm(rank, both, {}, rank == 0 ? kWorld : kApart);
+    w.define_comm(rank, both, {}, {.parent = rank == 0 ? first : second});
+    w.define_comm(rank, both, {}, {.parent = rank == 0 ? second : first});
+    w.define_comm(rank, both, {}, kWorld);
+    Recorder r(w, rank, 0, {1000, 0, 2.0}, {&testing::name_site, nullptr}, {});
+    for (std::uint32_t comm = kFirstComm; comm < kFirstComm + 5; ++comm) {
+      RawRecord* const x = r.begin();
+      x->op = Op::barrier;
+      x->enter = x->exit = 1000 + comm;
+      x->comm = comm;
+      r.end();
+    }
+    r.flush();
+    w.end_rank(rank, 0);
+  }
+  TraceReader trace({folder / "0", folder / "1"});
+  EXPECT_EQ(trace.info().comms.size(), kFirstComm + 5u);
+  const std::vector<std::vector<std::uint32_t>> expected = {{3, 4, 5, 6, 7}, {4, 3, 5, 6, 7}};
+  CallEvent e;
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    for (const std::uint32_t comm : expected[rank]) {
+      ASSERT_TRUE(trace.next(rank, e));
+      EXPECT_EQ(e.comm, comm) << "of rank " << rank;
+    }
+  }
+}
+
+TEST(TraceReader, LeavesOutACommunicatorMadeFromALaterOne) {
+  const TemporaryFolder folder;
+  FileWriter w;
+  std::string problem;
+  ASSERT_EQ(w.open((folder / "a").c_str(), {.world_size = 1}, problem), Status::ok) << problem;
+  w.define_rank(0, {"node1", "/usr/bin/app", "Some MPI 4.0"});
+  EXPECT_EQ(w.define_comm(0, Group::contiguous(0, 1), {}, {.parent = kFirstComm}), kFirstComm);
+  w.close();
+  const TraceReader trace({folder / "a"});
+  ASSERT_EQ(trace.problems().size(), 1u);
+  EXPECT_NE(trace.problems()[0].find("communicator 3 is made from one that comes later"), std::string::npos) << trace.problems()[0];
+}
+
 /// What is damaged in a part may be left out, as at the end of a killed rank, but never without a word.
 TEST(TraceReader, NoDamagedBitGoesUnnoticed) {
   const TemporaryFolder folder;

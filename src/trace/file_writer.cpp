@@ -205,7 +205,7 @@ Status FileWriter::define_rank(std::uint32_t rank, const RankText& text, std::ui
   return Status::failed;
 }
 
-std::uint32_t FileWriter::define_comm(std::uint32_t rank, const Group& group, const Group& remote) noexcept try {
+std::uint32_t FileWriter::define_comm(std::uint32_t rank, const Group& group, const Group& remote, const CommOrigin& origin) noexcept try {
   const std::lock_guard lock(numbers_mutex_);
   Definition d;
   d.number(rank);
@@ -213,6 +213,8 @@ std::uint32_t FileWriter::define_comm(std::uint32_t rank, const Group& group, co
   d.number(static_cast<std::uint64_t>(remote.size() != 0 ? CommKind::inter : CommKind::intra));
   d.group(group);
   if (remote.size() != 0) d.group(remote);
+  d.number(origin.parent);
+  d.number(origin.tag);
   return append(ChunkType::comm, {d.bytes}) == Status::ok ? comms_++ : kCommNone;
 } catch (...) {
   return kCommNone;

@@ -45,10 +45,10 @@ class FileWriter {
   /// Who `rank` is; comes before its other chunks. `shift_ns`: to be added to the times in its blocks.
   Status define_rank(std::uint32_t rank, const RankText& text, std::uint64_t shift_ns = 0) noexcept;
 
-  /// Defines the next communicator of `rank` (kEveryRank: of all). To be called in order of creation, which is the
-  /// same on all members: that is how the communicators of one group are told apart. Returns its number for
+  /// Defines the next communicator of `rank` (kEveryRank: of all). To be called in order of creation, which is the same on
+  /// all members for those of one group and origin: that is how they are told apart. Returns its number for
   /// CallEvent::comm, kCommNone on failure. Members as world ranks; `remote` is empty but for intercommunicators.
-  std::uint32_t define_comm(std::uint32_t rank, const Group& group, const Group& remote) noexcept;
+  std::uint32_t define_comm(std::uint32_t rank, const Group& group, const Group& remote, const CommOrigin& origin = {}) noexcept;
 
   /// Defines the next call site of `rank`: `offset` in the loaded object `module`, or a `label` where there is no
   /// address. Returns its number for CallEvent::site, 0 on failure.

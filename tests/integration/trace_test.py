@@ -221,6 +221,15 @@ def test_communicators_agree(lab: Lab, fallow: Fallow) -> None:
     assert len(set(inter)) == 1 and inter[0] not in broadcasts[0][:5]
 
 
+def test_communicators_made_in_different_orders(lab: Lab, fallow: Fallow) -> None:
+    """Ranks that make communicators of the same members in different orders mean the same ones."""
+    trace, file = record(lab, fallow, SIZE, lab.program("orders.c"))
+    broadcasts = [{c.size_bytes: c.comm for c in calls if c.op == "MPI_Bcast"} for calls in trace.ranks]
+    assert all(b == broadcasts[0] for b in broadcasts)
+    assert set(broadcasts[0]) == {4, 8, 12, 16, 20} and len({1, *broadcasts[0].values()}) == 6
+    assert replay(fallow, file)["program"]["events"] == sum(map(len, trace.ranks))
+
+
 def test_sessions(lab: Lab, fallow: Fallow) -> None:
     """Communicators made from a session's process set are known, and what is sent on them is replayed."""
     if lab.family.name == "openmpi":
