@@ -225,6 +225,8 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
     body += [f"  if (result == MPI_SUCCESS) [[likely]] {_record(call, proto)}"]
     if received := _received_too(call, proto):
         body += [f"  if (result == MPI_SUCCESS) [[likely]] scope.received_too({received});"]
+    if call.base in _STARTS:
+        body += [f"  if (result == MPI_SUCCESS) [[likely]] scope.started({_STARTS[call.base]});"]
     body += [f"  {line}" for line in [*_made(call, proto), *trace_block(name, trace)]]
     if call.wakes in {"recent", "peer"}:
         body += [f"  scope.wake_after_test({found});" if found else "  scope.wake_after();"]

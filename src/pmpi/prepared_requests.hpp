@@ -46,6 +46,15 @@ class PreparedRequests {
     forget(request);
   }
 
+  /// The library has given it another handle.
+  void moved(std::uint64_t from, std::uint64_t to) noexcept {
+    const Prepared* const one = find(from);
+    if (one == nullptr) return;
+    const Prepared what = *one;
+    freed(from);
+    made(to, what);
+  }
+
   /// False as long as there were none: then the others need not be asked.
   bool any() const noexcept { return any_.load(std::memory_order_relaxed); }
 

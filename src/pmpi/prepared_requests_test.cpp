@@ -32,6 +32,17 @@ TEST(PreparedRequests, TheLastOfAHandleCounts) {
   EXPECT_EQ(prepared.find(7), nullptr);
 }
 
+TEST(PreparedRequests, IsTheSameUnderAnotherHandle) {
+  PreparedRequests prepared;
+  prepared.made(7, {70, 1, 100, 0});
+  prepared.moved(7, 9);
+  EXPECT_EQ(prepared.find(7), nullptr);
+  ASSERT_NE(prepared.find(9), nullptr);
+  EXPECT_EQ(prepared.find(9)->sent, 100u);
+  prepared.moved(8, 10);
+  EXPECT_EQ(prepared.find(10), nullptr);
+}
+
 TEST(PreparedRequests, TakesFreedPlacesAgain) {
   PreparedRequests prepared;
   for (std::uint64_t i = 1; i <= 100'000; ++i) {

@@ -70,7 +70,8 @@ void wake_partners_slow(Thread& thread, const CommInfo* info) noexcept;
 void wake_recent_slow(Thread& thread) noexcept;
 /// Persistent requests are being started: their peers are woken, and what of them is a collective call has its partners
 /// woken by wake_recent(). Returns what they send and receive together; `comm` and `peer` mean nothing.
-Prepared note_started(Thread& thread, std::int64_t count, const MPI_Request* requests) noexcept;
+Prepared note_starting(Thread& thread, std::int64_t count, const MPI_Request* requests) noexcept;
+void note_started(Thread& thread, const MPI_Request* requests) noexcept;
 /// A part of what this request sends is ready.
 void wake_for_slow(Thread& thread, MPI_Request request) noexcept;
 /// After a test of so many ticks.
@@ -255,7 +256,12 @@ class Scope {
     if (!kept) [[unlikely]] runtime().looks_may_harm.store(true, std::memory_order_relaxed);
   }
   FALLOW_HOT Prepared starts(std::int64_t count, const MPI_Request* requests) noexcept {
-    return runtime().prepared.any() ? note_started(thread_, count, requests) : Prepared{};
+    thread_.starting_count = 0;
+    return runtime().prepared.any() ? note_starting(thread_, count, requests) : Prepared{};
+  }
+  /// Of the same requests, which may have other handles now.
+  FALLOW_HOT void started(std::int64_t, const MPI_Request* requests) noexcept {
+    if (thread_.starting_count != 0) note_started(thread_, requests);
   }
   FALLOW_HOT void wake_for(MPI_Request request) noexcept {
     if (someone_sleeps()) [[unlikely]] wake_for_slow(thread_, request);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "pmpi/mpi_header.hpp"
 #include "pmpi/idle_tests.hpp"
@@ -198,6 +199,8 @@ struct alignas(64) Thread {
   std::uint32_t recent_next = 0;
   std::uint64_t collective_on = 0; ///< communicator of the last collective call that was started and returned at once; 0: none
   std::uint64_t collective_at = 0; ///< events in the ring then
+  std::vector<std::uint64_t> starting;  ///< the persistent requests that the call under way starts
+  std::size_t starting_count = 0;
   std::array<RecentPeer, kRecentPeers> recent{};
   std::array<TypeSlot, kTypeSlots> types{};
 };

@@ -138,8 +138,8 @@ struct TraceShared {
 
 /// The members of a communicator, as far as they belong to this world, and how it was made, if that was seen.
 struct CommMembers {
-  trace::Group group, remote;
-  trace::CommOrigin origin;
+  trace::Group group{}, remote{};
+  trace::CommOrigin origin{};
   bool known = false;
 };
 

@@ -131,8 +131,42 @@ void wake_recent_slow(Thread& thread) noexcept {
   }
 }
 
-Prepared note_started(Thread& thread, std::int64_t count, const MPI_Request* requests) noexcept {
+namespace {
+
+void keep_starting(Thread& thread, std::int64_t count, const MPI_Request* requests) noexcept {
+  if (requests == nullptr || count <= 0) return;
+  const auto n = static_cast<std::size_t>(count);
+  if (n > thread.starting.size()) {
+    try {
+      thread.starting.resize(n);
+    } catch (...) {
+      return;  // what changes its handle is not known any more
+    }
+  }
+  for (std::size_t i = 0; i < n; ++i) thread.starting[i] = handle_key(requests[i]);
+  thread.starting_count = n;
+}
+
+}  // namespace
+
+/// Open MPI gives a buffered send another request where the last one's data are still on their way.
+void note_started(Thread& thread, const MPI_Request* requests) noexcept {
   Runtime& rt = runtime();
+  for (std::size_t i = 0; i < thread.starting_count; ++i) {
+    const std::uint64_t before = thread.starting[i], now = handle_key(requests[i]);
+    if (before == now || before == 0) [[likely]] continue;
+    rt.prepared.moved(before, now);
+    if (!rt.tracer.active()) continue;
+    TraceShared& s = rt.tracer.shared();
+    s.lock.lock();
+    s.requests.moved(before, now);
+    s.lock.unlock();
+  }
+}
+
+Prepared note_starting(Thread& thread, std::int64_t count, const MPI_Request* requests) noexcept {
+  Runtime& rt = runtime();
+  keep_starting(thread, count, requests);
   const bool somebody_sleeps = rt.node.page().sleepers.load(std::memory_order_relaxed) != 0;
   Prepared all;
   for (std::int64_t i = 0; requests != nullptr && i < count; ++i) {

@@ -49,6 +49,21 @@ class RequestIds {
   /// The request was freed, persistent or not.
   std::uint32_t free(std::uint64_t handle, std::uint16_t owner = 0) noexcept { return drop(handle, owner, true); }
 
+  /// The library has given a persistent request another handle.
+  void moved(std::uint64_t from, std::uint64_t to) noexcept {
+    std::uint64_t at = home(from);
+    for (; slots_[at].handle != from; at = (at + 1) & mask_) {
+      if (slots_[at].handle == 0) return;
+    }
+    Slot moving = slots_[at];
+    if (from == 0 || to == 0 || !moving.persistent) return;
+    close_hole(at);
+    for (at = home(to); slots_[at].handle != 0 && slots_[at].handle != to; at = (at + 1) & mask_) {
+    }
+    moving.handle = to;
+    slots_[at] = moving;
+  }
+
  private:
   struct Slot {
     std::uint64_t handle = 0;

@@ -10,7 +10,6 @@
 
 #include <gtest/gtest.h>
 
-#include "trace/request_ids.hpp"
 #include "trace/trace_test_files.hpp"
 
 namespace fallow::trace {
@@ -376,70 +375,6 @@ TEST(Recorder, ACorrectedClockDoesNotJump) {
     last = e.enter_ns;
   }
   EXPECT_NEAR(static_cast<double>(last), 4999e6, 1000);
-}
-
-TEST(RequestIds, GivesTheLowestFreeNumber) {
-  RequestIds ids(100);
-  EXPECT_EQ(ids.add(111, false), 0u);
-  EXPECT_EQ(ids.add(222, true), 1u);
-  EXPECT_EQ(ids.add(333, false), 2u);
-  EXPECT_EQ(ids.complete(111), 0u);
-  EXPECT_EQ(ids.complete(111), kNoRequest);
-  EXPECT_EQ(ids.complete(222), 1u);
-  EXPECT_EQ(ids.find(222), 1u);
-  EXPECT_EQ(ids.add(444, false), 0u);
-  EXPECT_EQ(ids.free(222), 1u);
-  EXPECT_EQ(ids.find(222), kNoRequest);
-  EXPECT_EQ(ids.add(555, false), 1u);
-}
-
-TEST(RequestIds, SeveralBehindOneHandle) {
-  RequestIds ids(100);
-  EXPECT_EQ(ids.add(111, false), 0u);
-  EXPECT_EQ(ids.add(111, false), 1u);
-  EXPECT_EQ(ids.add(222, false), 2u);
-  EXPECT_EQ(ids.add(111, false), 3u);
-  EXPECT_EQ(ids.complete(111), 0u);  // the oldest first
-  EXPECT_EQ(ids.add(111, false), 0u);
-  EXPECT_EQ(ids.complete(111), 1u);
-  EXPECT_EQ(ids.complete(111), 3u);
-  EXPECT_EQ(ids.complete(222), 2u);
-  EXPECT_EQ(ids.complete(111), 0u);
-  EXPECT_EQ(ids.complete(111), kNoRequest);
-}
-
-TEST(RequestIds, AThreadCompletesItsOwnFirst) {
-  RequestIds ids(100);
-  EXPECT_EQ(ids.add(7, false, 1), 0u);
-  EXPECT_EQ(ids.add(7, false, 2), 1u);
-  EXPECT_EQ(ids.add(7, false, 1), 2u);
-  EXPECT_EQ(ids.add(7, false, 2), 3u);
-  EXPECT_EQ(ids.complete(7, 2), 1u);
-  EXPECT_EQ(ids.complete(7, 2), 3u);
-  EXPECT_EQ(ids.complete(7, 2), 0u);  // another's
-  EXPECT_EQ(ids.add(7, false, 3), 0u);
-  EXPECT_EQ(ids.complete(7, 3), 0u);
-  EXPECT_EQ(ids.complete(7, 1), 2u);
-  EXPECT_EQ(ids.complete(7, 1), kNoRequest);
-}
-
-TEST(RequestIds, AHandleThatComesBackPersistentIsNew) {
-  RequestIds ids(100);
-  EXPECT_EQ(ids.add(7, false), 0u);
-  EXPECT_EQ(ids.add(7, true), 1u);
-  EXPECT_EQ(ids.find(7), 1u);
-  EXPECT_EQ(ids.free(7), 1u);
-  EXPECT_EQ(ids.find(7), kNoRequest);
-}
-
-TEST(RequestIds, StaysWithinItsRoomUnderChurn) {
-  RequestIds ids(50);
-  for (std::uint64_t i = 1; i <= 50; ++i) EXPECT_NE(ids.add(i * 64, false), kNoRequest);
-  EXPECT_EQ(ids.add(9999, false), kNoRequest);
-  for (std::uint64_t i = 1; i < 10'000; ++i) {
-    ASSERT_NE(ids.complete(i * 64), kNoRequest) << i;
-    ASSERT_NE(ids.add((i + 50) * 64, false), kNoRequest) << i;
-  }
 }
 
 }  // namespace
