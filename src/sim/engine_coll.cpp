@@ -3,6 +3,7 @@
 #include "sim/engine.hpp"
 
 #include "coll/select.hpp"
+#include "sim/synchronizing.hpp"
 
 namespace fallow::sim {
 
@@ -34,29 +35,6 @@ bool operation_of(Op op, Operation& operation) noexcept {
     case Op::reduce_scatter_block: operation = Operation::reduce_scatter; return true;
     case Op::scan: operation = Operation::scan; return true;
     case Op::exscan: operation = Operation::exscan; return true;
-    default: return false;
-  }
-}
-
-/// Calls that wait for the whole communicator without moving data worth counting.
-bool synchronizes(Op op) noexcept {
-  switch (op) {
-    case Op::win_fence:
-    case Op::win_create:
-    case Op::win_create_dynamic:
-    case Op::win_allocate:
-    case Op::win_allocate_shared:
-    case Op::win_free:
-    case Op::comm_dup:
-    case Op::comm_dup_with_info:
-    case Op::comm_split:
-    case Op::comm_split_type:
-    case Op::comm_create:
-    case Op::cart_create:
-    case Op::cart_sub:
-    case Op::graph_create:
-    case Op::dist_graph_create:
-    case Op::dist_graph_create_adjacent: return true;
     default: return false;
   }
 }

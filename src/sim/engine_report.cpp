@@ -213,8 +213,8 @@ void Engine::deadlock() const {
   if (stuck > kShown) text += "\n  and " + std::to_string(stuck - kShown) + " more";
   if (threads > 1) {
     text += "\nRanks called MPI from up to " + std::to_string(threads) +
-            " threads. A replay makes a rank's calls one after another, in the order in which they began; calls that wait for those "
-            "of another thread of the rank cannot be replayed.";
+            " threads. A replay makes a rank's calls one after another; file accesses, fences and calls that make topologies "
+            "cannot wait in it for another thread of their rank.";
   }
   std::string differ;
   each_share([&](const Engine& engine) {

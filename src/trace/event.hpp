@@ -140,7 +140,7 @@ class EventSource {
   /// Back to the first event of `rank`.
   virtual void rewind(std::uint32_t rank) = 0;
   /// With `true`, for what replays and makes its own times: enter_ns, exit_ns and wait_ns of the events to come need not
-  /// be right. Holds for each rank from its next rewind() on, at the latest.
+  /// be right, of ranks with one thread. Holds for each rank from its next rewind() on, at the latest.
   virtual void leave_out_times(bool /*out*/) {}
   /// The event that next() gave last of `rank`, once more, for whom leaves times out: who waits with it need not keep it.
   virtual void again(std::uint32_t rank, CallEvent& event) = 0;

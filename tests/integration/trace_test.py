@@ -268,6 +268,21 @@ def test_partitions_that_are_ready_are_recorded(lab: Lab, fallow: Fallow) -> Non
         assert simulation["ranks"][1]["waiting_s"] > 0.9 * 20e-3
 
 
+def test_persistent_requests_that_the_library_replaces(lab: Lab, fallow: Fallow) -> None:
+    """Each start names its request and each wait ends it, whatever its handle is by then; the bytes of each start count."""
+    rounds, size = 10, 16384
+    file = lab.scratch / "trace.ftr"
+    trial = lab.run(MODE, 2, lab.program("buffered_again.c"), str(rounds), str(size), options=("--trace", str(file)))
+    assert trial.outcome.rc == 0, trial.outcome.describe()
+    for calls in read_trace(lab.fallow, file).ranks:
+        check_requests(calls)
+        assert [len(c.requests) for c in calls if c.op in ("MPI_Start", "MPI_Startall")] == [1] * rounds + [2] * rounds
+        assert sum(len(c.completed) for c in calls) == 3 * rounds
+    assert [r.bytes_sent for r in trial.ranks()] == [3 * rounds * size, 0]
+    assert trial.ranks()[1].bytes_received == 3 * rounds * size
+    assert replay(fallow, file)["simulations"][0]["raw"]["messages"] >= 3 * rounds
+
+
 def test_subjects_replay(lab: Lab, fallow: Fallow) -> None:
     """A program that uses nearly everything there is in MPI 3.1 is recorded in full and replayed to the end."""
     file = lab.scratch / "driver.ftr"
@@ -360,8 +375,9 @@ def test_many_communicators(lab: Lab, fallow: Fallow) -> None:
 
 
 def test_threads(lab: Lab, fallow: Fallow) -> None:
-    """Each thread's calls are recorded in order under a number of its own."""
-    trace, _ = record(lab, fallow, 2, lab.program("threads.c"))
+    """Each thread's calls are recorded in order under a number of its own; calls that wait for those of another thread are replayed."""
+    trace, file = record(lab, fallow, 2, lab.program("threads.c"))
+    assert replay(fallow, file)["program"]["events"] == sum(map(len, trace.ranks))
     for calls in trace.ranks:
         assert len({c.thread for c in calls}) > 1
         for thread in {c.thread for c in calls}:

@@ -16,6 +16,7 @@
 #include "sim/policy.hpp"
 #include "sim/recorder.hpp"
 #include "sim/synth.hpp"
+#include "sim/threads_in_turn.hpp"
 #include "trace/file_reader.hpp"
 #include "trace/outcomes.hpp"
 #include "trace/stream_writer.hpp"
@@ -91,7 +92,7 @@ struct SimProgram {
 std::unique_ptr<SimProgram> open_trace(const std::vector<std::string>& paths) {
   auto reader = std::make_unique<trace::TraceReader>(paths);
   std::vector<std::string> problems = reader->problems();
-  return std::unique_ptr<SimProgram>(new SimProgram{Watched(trace::with_outcomes(std::move(reader))), std::move(problems)});
+  return std::unique_ptr<SimProgram>(new SimProgram{Watched(with_threads_in_turn(trace::with_outcomes(std::move(reader)))), std::move(problems)});
 }
 
 std::unique_ptr<SimProgram> make_synth(const std::string& name, const nb::kwargs& kwargs) {

@@ -1,0 +1,33 @@
+// Which calls wait for all ranks of a communicator and move no data that count.
+#pragma once
+
+#include "trace/op.hpp"
+
+namespace fallow::sim {
+
+/// They make communicators with a topology: traces tell the neighbours with them.
+inline bool makes_topology(trace::Op op) noexcept {
+  using trace::Op;
+  return op == Op::cart_create || op == Op::cart_sub || op == Op::graph_create || op == Op::dist_graph_create || op == Op::dist_graph_create_adjacent;
+}
+
+/// Calls that wait for the whole communicator without moving data worth counting.
+inline bool synchronizes(trace::Op op) noexcept {
+  using trace::Op;
+  switch (op) {
+    case Op::win_fence:
+    case Op::win_create:
+    case Op::win_create_dynamic:
+    case Op::win_allocate:
+    case Op::win_allocate_shared:
+    case Op::win_free:
+    case Op::comm_dup:
+    case Op::comm_dup_with_info:
+    case Op::comm_split:
+    case Op::comm_split_type:
+    case Op::comm_create: return true;
+    default: return makes_topology(op);
+  }
+}
+
+}  // namespace fallow::sim

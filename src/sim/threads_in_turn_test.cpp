@@ -1,0 +1,180 @@
+#include "sim/threads_in_turn.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "sim/test_programs.hpp"
+
+namespace fallow::sim {
+namespace {
+
+using trace::CallEvent;
+using trace::Op;
+
+/// A program in memory of ranks with two threads each, whose calls begin and end when they are said to.
+class Threads {
+ public:
+  explicit Threads(std::uint32_t ranks, trace::ComputeClock clock = trace::ComputeClock::wall) : source_(std::make_unique<trace::MemorySource>(ranks)) {
+    trace::TraceInfo& info = source_->edit();
+    info.comms = trace::CommGroups(ranks);
+    info.ranks.resize(ranks);
+    info.clock = clock;
+    for (auto& r : info.ranks) r.threads = 2;
+    last_.resize(std::size_t{2} * ranks);
+  }
+
+  struct Span {
+    std::uint64_t enter, exit;
+  };
+  Threads& call(std::uint32_t rank, std::uint16_t thread, Span span, CallEvent e) {
+    std::uint64_t& last = last_[std::size_t{2} * rank + thread];
+    e.thread = thread;
+    e.enter_ns = span.enter, e.exit_ns = span.exit;
+    e.compute_ns = span.enter - last;
+    if (e.comm == trace::kCommNone) e.comm = trace::kCommWorld;
+    last = span.exit;
+    source_->add(rank, e);
+    return *this;
+  }
+  std::unique_ptr<trace::EventSource> as_begun() { return std::move(source_); }
+  std::unique_ptr<trace::EventSource> in_turn() { return with_threads_in_turn(std::move(source_)); }
+
+ private:
+  std::unique_ptr<trace::MemorySource> source_;
+  std::vector<std::uint64_t> last_;
+};
+
+CallEvent message(Op op, std::int32_t peer, std::int32_t tag) {
+  CallEvent e;
+  e.op = op;
+  e.peer = peer, e.tag = tag;
+  e.bytes = 8;
+  return e;
+}
+
+CallEvent plain(Op op) {
+  CallEvent e;
+  e.op = op;
+  return e;
+}
+
+/// Operation, computation before it, and requests, call by call.
+std::vector<std::string> told(trace::EventSource& source, std::uint32_t rank) {
+  std::vector<std::string> all;
+  CallEvent e, same;
+  while (source.next(rank, e)) {
+    std::string line(trace::op_name(e.op).substr(4));
+    line += ' ' + std::to_string(e.compute_ns);
+    for (const auto n : e.requests) line += " makes " + std::to_string(n);
+    for (const auto n : e.completed) line += " ends " + std::to_string(n);
+    source.again(rank, same);
+    EXPECT_EQ(same.op, e.op);
+    EXPECT_TRUE(std::equal(same.requests.begin(), same.requests.end(), e.requests.begin(), e.requests.end()));
+    all.push_back(std::move(line));
+  }
+  return all;
+}
+
+using Lines = std::vector<std::string>;
+
+TEST(ThreadsInTurn, ACallInWhichAnotherBeginsIsCutInTwo) {
+  Threads t(1);
+  t.call(0, 0, {10, 20}, plain(Op::barrier));
+  t.call(0, 1, {100, 200}, message(Op::recv, 0, 1));
+  t.call(0, 0, {120, 130}, message(Op::send, 0, 1));
+  t.call(0, 0, {150, 155}, plain(Op::iprobe));
+  t.call(0, 0, {240, 250}, plain(Op::barrier));
+  const auto source = t.in_turn();
+  // 130 to 150 computes between the calls in the receive; 155 to 200 before the receive's end, and 200 to 240 after it.
+  const Lines expected = {"Barrier 10", "Irecv 80 makes 0", "Send 20", "Iprobe 20", "Wait 45 ends 0", "Barrier 40"};
+  EXPECT_EQ(told(*source, 0), expected);
+  source->rewind(0);
+  EXPECT_EQ(told(*source, 0), expected);
+}
+
+TEST(ThreadsInTurn, NoTimeIsComputedWhileAllThreadsAreInside) {
+  Threads t(1);
+  t.call(0, 0, {10, 100}, message(Op::recv, 0, 1));
+  t.call(0, 1, {30, 80}, message(Op::recv, 0, 2));
+  t.call(0, 1, {90, 95}, plain(Op::iprobe));
+  t.call(0, 0, {110, 111}, plain(Op::iprobe));
+  const auto source = t.in_turn();
+  EXPECT_EQ(told(*source, 0), (Lines{"Irecv 10 makes 0", "Recv 20", "Iprobe 10", "Wait 5 ends 0", "Iprobe 10"}));
+}
+
+TEST(ThreadsInTurn, WaitsComeWhereTheyEnded) {
+  Threads t(1);
+  const std::vector<std::uint32_t> number = {4};
+  CallEvent start = message(Op::irecv, 0, 1), wait = plain(Op::wait);
+  start.requests = number, wait.completed = number;
+  t.call(0, 0, {10, 20}, start).call(0, 0, {30, 70}, wait);
+  t.call(0, 1, {40, 90}, message(Op::probe, 0, 3));
+  t.call(0, 0, {80, 82}, message(Op::send, 0, 1));
+  const auto source = t.in_turn();
+  EXPECT_EQ(told(*source, 0), (Lines{"Irecv 10 makes 0", "Wait 20 ends 0", "Send 10", "Probe 8"}));
+}
+
+TEST(ThreadsInTurn, ANumberThatComesBackInACallThatHadBegunIsAnother) {
+  Threads t(1);
+  const std::vector<std::uint32_t> number = {0};
+  CallEvent receive = message(Op::irecv, 0, 1), send = message(Op::isend, 0, 1), init = message(Op::recv_init, 0, 2), wait = plain(Op::wait);
+  CallEvent start = plain(Op::start), free = plain(Op::request_free);
+  receive.requests = send.requests = init.requests = start.requests = free.requests = wait.completed = number;
+  t.call(0, 1, {1, 2}, receive);
+  t.call(0, 0, {10, 50}, send);  // takes the number that the other thread's wait leaves
+  t.call(0, 1, {20, 30}, wait);
+  t.call(0, 0, {60, 61}, wait);
+  t.call(0, 1, {70, 71}, init).call(0, 1, {72, 73}, start).call(0, 1, {74, 75}, wait).call(0, 1, {76, 77}, free);
+  t.call(0, 0, {80, 81}, send);
+  const auto source = t.in_turn();
+  const Lines expected = {"Irecv 1 makes 0", "Isend 8 makes 1", "Wait 0 ends 0", "Wait 10 ends 1", "Recv_init 9 makes 0", "Start 1 makes 0",
+                          "Wait 1 ends 0", "Request_free 1 makes 0", "Isend 3 makes 1"};
+  EXPECT_EQ(told(*source, 0), expected);
+}
+
+TEST(ThreadsInTurn, CallsThatTakeTurnsStayAsTheyAre) {
+  Threads t(1);
+  t.call(0, 0, {10, 20}, plain(Op::barrier)).call(0, 1, {30, 40}, message(Op::send, 0, 1)).call(0, 0, {50, 60}, message(Op::recv, 0, 1));
+  const auto source = t.in_turn();
+  EXPECT_EQ(told(*source, 0), (Lines{"Barrier 10", "Send 10", "Recv 10"}));  // the time that has passed, not that of each thread
+}
+
+TEST(ThreadsInTurn, OfCpuTimeCountsWhatIsNotComputedMeanwhile) {
+  Threads t(1, trace::ComputeClock::cpu);
+  t.call(0, 0, {10, 20}, plain(Op::barrier)).call(0, 1, {30, 40}, message(Op::send, 0, 1)).call(0, 0, {50, 60}, message(Op::recv, 0, 1));
+  const auto source = t.in_turn();
+  EXPECT_EQ(told(*source, 0), (Lines{"Barrier 10", "Send 20", "Recv 10"}));  // 30 of the second thread's own, 30 of the first one's
+}
+
+TEST(ThreadsInTurn, RanksOfOneThreadArePassedOn) {
+  auto source = std::make_unique<trace::MemorySource>(2);
+  source->edit().ranks.resize(2);
+  const trace::EventSource* const before = source.get();
+  EXPECT_EQ(with_threads_in_turn(std::move(source)).get(), before);
+}
+
+/// Each thread waits for what another thread of its own rank lets the peer send.
+void wait_for_each_other(Threads& t) {
+  t.call(0, 0, {10, 90}, message(Op::recv, 1, 1));
+  t.call(0, 1, {20, 40}, message(Op::ssend, 1, 2));
+  t.call(1, 0, {10, 50}, message(Op::recv, 0, 2));
+  t.call(1, 1, {15, 85}, plain(Op::comm_dup));
+  t.call(1, 0, {60, 95}, message(Op::ssend, 0, 1));
+  t.call(0, 1, {50, 85}, plain(Op::comm_dup));
+  t.call(0, 0, {100, 120}, plain(Op::allreduce)).call(1, 0, {100, 120}, plain(Op::allreduce));
+}
+
+TEST(ThreadsInTurn, ThreadsThatWaitForEachOtherEnd) {
+  Threads t(2), same(2);
+  for (Threads* const threads : {&t, &same}) wait_for_each_other(*threads);
+  const auto source = t.in_turn();
+  const Result result = Engine(testing::crossbar(2), {}, *source).run();
+  EXPECT_EQ(result.unreceived.count, 0u);
+  EXPECT_GE(result.messages, 4u);
+  EXPECT_THROW(Engine(testing::crossbar(2), {}, *same.as_begun()).run(), SimError);
+}
+
+}  // namespace
+}  // namespace fallow::sim
