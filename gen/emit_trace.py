@@ -98,8 +98,9 @@ def _ends(t: Traced, proto: Prototype) -> None:
         found = "if (*flag != 0) " if "flag" in names else ""
         t.success.append(f"{found}t.probed(*message);")
     elif "message" in names:
-        t.before.append("const std::uint64_t probed = scope.traced() && message != nullptr ? fallow::pmpi::handle_key(*message) : 0;")
-        t.success.append("t.takes_message(probed);")
+        # Before the call: once it has returned, another thread's probe may have been given the same handle.
+        t.before.append("const auto probed = scope.traced() && message != nullptr ? fallow::pmpi::take_message(*message) : fallow::pmpi::ProbedMessage{};")
+        t.success.append("t.receives(probed);")
 
 
 def _requests(t: Traced, base: str, proto: Prototype) -> None:

@@ -27,18 +27,20 @@ void keep_requests(ThreadTrace& trace, std::int64_t count, const MPI_Request* re
 
 namespace {
 
-std::uint32_t take(HandleList<std::uint32_t>& list, std::uint64_t handle) noexcept {
+template <class Value>
+Value take(HandleList<Value>& list, std::uint64_t handle) noexcept {
   TraceShared& s = runtime().tracer.shared();
   s.lock.lock();
-  const std::uint32_t comm = list.take(handle);
+  const Value found = list.take(handle);
   s.lock.unlock();
-  return comm;
+  return found;
 }
 
 }  // namespace
 
 std::uint32_t take_window(MPI_Win window) noexcept { return take(runtime().tracer.shared().windows, handle_key(window)); }
 std::uint32_t take_file(MPI_File file) noexcept { return take(runtime().tracer.shared().files, handle_key(file)); }
+ProbedMessage take_message(MPI_Message message) noexcept { return take(runtime().tracer.shared().messages, handle_key(message)); }
 
 void TraceCall::cancels(MPI_Request request) noexcept {
   if (request == MPI_REQUEST_NULL) return;
@@ -56,7 +58,7 @@ std::uint64_t TraceCall::outcome_of(std::int64_t i, const MPI_Status& status) no
   if (handle == 0) return trace::kOutcomeUnsaid;
   TraceShared& s = shared();
   s.lock.lock();
-  const std::uint32_t id = s.requests.find(handle);
+  const std::uint32_t id = s.requests.completing(handle, own_thread());
   const bool open = s.doubts.is_open(id), cancelling = s.doubts.is_cancelling(id);
   s.lock.unlock();
   int cancelled = 0;
@@ -97,16 +99,6 @@ void TraceCall::probed(MPI_Message message) noexcept {
   s.lock.lock();
   s.messages.set(handle_key(message), {r_.comm, r_.peer, r_.tag});
   s.lock.unlock();
-}
-
-void TraceCall::takes_message(std::uint64_t message) noexcept {
-  TraceShared& s = shared();
-  s.lock.lock();
-  const ProbedMessage found = s.messages.take(message);
-  s.lock.unlock();
-  r_.comm = found.comm;
-  r_.peer = found.peer;
-  r_.tag = found.tag;
 }
 
 void TraceCall::topology(MPI_Comm made) noexcept try {

@@ -169,7 +169,12 @@ class TraceCall {
   void window(MPI_Win w) noexcept { r_.comm = shared_find(shared().windows, handle_key(w)); }
   void file(MPI_File f) noexcept { r_.comm = shared_find(shared().files, handle_key(f)); }
   void probed(MPI_Message message) noexcept;
-  void takes_message(std::uint64_t message) noexcept;
+  /// The call receives a message that was probed for.
+  void receives(const ProbedMessage& message) noexcept {
+    r_.comm = message.comm;
+    r_.peer = message.peer;
+    r_.tag = message.tag;
+  }
 
  private:
   std::uint16_t own_thread() const noexcept { return static_cast<std::uint16_t>(thread_.index); }
@@ -252,5 +257,7 @@ inline std::uint32_t known_comm(MPI_Comm comm) noexcept {
 /// Of a window or file that the call gives back: its communicator.
 std::uint32_t take_window(MPI_Win window) noexcept;
 std::uint32_t take_file(MPI_File file) noexcept;
+/// Of a probed message that the call receives.
+ProbedMessage take_message(MPI_Message message) noexcept;
 
 }  // namespace fallow::pmpi

@@ -18,58 +18,64 @@ class RequestIds {
       : mask_(std::bit_ceil(2 * std::uint64_t{most}) - 1), slots_(mask_ + 1), free_((most + 63) / 64, ~std::uint64_t{0}), later_(most), owner_(most), most_(most) {}
 
   /// A number for the request behind this handle (never 0 as handle); kNoRequest if there is no room. Libraries give
-  /// the same handle to several requests that are complete from the start: they wait in a row behind it.
+  /// the same handle to several requests that are complete from the start, and give that of a request that has completed
+  /// anew before its thread has said so: they wait in a row behind it.
   /// `owner`: the thread, which will rather complete its own of them.
   std::uint32_t add(std::uint64_t handle, bool persistent, std::uint16_t owner = 0) noexcept {
     const std::uint32_t id = take_lowest();
     if (id == kNoRequest) return id;
     later_[id] = kNoRequest;
-    owner_[id] = owner;
-    std::uint64_t at = home(handle);
-    while (slots_[at].handle != 0 && slots_[at].handle != handle) at = (at + 1) & mask_;
-    Slot& s = slots_[at];
-    if (s.handle == handle && !s.persistent && !persistent) {
+    owner_[id] = static_cast<std::uint16_t>(owner | (persistent ? kPersistent : 0));
+    Slot& s = slots_[slot_of(handle)];
+    if (s.handle == handle && ((!persistent && !is_persistent(s.last)) || thread_of(s.last) != owner)) {
       later_[s.last] = id;
       s.last = id;
     } else {  // what had the handle before has gone without a trace: its number is lost
-      s = {handle, id, id, persistent};
+      s = {handle, id, id};
     }
     return id;
   }
 
+  /// Of the request that has the handle now: the last one in the row.
   std::uint32_t find(std::uint64_t handle) const noexcept {
-    for (std::uint64_t at = home(handle); slots_[at].handle != 0; at = (at + 1) & mask_) {
-      if (slots_[at].handle == handle) return slots_[at].first;
-    }
-    return kNoRequest;
+    const std::uint64_t at = slot_of(handle);
+    return slots_[at].handle != 0 ? slots_[at].last : kNoRequest;
   }
 
   /// The request has completed: gives its number back, unless it is persistent. kNoRequest if it is unknown.
   std::uint32_t complete(std::uint64_t handle, std::uint16_t owner = 0) noexcept { return drop(handle, owner, false); }
+  /// What complete() will return.
+  std::uint32_t completing(std::uint64_t handle, std::uint16_t owner = 0) const noexcept {
+    const std::uint64_t at = slot_of(handle);
+    return slots_[at].handle != 0 ? own_of(slots_[at], owner).id : kNoRequest;
+  }
   /// The request was freed, persistent or not.
   std::uint32_t free(std::uint64_t handle, std::uint16_t owner = 0) noexcept { return drop(handle, owner, true); }
 
   /// The library has given a persistent request another handle.
   void moved(std::uint64_t from, std::uint64_t to) noexcept {
-    std::uint64_t at = home(from);
-    for (; slots_[at].handle != from; at = (at + 1) & mask_) {
-      if (slots_[at].handle == 0) return;
-    }
-    Slot moving = slots_[at];
-    if (from == 0 || to == 0 || !moving.persistent) return;
-    close_hole(at);
-    for (at = home(to); slots_[at].handle != 0 && slots_[at].handle != to; at = (at + 1) & mask_) {
-    }
-    moving.handle = to;
-    slots_[at] = moving;
+    const std::uint64_t at = slot_of(from);
+    if (slots_[at].handle == 0 || to == 0) return;
+    const std::uint32_t id = slots_[at].last;
+    if (!is_persistent(id)) return;
+    std::uint32_t before = kNoRequest;
+    for (std::uint32_t i = slots_[at].first; i != id; i = later_[i]) before = i;
+    take_out(at, id, before);
+    slots_[slot_of(to)] = {to, id, id};
   }
 
  private:
   struct Slot {
     std::uint64_t handle = 0;
     std::uint32_t first = 0, last = 0;  ///< numbers: those between are linked by later_
-    bool persistent = false;
   };
+  struct Place {
+    std::uint32_t id, before;
+  };
+  static constexpr std::uint16_t kPersistent = 1u << 15;
+
+  bool is_persistent(std::uint32_t id) const noexcept { return (owner_[id] & kPersistent) != 0; }
+  std::uint16_t thread_of(std::uint32_t id) const noexcept { return static_cast<std::uint16_t>(owner_[id] & ~kPersistent); }
 
   std::uint64_t home(std::uint64_t handle) const noexcept { return ((handle * 0x9e3779b97f4a7c15u) >> 20) & mask_; }
 
@@ -85,27 +91,41 @@ class RequestIds {
     return kNoRequest;
   }
 
-  std::uint32_t drop(std::uint64_t handle, std::uint16_t owner, bool freed) noexcept {
+  /// Where the handle is, or the hole in which its search ends.
+  std::uint64_t slot_of(std::uint64_t handle) const noexcept {
     std::uint64_t at = home(handle);
-    for (; slots_[at].handle != handle; at = (at + 1) & mask_) {
-      if (slots_[at].handle == 0) return kNoRequest;
-    }
-    const Slot found = slots_[at];
-    if (handle == 0 || (found.persistent && !freed)) return handle == 0 ? kNoRequest : found.first;
-    std::uint32_t id = found.first, before = kNoRequest;
-    while (owner_[id] != owner && id != found.last) before = id, id = later_[id];
-    if (owner_[id] != owner) before = kNoRequest, id = found.first;  // none of its own
-    free_[id / 64] |= std::uint64_t{1} << (id % 64);
-    if (id / 64 < lowest_) lowest_ = id / 64;
-    if (found.first == found.last) {
+    while (slots_[at].handle != 0 && slots_[at].handle != handle) at = (at + 1) & mask_;
+    return at;
+  }
+
+  /// The first one of that thread, or else of all.
+  Place own_of(const Slot& s, std::uint16_t owner) const noexcept {
+    std::uint32_t id = s.first, before = kNoRequest;
+    while (thread_of(id) != owner && id != s.last) before = id, id = later_[id];
+    return thread_of(id) == owner ? Place{id, before} : Place{s.first, kNoRequest};
+  }
+
+  std::uint32_t drop(std::uint64_t handle, std::uint16_t owner, bool freed) noexcept {
+    const std::uint64_t at = slot_of(handle);
+    if (slots_[at].handle == 0) return kNoRequest;
+    const Place found = own_of(slots_[at], owner);
+    if (is_persistent(found.id) && !freed) return found.id;
+    free_[found.id / 64] |= std::uint64_t{1} << (found.id % 64);
+    if (found.id / 64 < lowest_) lowest_ = found.id / 64;
+    take_out(at, found.id, found.before);
+    return found.id;
+  }
+
+  void take_out(std::uint64_t at, std::uint32_t id, std::uint32_t before) noexcept {
+    Slot& s = slots_[at];
+    if (s.first == s.last) {
       close_hole(at);
     } else if (before == kNoRequest) {
-      slots_[at].first = later_[id];
+      s.first = later_[id];
     } else {
       later_[before] = later_[id];
-      if (id == found.last) slots_[at].last = before;
+      if (id == s.last) s.last = before;
     }
-    return id;
   }
 
   /// Moves later entries of the chain up, so that lookups need no marks for what was removed.
@@ -124,7 +144,7 @@ class RequestIds {
   std::vector<Slot> slots_;
   std::vector<std::uint64_t> free_;  ///< bit per number
   std::vector<std::uint32_t> later_; ///< by number: the next of the same handle
-  std::vector<std::uint16_t> owner_; ///< by number: the thread that made it
+  std::vector<std::uint16_t> owner_; ///< by number: the thread that made it, and kPersistent
   std::uint32_t most_;
   std::uint32_t lowest_ = 0;         ///< first word that may have a free number
 };

@@ -59,6 +59,41 @@ TEST(RequestIds, AHandleThatComesBackPersistentIsNew) {
   EXPECT_EQ(ids.find(7), kNoRequest);
 }
 
+TEST(RequestIds, AHandleThatAnotherThreadHasGotMeanwhile) {
+  RequestIds ids(100);
+  EXPECT_EQ(ids.add(7, false, 1), 0u);  // completes; thread 1 has yet to say so
+  EXPECT_EQ(ids.add(7, true, 2), 1u);
+  EXPECT_EQ(ids.find(7), 1u);
+  EXPECT_EQ(ids.completing(7, 2), 1u);
+  EXPECT_EQ(ids.completing(7, 1), 0u);
+  EXPECT_EQ(ids.complete(7, 1), 0u);
+  EXPECT_EQ(ids.complete(7, 2), 1u);
+  EXPECT_EQ(ids.find(7), 1u);
+  EXPECT_EQ(ids.add(7, true, 3), 0u);  // that of thread 2 is freed, which it has yet to say
+  EXPECT_EQ(ids.find(7), 0u);
+  EXPECT_EQ(ids.free(7, 2), 1u);
+  EXPECT_EQ(ids.add(7, false, 2), 1u);  // and that of thread 3
+  ids.moved(7, 8);                      // not persistent
+  EXPECT_EQ(ids.find(7), 1u);
+  EXPECT_EQ(ids.free(7, 3), 0u);
+  EXPECT_EQ(ids.complete(7, 3), 1u);
+  EXPECT_EQ(ids.completing(7, 2), kNoRequest);
+}
+
+TEST(RequestIds, APersistentOneLeavesAHandleWithOthersBehindIt) {
+  RequestIds ids(100);
+  EXPECT_EQ(ids.add(7, false, 1), 0u);
+  EXPECT_EQ(ids.add(7, false, 2), 1u);
+  EXPECT_EQ(ids.add(7, true, 3), 2u);
+  ids.moved(7, 8);
+  EXPECT_EQ(ids.find(8), 2u);
+  EXPECT_EQ(ids.find(7), 1u);
+  EXPECT_EQ(ids.complete(7, 2), 1u);
+  EXPECT_EQ(ids.complete(7, 1), 0u);
+  EXPECT_EQ(ids.free(8, 3), 2u);
+  EXPECT_EQ(ids.find(8), kNoRequest);
+}
+
 TEST(RequestIds, StaysWithinItsRoomUnderChurn) {
   RequestIds ids(50);
   for (std::uint64_t i = 1; i <= 50; ++i) EXPECT_NE(ids.add(i * 64, false), kNoRequest);

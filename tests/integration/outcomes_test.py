@@ -5,9 +5,10 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from harness.building import build
 from harness.fallow import BARE, Fallow
-from harness.lab import Lab
-from harness.traces import Call, read_trace, replay
+from harness.lab import PROGRAMS, Lab
+from harness.traces import Call, check_requests, read_trace, replay
 
 MATCHED, FROM = 2, 3  # trace::Outcome
 
@@ -40,6 +41,22 @@ def test_outcomes(lab: Lab, fallow: Fallow) -> None:
         replay(fallow, lab.scratch / (name + ".ftr"))
     back = read_trace(fallow, lab.scratch / "a.prv.ftr").ranks[0]
     assert [line for call in back for line in _told(call)] == told
+
+
+def test_handles_that_another_thread_has_got(lab: Lab, fallow: Fallow) -> None:
+    """What a thread gives back is what it had, also when the library has given its handle to another thread meanwhile."""
+    file = lab.scratch / "trace.ftr"
+    tool = build(lab.family, "tool_lingers.so", [PROGRAMS / "tool_lingers.c"], ["-shared", "-fPIC", "-O1"])
+    launch = lab.family.launch(2, lab.program("handles_beside.c"))
+    outcome = lab.start("auto", launch, options=("--trace", str(file)), env={"LD_PRELOAD": str(tool)})[0].finish()
+    assert outcome.rc == 0, outcome.describe()
+    calls = read_trace(fallow, file).ranks[0]
+    for thread in {call.thread for call in calls if call.op == "MPI_Mrecv"}:
+        own = [call for call in calls if call.thread == thread]
+        probed, received = ([(c.peer, c.tag) for c in own if c.op == op] for op in ("MPI_Mprobe", "MPI_Mrecv"))
+        assert len(probed) == 30 and received == probed
+        check_requests(own)
+    replay(fallow, file)
 
 
 def _converted(fallow: Fallow, source: Path, target: Path) -> str:
