@@ -219,6 +219,7 @@ class Engine {
   bool synchronize(std::uint32_t r, std::uint32_t comm);
   std::uint32_t prepare(std::uint32_t r, coll::Operation operation, const trace::CallEvent& call);
   bool begin(std::uint32_t r, std::uint32_t index);
+  bool launch(std::uint32_t r, std::uint32_t index);
   bool advance(std::uint32_t index);
   void exchange(Collective& c, std::uint32_t index, const coll::Step& step);
   bool exchange_counts(std::uint32_t index, const trace::CallEvent& call);

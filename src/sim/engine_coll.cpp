@@ -74,9 +74,10 @@ bool Engine::collective(std::uint32_t r, const CallEvent& call) {
     Request& n = requests_[handle];
     n.owner = index;
     n.flags = persistent ? kPersistent | kTemplate : 0;
-    collectives_[index].request = handle;
+    Collective& c = collectives_[index];
+    c.request = handle;
     keep(r, call, handle);
-    if (persistent) return true;
+    if (persistent) return c.tag = next_tag(r, c.comm, c.tag | CollectiveTag::kPersistent), true;
     counted ? exchange_counts(index, call) : begin(r, index);
     return true;
   }
@@ -144,8 +145,14 @@ std::uint32_t Engine::prepare(std::uint32_t r, Operation operation, const CallEv
 /// Starts what prepare() made; false if the rank is blocked in it.
 bool Engine::begin(std::uint32_t r, std::uint32_t index) {
   Collective& c = collectives_[index];
-  c.now = ranks_[r].now;
   c.tag = next_tag(r, c.comm, c.tag);
+  return launch(r, index);
+}
+
+/// The same once it has its tag.
+bool Engine::launch(std::uint32_t r, std::uint32_t index) {
+  Collective& c = collectives_[index];
+  c.now = ranks_[r].now;
   if (lags_ != nullptr) [[unlikely]] lags_->collective(index) = lags_->rank(r);
   const bool done = advance(index);
   return begun(r, index, done);

@@ -1,6 +1,8 @@
 // Programs whose ranks do not agree, and those that a trace does not tell enough of.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "sim/test_programs.hpp"
 
 namespace fallow::sim {
@@ -58,6 +60,46 @@ TEST(Differing, NotWhereATraceEndsEarly) {
   p.collective(0, Op::bcast, 8, 0);
   p.source().edit().ranks[1].complete = false;
   EXPECT_EQ(why(p, 2), "");
+}
+
+/// Makes a persistent broadcast (request 0), a barrier (1) and an allreduce (2).
+void make_persistent(Program& p, std::uint32_t ranks) {
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    std::uint32_t request = 0;
+    for (const Op op : {Op::bcast_init, Op::barrier_init, Op::allreduce_init}) {
+      CallEvent call;
+      call.op = op;
+      call.bytes = op == Op::barrier_init ? 0 : 200'000;
+      call.root = op == Op::bcast_init ? 0 : -1;
+      call.requests = {&request, 1};
+      p.add(r, call);
+      ++request;
+    }
+  }
+}
+
+TEST(Differing, PersistentCollectivesMayStartInAnyOrder) {
+  Program p(4);
+  make_persistent(p, 4);
+  std::vector<std::uint32_t> order = {0, 1, 2};
+  for (int i = 0; i < 3; ++i) {
+    for (std::uint32_t r = 0; r < 4; ++r) {
+      std::next_permutation(order.begin(), order.end());
+      p.on_requests(r, Op::startall, order).collective(r, Op::allreduce, 200'000).wait(r, Op::waitall, {0, 1, 2});
+    }
+  }
+  EXPECT_EQ(why(p, 4), "");
+}
+
+TEST(Differing, PersistentCollectivesThatNotAllStart) {
+  for (const bool ends : {true, false}) {
+    Program p(2);
+    make_persistent(p, 2);
+    p.on_requests(0, Op::start, {1}).wait(0, Op::wait, {1});
+    if (!ends) p.on_requests(1, Op::start, {2}).wait(1, Op::wait, {2});
+    EXPECT_TRUE(says(why(p, 2), "rank 0 in MPI_Wait (call 5)")) << why(p, 2);
+    EXPECT_EQ(says(why(p, 2), "world rank 0 its persistent MPI_Barrier number 2 on communicator 1, for which rank 1 starts none"), ends) << why(p, 2);
+  }
 }
 
 TEST(Differing, ThousandsOfCollectivesAreToldApart) {

@@ -180,13 +180,15 @@ std::string Engine::differing() const {
       const auto comm = static_cast<std::uint32_t>(m.key >> 32 & 0x7fffffffu);
       const auto found = tags_.find(std::uint64_t{comm} << 32 | r);
       const std::uint32_t made = comm == trace::kCommWorld ? ranks_[r].collectives : found == tags_.end() ? 0 : found->second;
-      const bool over = ranks_[r].state == State::ended;
-      if (!over && (!CollectiveTag::before(tag, made) || may_take(r, m, made))) continue;
+      const bool over = ranks_[r].state == State::ended, persistent = (tag & CollectiveTag::kPersistent) != 0;
+      if (!over && (persistent || !CollectiveTag::before(tag, made) || may_take(r, m, made))) continue;
       const std::uint32_t operation = CollectiveTag::operation(tag);
+      const char* const lacks = persistent                        ? " starts none, or not as often."
+                                : CollectiveTag::before(tag, made) ? " makes another one, or with another root."
+                                                                   : " makes none.";
       return "Ranks make different collective calls: world rank " + std::to_string(static_cast<std::uint32_t>(m.key)) + " its " +
-             (operation < std::size(kNames) ? kNames[operation] : "collective call") + " number " + std::to_string(CollectiveTag::count(tag) + 1) +
-             " on communicator " + std::to_string(comm) + ", for which rank " + std::to_string(r) +
-             (CollectiveTag::before(tag, made) ? " makes another one, or with another root." : " makes none.");
+             (persistent ? "persistent " : "") + (operation < std::size(kNames) ? kNames[operation] : "collective call") + " number " +
+             std::to_string(CollectiveTag::count(tag) + 1) + " on communicator " + std::to_string(comm) + ", for which rank " + std::to_string(r) + lacks;
     }
   }
   return {};

@@ -132,7 +132,7 @@ void Engine::start(std::uint32_t r, const CallEvent& call) {
     if ((n.flags & kTemplate) != 0) {
       const std::uint32_t index = collectives_.take();
       collectives_[index] = collectives_[n.owner];
-      begin(r, index);
+      launch(r, index);
     } else if (Persistent& made = side_.persistent[n.owner]; made.peer == kNone || outcome == trace::kOutcomeCancelled) {
       complete(node, rank.now, lag_of_rank(r));
     } else if (made.parts != 0) {

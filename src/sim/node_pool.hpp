@@ -44,11 +44,15 @@ struct Envelope {
   static constexpr std::int32_t tag(std::uint32_t envelope) noexcept { return static_cast<std::int32_t>(envelope & ((1u << kTagBits) - 1)); }
 };
 
-/// Tags of collectives: the rank's how manyth on its communicator, which one, and the last bits of its root.
+/// Tags of collectives: the rank's how manyth on its communicator, which one, and the last bits of its root. A persistent one keeps
+/// the tag that it got when it was made: ranks may start several in different orders.
 struct CollectiveTag {
   static constexpr std::uint32_t kKindBits = 8, kRootBits = 4, kCountBits = Envelope::kTagBits - kKindBits;
+  static constexpr std::uint32_t kPersistent = 1u << (kRootBits - 1);
   static constexpr std::uint32_t kPlanned = 15u << kRootBits;  ///< along neighbours, or between two groups
-  static constexpr std::uint32_t kind(std::uint32_t operation, std::uint32_t root) noexcept { return operation << kRootBits | (root & 15u); }
+  static constexpr std::uint32_t kind(std::uint32_t operation, std::uint32_t root) noexcept {
+    return operation << kRootBits | (root & (kPersistent - 1));
+  }
   /// `kind` may be a whole tag.
   static constexpr std::uint32_t of(std::uint32_t count, std::uint32_t kind) noexcept {
     return (count & ((1u << kCountBits) - 1)) << kKindBits | (kind & 0xffu);
