@@ -16,7 +16,9 @@
 namespace fallow::pmpi {
 namespace {
 
-constexpr double kCalibrateNs = 1e9;  // between two corrections of a recorder's clock
+constexpr double kCorrectNs = 1e9;          // between two corrections of the clock, at least
+constexpr double kShareOfRun = 64;          // and no sooner than after this part of the run so far
+constexpr double kCorrectAheadNs = 10e6;    // they hold from then on: no time after that has been asked for
 constexpr std::uint32_t kUsualRequests = 256;
 constexpr unsigned kRoundedBits = 9;   // of a duration in a trace with rounded times: within 0.2 %
 
@@ -40,7 +42,7 @@ std::uint32_t launch_key(std::int32_t world_size) {
 
 }  // namespace
 
-ThreadTrace::ThreadTrace(trace::FileWriter& writer, std::uint32_t rank, std::uint16_t thread, const trace::ClockScale& clock,
+ThreadTrace::ThreadTrace(trace::FileWriter& writer, std::uint32_t rank, std::uint16_t thread, const trace::TraceClock& clock,
                          trace::SiteNamer namer, const trace::RecorderOptions& options)
     : recorder(writer, rank, thread, clock, namer, options) {
   handles.resize(kUsualRequests);
@@ -92,7 +94,7 @@ Status Tracer::open_part(Runtime& rt, std::string& problem) {
     problem = "the launcher does not say which rank this is";
     return Status::failed;
   }
-  shared_ = std::make_unique<TraceShared>();
+  shared_ = std::make_unique<TraceShared>(trace::ClockScale{rt.clock.start_ticks(), 0, 1.0 / rt.clock.ticks_per_ns()});
   const trace::RankHeader& h = rt.writer.header();
   rank_ = static_cast<std::uint32_t>(rt.world_rank);
   cpu_ = rt.options.clock == ClockSource::cpu;
@@ -111,20 +113,17 @@ Status Tracer::open_part(Runtime& rt, std::string& problem) {
 
 ThreadTrace* Tracer::attach(std::uint32_t index) noexcept try {
   auto& thread = shared_->threads[index];
-  const TickClock& clock = runtime().clock;
   if (thread == nullptr) {
-    const trace::ClockScale scale{clock.start_ticks(), 0, 1.0 / clock.ticks_per_ns()};
     const TraceTimes times = runtime().options.trace_times;
     trace::RecorderOptions options;
     if (times == TraceTimes::rounded || (times == TraceTimes::automatic && cpu_)) {
       options.encoder.exact_times = false;
       options.encoder.time_bits = kRoundedBits;
     }
-    thread = std::make_unique<ThreadTrace>(shared_->writer, rank_, static_cast<std::uint16_t>(index), scale,
+    thread = std::make_unique<ThreadTrace>(shared_->writer, rank_, static_cast<std::uint16_t>(index), shared_->clock,
                                            trace::SiteNamer{name_site, nullptr}, options);
-    thread->calibrated = clock.start_ticks();
   }
-  if (cpu_) thread->cpu.start(clock);
+  if (cpu_) thread->cpu.start(runtime().clock);
   return thread.get();
 } catch (...) {
   return nullptr;
@@ -138,15 +137,21 @@ std::uint32_t Tracer::define(MPI_Comm comm, const CommMembers& members) noexcept
   return trace::kCommNone;
 }
 
-std::uint32_t Tracer::pack(ThreadTrace& thread, std::uint32_t most) noexcept {
+/// Once a second, and ever more rarely in long runs, whose rate is known well.
+void Tracer::correct_clock(std::uint64_t now) noexcept {
   const TickClock& clock = runtime().clock;
-  const std::uint64_t now = clock.now();
-  if (clock.to_ns(now - thread.calibrated.load(std::memory_order_relaxed)) > kCalibrateNs) {
-    const Instant i = clock.instant();
-    const std::uint64_t ns = i.ns - clock.start_ns();
-    thread.recorder.calibrate(i.ticks, ns, static_cast<double>(ns) / static_cast<double>(i.ticks - clock.start_ticks()));
-    thread.calibrated.store(now, std::memory_order_relaxed);
-  }
+  std::uint64_t last = shared_->corrected.load(std::memory_order_relaxed);
+  const double rarely = clock.to_ns(last - clock.start_ticks()) / kShareOfRun;
+  if (clock.to_ns(now - last) <= std::max(kCorrectNs, rarely) || !shared_->corrected.compare_exchange_strong(last, now)) return;
+  const Instant i = clock.instant();
+  const std::uint64_t ns = i.ns - clock.start_ns();
+  const double ns_per_tick = static_cast<double>(ns) / static_cast<double>(i.ticks - clock.start_ticks());
+  shared_->clock.correct({i.ticks, ns, ns_per_tick}, i.ticks + clock.to_ticks(kCorrectAheadNs), [&clock] { return clock.now(); });
+}
+
+std::uint32_t Tracer::pack(ThreadTrace& thread, std::uint32_t most) noexcept {
+  const std::uint64_t now = runtime().clock.now();
+  if (now > shared_->corrected.load(std::memory_order_relaxed)) correct_clock(now);
   return thread.recorder.pump(most, now);
 }
 

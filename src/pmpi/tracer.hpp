@@ -38,7 +38,7 @@ struct CallSpan {
 
 /// What a thread needs to record its calls. Lives as long as the process; the next thread with its number takes it over.
 struct alignas(64) ThreadTrace {
-  ThreadTrace(trace::FileWriter& writer, std::uint32_t rank, std::uint16_t thread, const trace::ClockScale& clock,
+  ThreadTrace(trace::FileWriter& writer, std::uint32_t rank, std::uint16_t thread, const trace::TraceClock& clock,
               trace::SiteNamer namer, const trace::RecorderOptions& options);
 
   /// A call begins: takes the computation before it.
@@ -78,7 +78,6 @@ struct alignas(64) ThreadTrace {
   bool packing = false;                ///< under way; stays so where a signal's handler left that by longjmp, or ends the process in it
   trace::RawRecord* open = nullptr;    ///< null: none, or the ring has no room for it
   std::vector<std::uint64_t> handles;  ///< requests as they were given to the call under way; 0: null
-  std::atomic<std::uint64_t> calibrated{0};  ///< tick of the last correction of its clock
   MPI_Status status{};                 ///< for calls whose own the program ignores
   std::vector<std::uint64_t> outcomes; ///< of the requests that the call under way completes
   trace::RawRecord spare;              ///< takes what finds no room
@@ -127,7 +126,11 @@ class HandleList {
 
 /// What the threads of a rank share.
 struct TraceShared {
+  explicit TraceShared(const trace::ClockScale& start) : clock(start), corrected(start.ticks) {}
+
   trace::FileWriter writer;
+  trace::TraceClock clock;
+  std::atomic<std::uint64_t> corrected;  ///< tick at which the clock was last read again
   TraceLock lock;  ///< of everything below
   trace::RequestIds requests;
   Doubts doubts;           ///< about them
@@ -170,7 +173,8 @@ class Tracer {
   Status open_part(Runtime& rt, std::string& problem);
   void check() noexcept;
   void say_what_it_took() noexcept;
-  static std::uint32_t pack(ThreadTrace& thread, std::uint32_t most) noexcept;
+  std::uint32_t pack(ThreadTrace& thread, std::uint32_t most) noexcept;
+  void correct_clock(std::uint64_t now) noexcept;
 
   std::unique_ptr<TraceShared> shared_;
   std::uint32_t rank_ = 0;

@@ -49,7 +49,8 @@ TEST(TraceReader, CommunicatorsAreKnownByWhatTheyWereMadeFrom) {
     w.define_comm(rank, both, {}, {.parent = rank == 0 ? first : second});
     w.define_comm(rank, both, {}, {.parent = rank == 0 ? second : first});
     w.define_comm(rank, both, {}, kWorld);
-    Recorder r(w, rank, 0, {1000, 0, 2.0}, {&testing::name_site, nullptr}, {});
+    const TraceClock clock({1000, 0, 2.0});
+    Recorder r(w, rank, 0, clock, {&testing::name_site, nullptr}, {});
     for (std::uint32_t comm = kFirstComm; comm < kFirstComm + 5; ++comm) {
       RawRecord* const x = r.begin();
       x->op = Op::barrier;

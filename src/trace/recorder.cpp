@@ -11,43 +11,25 @@ namespace fallow::trace {
 namespace {
 
 constexpr std::uint32_t kSiteSlots = 4096;            // half of them are used at most
-constexpr double kRateOne = 4294967296.0;             // 2^32, see rate_
-constexpr double kSlewNs = 1e9;                       // time in which a corrected clock catches up
 constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15;
 
 }  // namespace
 
-Recorder::Recorder(FileWriter& writer, std::uint32_t rank, std::uint16_t thread, const ClockScale& clock, SiteNamer namer,
+Recorder::Recorder(FileWriter& writer, std::uint32_t rank, std::uint16_t thread, const TraceClock& clock, SiteNamer namer,
                    const RecorderOptions& options)
     : writer_(writer),
       namer_(namer),
       rank_(rank),
       max_age_ns_(options.max_age_ns),
       encoder_(rank, thread, options.encoder),
-      last_ticks_(clock.ticks),
+      clock_(clock),
       sites_(std::make_unique<Site[]>(kSiteSlots)),
       ring_size_(std::bit_ceil(std::max(options.ring_records, 2u))),
       side_size_(std::bit_ceil(std::max(options.side_words, 2u))) {
-  set_clock(clock);
   ring_ = std::make_unique<RawRecord[]>(ring_size_);
   side_ = std::make_unique_for_overwrite<std::uint64_t[]>(side_size_);
   counts_ = std::make_unique_for_overwrite<std::uint64_t[]>(side_size_);
   requests_ = std::make_unique_for_overwrite<std::uint32_t[]>(side_size_ + 2);
-}
-
-void Recorder::set_clock(const ClockScale& clock) noexcept {
-  clock_ = clock;
-  rate_ = static_cast<std::uint64_t>(std::clamp(clock.ns_per_tick, 0.0, 1e6) * kRateOne + 0.5);
-}
-
-void Recorder::calibrate(std::uint64_t ticks, std::uint64_t ns, double ns_per_tick) noexcept {
-  if (!lock()) return;
-  // From the last packed event on, so that no time goes backwards.
-  const ClockScale from{last_ticks_, to_ns(last_ticks_), ns_per_tick};
-  const double reached = static_cast<double>(from.ns) + static_cast<double>(static_cast<std::int64_t>(ticks - from.ticks)) * ns_per_tick;
-  const double behind = std::clamp((static_cast<double>(ns) - reached) / kSlewNs, -0.5, 0.5);
-  set_clock({from.ticks, from.ns, ns_per_tick * (1.0 + behind)});
-  unlock();
 }
 
 std::uint32_t Recorder::find_site(std::uint64_t caller) noexcept {
@@ -133,15 +115,14 @@ inline bool RawRecord::has(const EventKey& known) const noexcept {
 }
 
 inline void Recorder::pack(const RawRecord& r) noexcept {
-  EventTimes times{.enter_ns = to_ns(r.enter), .exit_ns = to_ns(r.exit)};
+  EventTimes times{.enter_ns = clock_.to_ns(r.enter), .exit_ns = clock_.to_ns(r.exit)};
   if (const RawExtra* const more = r.extra(); more != nullptr) {
     times.compute_ns = more->cpu_ns;
-    times.wait_ns = more->wait != 0 ? scaled(more->wait) : 0;
+    times.wait_ns = more->wait != 0 ? clock_.scaled(more->wait) : 0;
     times.has_compute = (r.flags & kEventCpuTime) != 0;
   }
   const bool lost = lost_.load(std::memory_order_relaxed) != lost_noted_;
   if (lost || !encoder_.add_again([&r](const EventKey& known) noexcept { return r.has(known); }, times)) [[unlikely]] pack_new(r, times);
-  last_ticks_ = std::max(last_ticks_, r.exit);
 }
 
 /// Of an event that is not the last one of its context again.
@@ -193,6 +174,7 @@ void Recorder::write_out() noexcept { writer_.write_block(encoder_.finish()); }
 std::uint32_t Recorder::pump_locked(std::uint32_t most) noexcept {
   const std::uint64_t tail = tail_.load(std::memory_order_relaxed), head = head_.load(std::memory_order_acquire);
   const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(head - tail, most));
+  clock_.refresh();
   if (!writer_.ok()) {  // nowhere to put them: make room and forget
     for (std::uint32_t i = 0; i < n; ++i) {
       const RawRecord& r = ring_[(tail + i) & (ring_size_ - 1)];
@@ -217,7 +199,7 @@ std::uint32_t Recorder::pump_locked(std::uint32_t most) noexcept {
 std::uint32_t Recorder::pump(std::uint32_t most, std::uint64_t now_ticks) noexcept {
   if (!lock()) return 0;
   const std::uint32_t n = pump_locked(most);
-  if (now_ticks != 0 && is_due(to_ns(now_ticks))) write_out();
+  if (now_ticks != 0 && is_due(clock_.to_ns(now_ticks))) write_out();
   unlock();
   return n;
 }

@@ -10,6 +10,7 @@
 
 #include "trace/block_encoder.hpp"
 #include "trace/file_writer.hpp"
+#include "trace/trace_clock.hpp"
 
 namespace fallow::trace {
 
@@ -66,13 +67,6 @@ struct alignas(64) RawRecord {
 };
 static_assert(sizeof(RawRecord) == 128);
 
-/// From ticks to nanoseconds of the trace.
-struct ClockScale {
-  std::uint64_t ticks = 0;   ///< this instant ...
-  std::uint64_t ns = 0;      ///< ... on the trace's clock
-  double ns_per_tick = 1.0;
-};
-
 /// Says where a call site lies, for the trace's readers: the loaded object and the offset in it. Called outside of
 /// the hot path; may return an empty name.
 struct SiteNamer {
@@ -89,8 +83,8 @@ struct RecorderOptions {
 
 class Recorder {
  public:
-  /// `writer` outlives the recorder. Throws std::bad_alloc if there is no memory.
-  Recorder(FileWriter& writer, std::uint32_t rank, std::uint16_t thread, const ClockScale& clock, SiteNamer namer,
+  /// `writer` and `clock` outlive the recorder. Throws std::bad_alloc if there is no memory.
+  Recorder(FileWriter& writer, std::uint32_t rank, std::uint16_t thread, const TraceClock& clock, SiteNamer namer,
            const RecorderOptions& options);
 
   // --- hot path: by the recorded thread alone
@@ -151,8 +145,6 @@ class Recorder {
   void flush() noexcept;
   /// flush(), waiting for a pump() under way. Returns the events dropped since the last one packed. For the end.
   std::uint64_t finish() noexcept;
-  /// The clock's rate is better known now, or was read again: times move over to it within a second.
-  void calibrate(std::uint64_t ticks, std::uint64_t ns, double ns_per_tick) noexcept;
 
   std::uint64_t dropped() const noexcept { return lost_.load(std::memory_order_relaxed); }
 
@@ -173,15 +165,6 @@ class Recorder {
   void write_out() noexcept;
   bool is_due(std::uint64_t now_ns) const noexcept;
   void take_lists(const RawRecord& r, CallEvent& e) noexcept;
-  void set_clock(const ClockScale& clock) noexcept;
-  /// `ticks` in nanoseconds, rounded down.
-  std::uint64_t scaled(std::uint64_t ticks) const noexcept {
-    __extension__ using Wide = unsigned __int128;
-    return static_cast<std::uint64_t>((Wide{ticks} * rate_) >> 32);
-  }
-  std::uint64_t to_ns(std::uint64_t ticks) const noexcept {
-    return static_cast<std::int64_t>(ticks - clock_.ticks) > 0 ? clock_.ns + scaled(ticks - clock_.ticks) : clock_.ns;
-  }
   std::uint32_t site_of(std::uint64_t caller) noexcept {
     return caller == last_site_.caller ? last_site_.number : find_site(caller);
   }
@@ -196,9 +179,7 @@ class Recorder {
   std::uint32_t rank_;
   std::uint64_t max_age_ns_;
   BlockEncoder encoder_;
-  ClockScale clock_;
-  std::uint64_t rate_ = 0;         ///< nanoseconds per 2^32 ticks: 2^-33 at most of a time is lost by rounding it
-  std::uint64_t last_ticks_ = 0;   ///< of the last exit packed
+  TraceClockReader clock_;
   std::uint32_t sites_used_ = 0;
   Site last_site_;                 ///< number 0 for no caller
   std::uint64_t lost_noted_ = 0;

@@ -232,7 +232,8 @@ TEST(Recorder, AFullRingDropsAndSaysSo) {
   w.define_rank(0, {});
   RecorderOptions options;
   options.ring_records = 8;
-  Recorder r(w, 0, 0, {0, 0, 1.0}, {}, options);
+  const TraceClock clock({0, 0, 1.0});
+  Recorder r(w, 0, 0, clock, {}, options);
   std::uint64_t t = 0;
   const auto put = [&] {
     if (RawRecord* x = r.begin()) {
@@ -267,7 +268,8 @@ TEST(Recorder, CostsLittle) {
   std::string problem;
   ASSERT_EQ(w.open((folder / "a").c_str(), {.world_size = 1}, problem), Status::ok);
   w.define_rank(0, {});
-  Recorder r(w, 0, 0, {1000, 0, 0.4}, {&testing::name_site, nullptr}, {});
+  const TraceClock clock({1000, 0, 0.4});
+  Recorder r(w, 0, 0, clock, {&testing::name_site, nullptr}, {});
   std::uint64_t tick = 1000;
   double hot = 0, packing = 0;
   constexpr int kRounds = 500, kSteps = 200;
@@ -294,7 +296,8 @@ TEST(Recorder, AnotherThreadMayPump) {
   RecorderOptions options;
   options.ring_records = 64;
   options.side_words = 16;
-  Recorder r(w, 0, 0, {0, 0, 1.0}, {}, options);
+  const TraceClock clock({0, 0, 1.0});
+  Recorder r(w, 0, 0, clock, {}, options);
   std::atomic<bool> done{false};
   std::thread helper([&] {
     while (!done.load()) {
@@ -338,7 +341,8 @@ TEST(Recorder, OldBlocksAreWrittenOutSmallOnesLater) {
     std::string problem;
     ASSERT_EQ(w.open((folder / "a").c_str(), {.world_size = 1}, problem), Status::ok);
     w.define_rank(0, {});
-    Recorder r(w, 0, 0, {0, 0, 1.0}, {}, {});
+    const TraceClock clock({0, 0, 1.0});
+    Recorder r(w, 0, 0, clock, {}, {});
     for (std::uint32_t i = 0; i < events; ++i) {
       RawRecord* x = r.begin();
       x->enter = 5 + i, x->exit = 6 + i;
@@ -358,13 +362,15 @@ TEST(Recorder, ACorrectedClockDoesNotJump) {
   std::string problem;
   ASSERT_EQ(w.open((folder / "a").c_str(), {.world_size = 1}, problem), Status::ok);
   w.define_rank(0, {});
-  Recorder r(w, 0, 0, {0, 0, 1.001}, {}, {});  // 0.1 % too fast
+  TraceClock clock({0, 0, 1.001});  // 0.1 % too fast
+  Recorder r(w, 0, 0, clock, {}, {});
   for (std::uint64_t ms = 1; ms < 5000; ++ms) {
     RawRecord* x = r.begin();
     x->enter = ms * 1'000'000, x->exit = x->enter + 100;
     r.end();
     r.pump(10, 0);
-    if (ms % 1000 == 0) r.calibrate(ms * 1'000'000, ms * 1'000'000, 1.0);
+    const std::uint64_t now = ms * 1'000'000;
+    if (ms % 1000 == 0) clock.correct({now, now, 1.0}, now + 10'000'000, [now] { return now; });
   }
   r.flush();
   TraceReader trace({folder / "a"});

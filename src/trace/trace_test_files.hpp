@@ -98,7 +98,8 @@ inline void write_part(const std::string& path, std::uint32_t rank, const PartOp
   options.encoder.max_events = o.block_events;
   options.ring_records = 64;
   for (int thread = 0; thread < o.threads; ++thread) {
-    Recorder r(w, rank, static_cast<std::uint16_t>(thread), {1000, 0, 2.0}, {&name_site, nullptr}, options);
+    const TraceClock clock({1000, 0, 2.0});
+    Recorder r(w, rank, static_cast<std::uint16_t>(thread), clock, {&name_site, nullptr}, options);
     std::uint64_t tick = 1000 + 17 * static_cast<std::uint64_t>(thread);
     for (int i = 0; i < o.steps; ++i) {
       record_step(r, both, 1 - static_cast<std::int32_t>(rank), tick, i);
