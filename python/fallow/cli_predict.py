@@ -19,6 +19,7 @@ from fallow.predict_model import PredictReport
 from fallow.quantities import share, time_ns
 from fallow.text import Style, seconds, size
 from fallow.traces import convert, model
+from fallow.traces.found import find_files
 
 _EPILOG = """\
 examples:
@@ -245,7 +246,7 @@ def _wish(a: argparse.Namespace) -> predict_study.Wish:
 def _native_trace(paths: list[Path], stack: ExitStack) -> list[Path]:
     """The trace as Fallow's own files; those of other tools are converted into a file that goes away again."""
     if len(paths) != 1 or convert.by_path(paths[0]).name == "fallow":
-        return model.find_files(paths)
+        return find_files(paths)
     directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fallow-predict-")))
     for line in convert.convert(convert.open_source(paths, None), directory / "trace.ftr", "fallow"):
         print(f"fallow: NOTE: {line}", file=sys.stderr)

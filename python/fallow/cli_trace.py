@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from fallow.progress import Bar
 from fallow.quantities import time_ns
 from fallow.text import Style, plural, seconds
 from fallow.traces import convert
-from fallow.traces.model import FileSource, find_files
+from fallow.traces.found import find_files, find_parts, numbered
+from fallow.traces.model import FileSource
 
 _EPILOG = """\
 examples:
@@ -33,7 +35,8 @@ _EXAMPLES = {
   fallow trace info OUT                  a directory with the parts that the ranks wrote
   fallow trace info run.ftr --json | jq '.operations[0]'""",
     "merge": """\
-  fallow trace merge OUT -o run.ftr      easier to keep, and faster to open than the parts
+  fallow trace merge OUT -o run.ftr      easier to keep, and faster to open than the parts; of several programs,
+                                         where a run was cut off: run.ftr, run2.ftr, ...
   fallow trace merge OUT/trace-0*.ftr -o some.ftr""",
     "cut": """\
   fallow trace cut run.ftr --from 1s --to 2s -o middle.ftr
@@ -227,8 +230,19 @@ def _merge(arguments: argparse.Namespace) -> int:
     files.expect_name(arguments.output)
     if len(arguments.trace) > 1:
         _expect_other(arguments.trace, arguments.output)
-    source = _open(arguments.trace)
-    _native_errors(lambda: source.reader.merge(native.file_name(arguments.output)))
+    starts = find_parts(arguments.trace[0]) if len(arguments.trace) == 1 else []
+    several = len(starts) > 1
+    traces = starts if several else [find_files(arguments.trace)]
+    targets = [numbered(arguments.output, n) for n in range(1, len(traces) + 1)]
+    for file in targets[1:]:
+        if file.exists():
+            raise UserError(f"{file} is there already; remove it or give another name with -o")
+    for paths, file in zip(traces, targets, strict=True):
+        source = _open(paths)
+        _native_errors(partial(source.reader.merge, native.file_name(file)))
+        if several:
+            program = Style.of(sys.stderr).safe(source.info.program) or "an unknown program"
+            print(f"fallow: trace {file}: {plural(source.info.size, 'rank')} of {program}", file=sys.stderr)
     return 0
 
 

@@ -140,7 +140,7 @@ def test_no_file_is_left_open(tmp_path, fallow):
     out = fallow("sweep", "s.toml", "--on", "local:1", env=strict)
     assert (out.returncode, out.stderr) == (0, "")
     (tmp_path / "trace-00000000-0-host.ftr").write_bytes(bytes(64))
-    script = "from pathlib import Path; from fallow.traces import parts; print(len(parts.launches(list(Path().glob('*.ftr')))))"
+    script = "from pathlib import Path; from fallow.traces.found import launches; print(len(launches(list(Path().glob('*.ftr')))))"
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=os.environ | strict, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("1\n", "")
 

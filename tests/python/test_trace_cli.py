@@ -11,7 +11,7 @@ import pytest
 
 import trace_samples as samples
 from fallow import cli
-from fallow.traces import parts
+from fallow.traces.found import launches
 from fallow.traces.model import FileSource, write_source
 
 
@@ -230,5 +230,30 @@ def test_parts_of_several_starts_are_in_the_order_of_these(tmp_path: Path) -> No
     for number, (key, rank, start) in enumerate(made):
         paths.append(tmp_path / f"trace-{key}-{rank}-host-{number}.ftr")
         paths[-1].write_bytes(bytes(24) + start.to_bytes(8, "little"))
-    found = parts.launches(sorted(paths))
+    found = launches(sorted(paths))
     assert [[paths.index(p) for p in group] for group in found] == [[0, 3], [1, 2], [4]]
+
+
+def test_parts_of_several_programs_become_several_traces(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As a run leaves them whose command was killed: the message names what makes traces of them."""
+    cut_off = tmp_path / "cut off"
+    cut_off.mkdir()
+    for key in ("aaaaaaaa", "bbbbbbbb"):
+        (cut_off / f"trace-{key}-0-host-1.ftr").write_bytes(trace.read_bytes())
+    assert cli.main(["trace", "info", str(cut_off)]) == 2
+    assert capsys.readouterr().err == f"fallow: {cut_off}: parts of 2 traces; first: fallow trace merge '{cut_off}' -o NEW.ftr\n"
+    assert cli.main(["trace", "merge", str(cut_off), "-o", str(tmp_path / "new.ftr")]) == 0
+    assert f"fallow: trace {tmp_path}/new2.ftr: 4 ranks of " in capsys.readouterr().err
+    for name in ("new.ftr", "new2.ftr"):
+        assert list(FileSource([tmp_path / name]).events(3)) == list(FileSource([trace]).events(3))
+    (tmp_path / "new.ftr").unlink()
+    assert cli.main(["trace", "merge", str(cut_off), "-o", str(tmp_path / "new.ftr")]) == 2
+    assert capsys.readouterr().err.startswith(f"fallow: {tmp_path}/new2.ftr is there already")
+    assert not (tmp_path / "new.ftr").exists()
+
+
+def test_of_many_programs_few_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(2, 120):
+        (tmp_path / f"trace{number}.ftr").touch()
+    assert cli.main(["trace", "info", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.endswith("name one of them: trace2.ftr, trace3.ftr, trace4.ftr ... trace119.ftr (118 in all)\n")

@@ -18,7 +18,7 @@ from fallow.sim import timeline
 from fallow.sim.model import Case, Outcome, ProgramFacts, Study, TooShort, idle_of, link_rows, path_of, rank_rows
 from fallow.sim.timeline import Window
 from fallow.text import plural
-from fallow.traces.model import find_files
+from fallow.traces.found import find_files
 
 _POLL_S = 0.1
 _MOST_RANKS = 4096  # beyond, per-rank and per-link rows and the critical path are left out

@@ -16,7 +16,7 @@ from typing import Any
 from fallow import files, quantities
 from fallow.errors import UserError
 from fallow.sim import machine as machines
-from fallow.traces.model import find_files
+from fallow.traces.found import find_files
 
 _Parser = Callable[[str], Any]
 

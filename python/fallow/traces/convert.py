@@ -21,6 +21,7 @@ from fallow.traces import (
     perfetto,
     simgrid,
 )
+from fallow.traces.found import find_files
 from fallow.traces.model import FileSource, Info, Source
 from fallow.traces.text import Losses
 
@@ -44,7 +45,7 @@ def _write_fallow(source: Source, path: Path, losses: Losses) -> None:
 
 
 def _read_fallow(path: Path) -> Source:
-    return FileSource(model.find_files([path]))
+    return FileSource(find_files([path]))
 
 
 FORMATS = (
@@ -92,7 +93,7 @@ def open_source(paths: Sequence[Path], name: str | None) -> Source:
     if f.read is None:
         raise UserError(f"{f.title} can be written, not read")
     if f.name == "fallow":
-        return FileSource(model.find_files(paths))
+        return FileSource(find_files(paths))
     if len(paths) != 1:
         raise UserError(f"{f.title} is read from one file")
     return f.read(paths[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,7 +20,6 @@ CPU_TIME = 1 << 5  # flag: compute_ns is CPU time, not the gap
 BLOCKS, SENDS, RECEIVES, CREATES, STARTS, PERSISTENT, COMPLETES = (1 << i for i in range(7))
 COLLECTIVE, ROOTED, VECTOR, NEIGHBOR, REDUCES = (1 << i for i in range(7, 12))
 
-OTHER_FORMATS = (".otf2", ".prv", ".dim", ".tit", ".ti")
 """Names of traces that have to be converted before Fallow's reader takes them."""
 
 _BATCH = 4096
@@ -267,27 +265,6 @@ def write_source(source: Source, path: Path) -> None:
         writer.finish()
     except (ValueError, TypeError, OverflowError, RuntimeError) as error:
         raise about(path, error) from None
-
-
-def find_files(paths: Sequence[Path]) -> list[Path]:
-    """The trace files meant: a directory stands for the one trace in it, or for its parts; several: UserError."""
-    out: list[Path] = []
-    for path in paths:
-        if (path.suffix in OTHER_FORMATS and path.is_file()) or (path / "traces.otf2").is_file():
-            name = shlex.quote(str(path))
-            raise UserError(f"{path}: a trace of another tool; first: fallow trace convert {name} -o NEW.ftr")
-        if not path.is_dir():
-            out.append(path)
-            continue
-        merged = sorted([*path.glob("trace.ftr"), *path.glob("trace[0-9]*.ftr")], key=lambda f: (len(f.name), f.name))
-        if len(merged) > 1:
-            names = ", ".join(f.name for f in merged)
-            raise UserError(f"{path}: traces of several programs; name one of them: {names}")
-        found = merged or sorted(path.glob("trace-*.ftr"))
-        if not found:
-            raise UserError(f"{path}: no trace in this directory; record one with: fallow run --trace OUT -- COMMAND")
-        out += found
-    return out
 
 
 def _native(name: str) -> Any:  # noqa: ANN401  # classes of the extension module

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
-import struct
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,12 +12,9 @@ from fallow import native
 from fallow.errors import UserError
 from fallow.text import plural
 from fallow.text import size as human_size
+from fallow.traces.found import MERGED, PATTERN, launches, numbered
 from fallow.traces.model import FileSource
 
-MERGED = "trace.ftr"
-PATTERN = "trace-*.ftr"
-_NAME = re.compile(r"trace-([0-9a-f]{8})-(\d+)-.*\.ftr")
-_START = struct.Struct("<24xQ")  # FileHead::start_wall_ns
 _TELL_EVERY_S = 5.0
 
 Say = Callable[[str], None]
@@ -38,14 +33,6 @@ class Target:
         return self.file.parent != self.directory
 
 
-@dataclass(frozen=True)
-class _Part:
-    path: Path
-    key: str
-    rank: int
-    start_ns: int
-
-
 def prepare(out: Path) -> Target:
     """Makes room for a trace: a directory, or one file if the name ends in .ftr.
 
@@ -59,29 +46,6 @@ def prepare(out: Path) -> Target:
         raise UserError(f"{out}: there is a trace already; remove it or take another name")
     target.directory.mkdir(parents=True, exist_ok=True)
     return target
-
-
-def _part(path: Path) -> _Part | None:
-    name = _NAME.fullmatch(path.name)
-    with path.open("rb") as file:
-        head = file.read(_START.size)
-    if name is None or len(head) < _START.size:
-        return None
-    return _Part(path, name[1], int(name[2]), *_START.unpack(head))
-
-
-def launches(paths: Sequence[Path]) -> list[list[Path]]:
-    """The parts by the start of a program that they belong to, the earliest first."""
-    found = sorted((p for p in map(_part, paths) if p is not None), key=lambda p: p.start_ns)
-    groups: list[list[_Part]] = []
-    for part in found:
-        own = (g for g in groups if g[0].key == part.key and all(p.rank != part.rank for p in g))
-        group = next(own, None)
-        if group is None:
-            groups.append([part])
-        else:
-            group.append(part)
-    return [sorted(p.path for p in g) for g in groups]
 
 
 def _progress(say: Say, file: Path) -> Callable[[int, int], None]:
@@ -124,7 +88,7 @@ def collect(target: Target, say: Say) -> None:
     if not found:
         say(f"no rank left a trace in {target.directory}")
     for number, paths in enumerate(found, 1):
-        file = target.file if number == 1 else target.file.with_name(f"{target.file.stem}{number}.ftr")
+        file = numbered(target.file, number)
         try:
             say(f"trace {file}: {merge(paths, file, say)}")
         except UserError as error:

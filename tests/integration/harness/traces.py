@@ -14,7 +14,8 @@ from harness.running import HANGS_S
 _DUMP = """
 import json, sys
 from pathlib import Path
-from fallow.traces.model import CREATES, PERSISTENT, FileSource, find_files, ops
+from fallow.traces.found import find_files
+from fallow.traces.model import CREATES, PERSISTENT, FileSource, ops
 source = FileSource(find_files([Path(sys.argv[1])]))
 ranks = []
 for rank in range(source.info.size):
