@@ -17,6 +17,9 @@ _MADE_APART = {
     "Comm_create_from_group": "made_between(*{}, stringtag);",
     "Intercomm_create": "made_between(*{}, tag);",
     "Intercomm_create_from_groups": "made_between(*{}, stringtag);",
+    "Comm_accept": 'made_between(*{}, "");',  # only the root has the port's name
+    "Comm_connect": 'made_between(*{}, "");',
+    "Comm_join": 'made_between(*{}, "");',
 }
 _READY = {"Pready": "1", "Pready_range": "partition_high - partition_low + 1", "Pready_list": "length"}  # so many partitions
 _DONE = {"Wait": "one", "Waitall": "all", "Waitany": "any", "Waitsome": "some", "Test": "one", "Testall": "all", "Testany": "any", "Testsome": "some"}

@@ -230,6 +230,15 @@ def test_communicators_made_in_different_orders(lab: Lab, fallow: Fallow) -> Non
     assert replay(fallow, file)["program"]["events"] == sum(map(len, trace.ranks))
 
 
+def test_communicators_of_two_sides_that_connect(lab: Lab, fallow: Fallow) -> None:
+    """What one side accepts and the other connects to is one communicator."""
+    if lab.family.name == "mpich":
+        return  # Debian's has no ports
+    trace, file = record(lab, fallow, 3, lab.program("connected.c"))
+    assert len({c.comm for calls in trace.ranks for c in calls if c.op == "MPI_Bcast"}) == 1
+    replay(fallow, file)
+
+
 def test_sessions(lab: Lab, fallow: Fallow) -> None:
     """Communicators made from a session's process set are known, and what is sent on them is replayed."""
     if lab.family.name == "openmpi":
