@@ -144,6 +144,10 @@ def _requests(t: Traced, base: str, proto: Prototype) -> None:
         t.success.append("t.cancels(*request);")
     elif base == "Startall":
         t.success.append(f"t.uses_all({count}, {array});")
+    elif base == "Request_get_status":
+        t.before += ["scope.keep_requests(1, &request);", "MPI_Status* const seen = scope.status(status);"]
+        t.replace["status"] = "seen"
+        t.success += ["if (*flag != 0) t.outcomes(1, nullptr, seen);", "t.uses(request);"]
     elif one and "*" not in names["request"]:
         t.success.append("t.uses(request);")
     elif one:

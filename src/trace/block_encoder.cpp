@@ -275,7 +275,7 @@ FALLOW_EACH_EVENT void BlockEncoder::write(const CallEvent& e) noexcept {
   } else {
     write_miss(miss);
     write_values(x.values, values, miss);
-    if ((miss & kMissCounts) != 0 && has(e.op, kOpCompletes)) head_.flags |= kBlockOutcomes;
+    if ((miss & kMissCounts) != 0 && !ended_in(e).empty()) head_.flags |= kBlockOutcomes;
     x.values = values;
   }
   write_times({e.enter_ns, e.exit_ns, e.compute_ns, e.wait_ns, (e.flags & kEventCpuTime) != 0}, x);

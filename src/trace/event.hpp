@@ -83,7 +83,8 @@ struct CallEvent {
   /// Of win_start and win_post the group, as world ranks. Of calls that make a communicator with a topology (`comm` is
   /// the new one) the neighbours that the rank sends to and receives from: rank in it plus one, 0 for MPI_PROC_NULL.
   /// Of psend_init the number of partitions, of pready and its kind how many are ready from then on.
-  /// Of calls that complete requests either empty or, for each of `completed`, its Outcome and the tag received.
+  /// Of calls that complete requests either empty or, for each of `completed`, its Outcome and the tag received; of
+  /// request_get_status the same for its request.
   std::span<const std::uint64_t> counts;
   std::span<const std::uint64_t> recv_counts;
   /// Requests that the call creates, starts, cancels or frees, as the operation says. Numbers are the rank's own
@@ -93,9 +94,15 @@ struct CallEvent {
   std::span<const std::uint32_t> completed;
 };
 
-/// A call that says what became of the requests that it completed.
+/// The requests of which a call may say what became of them: those that it completed, or looked at.
+inline std::span<const std::uint32_t> ended_in(const CallEvent& e) noexcept {
+  if (e.op == Op::request_get_status) return e.requests;
+  return has(e.op, kOpCompletes) ? e.completed : std::span<const std::uint32_t>{};
+}
+/// A call that says it.
 inline bool tells_outcomes(const CallEvent& e) noexcept {
-  return !e.counts.empty() && has(e.op, kOpCompletes) && e.counts.size() == e.completed.size() && e.recv_counts.size() == e.completed.size();
+  const std::size_t n = ended_in(e).size();
+  return n != 0 && e.counts.size() == n && e.recv_counts.size() == n;
 }
 
 /// Where in the program a call stands.

@@ -52,7 +52,8 @@ class Outcomes::Finder {
     } else if (e.op == Op::cancel) {
       for (const std::uint32_t number : e.requests) open_[number].cancelled = n;
     } else if (tells_outcomes(e)) {
-      for (std::size_t i = 0; i < e.completed.size(); ++i) close(e.completed[i], e.counts[i], e.recv_counts[i]);
+      const auto ended = ended_in(e);
+      for (std::size_t i = 0; i < ended.size(); ++i) close(ended[i], e.counts[i], e.recv_counts[i]);
     }
   }
 

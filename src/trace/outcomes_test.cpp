@@ -54,6 +54,22 @@ std::vector<CallEvent> all(EventSource& source) {
   return events;
 }
 
+TEST(Outcomes, WhatACallLookedAtIsSaidToo) {
+  MemorySource source(1);
+  const Numbers requests{0};
+  for (const Op op : {Op::irecv, Op::request_get_status, Op::request_get_status, Op::request_free}) {
+    CallEvent e;
+    e.op = op, e.comm = kCommWorld, e.peer = kAnyPeer, e.tag = kAnyTag, e.requests = requests;
+    const Words outcomes{kOutcomeFrom + 3}, tags{8};
+    if (op == Op::request_get_status && source.info().ranks[0].events == 2) e.counts = outcomes, e.recv_counts = tags;
+    source.add(0, e);
+  }
+  EXPECT_TRUE(source.has_outcomes(0));
+  const auto events = all(*std::make_unique<Outcomes>(source));
+  EXPECT_EQ(events[0].peer, 3);
+  EXPECT_EQ(events[0].tag, 8);
+}
+
 TEST(Outcomes, WhatAReceiveTookIsSaidWhereItBegins) {
   Calls calls;
   calls.begin(Op::irecv, kAnyPeer, kAnyTag, 0).begin(Op::irecv, 3, 7, 1).begin(Op::irecv, kAnyPeer, 9, 2);

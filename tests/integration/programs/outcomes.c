@@ -77,6 +77,30 @@ static void of_several(void) {
   MPI_Request_free(&r[0]);
 }
 
+/* Requests whose status the program looks at before it gives them back. */
+static void looked_at(void) {
+  MPI_Request r;
+  MPI_Status status;
+  if (rank == 0) {
+    MPI_Irecv(in, 1, MPI_INT, MPI_ANY_SOURCE, 50, MPI_COMM_WORLD, &r);
+    MPI_Cancel(&r);
+    for (int done = 0; !done;) MPI_Request_get_status(r, &done, &status);
+    tell(&status);
+    MPI_Request_free(&r);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 2) MPI_Send(&one, 1, MPI_INT, 0, 50, MPI_COMM_WORLD);
+  if (rank == 1) MPI_Send(&one, 1, MPI_INT, 0, 51, MPI_COMM_WORLD);
+  if (rank == 0) {
+    MPI_Irecv(in, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &r);
+    for (int done = 0; !done;) MPI_Request_get_status(r, &done, &status);
+    tell(&status);
+    MPI_Request_free(&r);
+    const int first = status.MPI_TAG;
+    MPI_Recv(in, 1, MPI_INT, first == 50 ? 1 : 2, first == 50 ? 51 : 50, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+}
+
 static void cancelled(void) {
   MPI_Request r;
   MPI_Status status;
@@ -110,6 +134,8 @@ int main(int argc, char** argv) {
   not_asked();
   MPI_Barrier(MPI_COMM_WORLD);
   of_several();
+  MPI_Barrier(MPI_COMM_WORLD);
+  looked_at();
   MPI_Barrier(MPI_COMM_WORLD);
   cancelled();
   if (rank == 0) fclose(said);
