@@ -14,10 +14,12 @@
 #include <time.h>
 #include <ucontext.h>
 
-enum { kCallsBefore = 100, kSoonestNs = 1000, kLatestNs = 20000, kAgainNs = 150000 };
+enum { kCallsBefore = 100, kSoonestNs = 1000, kLatestNs = 20000 };
 
 static sigjmp_buf out;
 static volatile sig_atomic_t waiting;
+static timer_t timer;
+static unsigned seed = 1;
 static uintptr_t first, last;  // of Fallow's code
 
 static int find_fallow(struct dl_phdr_info *info, size_t size, void *unused) {
@@ -31,15 +33,18 @@ static int find_fallow(struct dl_phdr_info *info, size_t size, void *unused) {
   return 1;
 }
 
+static void signal_in(long ns) {
+  const struct itimerspec when = {{0, 0}, {0, ns}};
+  timer_settime(timer, 0, &when, NULL);
+}
+
+// Where it is nowhere to be left from, another time is tried, soon and never after the same pause: a sleep that a signal ends is
+// followed by a few instructions of Fallow's.
 static void leave(int signal, siginfo_t *info, void *context) {
   (void)info;
   const uintptr_t at = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
   if (waiting && first <= at && at < last) siglongjmp(out, signal);
-}
-
-static void signal_in(timer_t timer, long ns) {
-  const struct itimerspec when = {{0, ns != 0 ? kAgainNs : 0}, {0, ns}};
-  timer_settime(timer, 0, &when, NULL);
+  if (waiting) signal_in(kSoonestNs + rand_r(&seed) % (kLatestNs - kSoonestNs));
 }
 
 int main(int argc, char **argv) {
@@ -48,7 +53,6 @@ int main(int argc, char **argv) {
   if (dl_iterate_phdr(find_fallow, NULL) == 0) return 3;
   const struct sigaction action = {.sa_sigaction = leave, .sa_flags = SA_SIGINFO | SA_RESTART};
   sigaction(SIGALRM, &action, NULL);
-  timer_t timer;
   timer_create(CLOCK_MONOTONIC, NULL, &timer);
   for (volatile int i = 0; i < waits; ++i) {
     for (int k = 0; k < kCallsBefore; ++k) {
@@ -57,11 +61,11 @@ int main(int argc, char **argv) {
     }
     if (sigsetjmp(out, 1) == 0) {
       waiting = 1;
-      signal_in(timer, kSoonestNs + rand() % (kLatestNs - kSoonestNs));
+      signal_in(kSoonestNs + rand_r(&seed) % (kLatestNs - kSoonestNs));
       MPI_Probe(MPI_ANY_SOURCE, 2, MPI_COMM_SELF, MPI_STATUS_IGNORE);
     }
     waiting = 0;
-    signal_in(timer, 0);
+    signal_in(0);
   }
   printf("%d %d\n", waits * kCallsBefore, waits);
   MPI_Finalize();
