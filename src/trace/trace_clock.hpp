@@ -15,6 +15,12 @@ struct ClockScale {
   double ns_per_tick = 1.0;
 };
 
+/// `ticks` in nanoseconds, rounded down, at so many of these in 2^32 ticks.
+inline std::uint64_t scaled_ticks(std::uint64_t ticks, std::uint64_t rate) noexcept {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::uint64_t>((Wide{ticks} * rate) >> 32);
+}
+
 class TraceClock {
  public:
   /// In which it goes at one rate.
@@ -24,11 +30,7 @@ class TraceClock {
     const Stretch* before = nullptr;
     std::atomic<const Stretch*> next{nullptr};
 
-    /// `t` ticks in nanoseconds, rounded down.
-    std::uint64_t scaled(std::uint64_t t) const noexcept {
-      __extension__ using Wide = unsigned __int128;
-      return static_cast<std::uint64_t>((Wide{t} * rate) >> 32);
-    }
+    std::uint64_t scaled(std::uint64_t t) const noexcept { return scaled_ticks(t, rate); }
   };
 
   static constexpr std::uint32_t kCorrections = 640;  ///< no more than so many: one a second, and rarer later, last for years
@@ -71,10 +73,8 @@ class TraceClockReader {
     if (ticks - from_ >= length_) [[unlikely]] return find(ticks);
     return ns_ + scaled(ticks - from_);
   }
-  std::uint64_t scaled(std::uint64_t ticks) const noexcept {
-    __extension__ using Wide = unsigned __int128;
-    return static_cast<std::uint64_t>((Wide{ticks} * rate_) >> 32);
-  }
+  /// A duration in nanoseconds, at the rate of the last time that was asked for.
+  std::uint64_t scaled(std::uint64_t ticks) const noexcept { return scaled_ticks(ticks, rate_); }
 
  private:
   void go_to(const TraceClock::Stretch* stretch) noexcept {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import struct
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from fallow.errors import UserError
 
 MERGED = "trace.ftr"
 PATTERN = "trace-*.ftr"
-_OTHER_FORMATS = (".otf2", ".prv", ".dim", ".tit", ".ti")
+_OTHER_FORMATS = (".otf2", ".prv", ".dim", ".tit", ".ti")  # to be converted before Fallow's reader takes them
 _NAME = re.compile(r"trace-([0-9a-f]{8})-(\d+)-.*\.ftr")
 _START = struct.Struct("<24xQ")  # FileHead::start_wall_ns
 _SHOWN = 4
@@ -39,15 +40,12 @@ def _part(path: Path) -> _Part | None:
 def launches(paths: Sequence[Path]) -> list[list[Path]]:
     """The parts by the start of a program that they belong to, the earliest first."""
     found = sorted((p for p in map(_part, paths) if p is not None), key=lambda p: p.start_ns)
-    groups: list[list[_Part]] = []
+    groups: dict[tuple[str, int], list[Path]] = {}  # by key, and how many parts of the same rank came before
+    before: Counter[tuple[str, int]] = Counter()
     for part in found:
-        own = (g for g in groups if g[0].key == part.key and all(p.rank != part.rank for p in g))
-        group = next(own, None)
-        if group is None:
-            groups.append([part])
-        else:
-            group.append(part)
-    return [sorted(p.path for p in g) for g in groups]
+        groups.setdefault((part.key, before[part.key, part.rank]), []).append(part.path)
+        before[part.key, part.rank] += 1
+    return [sorted(g) for g in groups.values()]
 
 
 def numbered(file: Path, number: int) -> Path:

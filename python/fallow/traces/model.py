@@ -20,8 +20,6 @@ CPU_TIME = 1 << 5  # flag: compute_ns is CPU time, not the gap
 BLOCKS, SENDS, RECEIVES, CREATES, STARTS, PERSISTENT, COMPLETES = (1 << i for i in range(7))
 COLLECTIVE, ROOTED, VECTOR, NEIGHBOR, REDUCES = (1 << i for i in range(7, 12))
 
-"""Names of traces that have to be converted before Fallow's reader takes them."""
-
 _BATCH = 4096
 _FETCHED = 1 << 18  # events of all ranks that are in memory at a time: some formats go through all ranks side by side
 _LEAST_BATCH = 64
