@@ -29,9 +29,11 @@ void catch_up_in_wait(Thread& t) noexcept {
     add_to_totals(t, kTotalledAtAPoll);
     if (t.recorded - t.caught_up >= kPendingEvents) catch_up(t);
   } else if (t.trace != nullptr && t.trace->recorder.pending() != 0) {
+    Tracer& tracer = runtime().tracer;
+    if (tracer.pump_repeated(*t.trace, kPackedAtAPoll)) return;
     const CancelGuard whole;
     const OwnState state(t, whole.saved());
-    runtime().tracer.pump(*t.trace, kPackedAtAPoll);
+    tracer.pump(*t.trace, kPackedAtAPoll);
   } else {
     fallow_tls.polls_left &= ~kCatchingUp;
   }

@@ -171,6 +171,20 @@ std::uint32_t Tracer::pump(ThreadTrace& thread, std::uint32_t most) noexcept {
   return packed;
 }
 
+bool Tracer::pump_repeated(ThreadTrace& thread, std::uint32_t most) noexcept {
+  constexpr std::uint32_t kTimed = 64;  // one in so many: to read the clock takes about as long as the rest
+  if (thread.packing) return true;
+  const bool timed = thread.polls++ % kTimed == 0;
+  const std::uint64_t begin = timed ? runtime().clock.now() : 0;
+  thread.packing = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const std::uint32_t packed = thread.recorder.pump_repeated(most);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  thread.packing = false;
+  if (timed) packing_ticks_.fetch_add(kTimed * (runtime().clock.now() - begin), std::memory_order_relaxed);
+  return packed != 0 && !timed;
+}
+
 void Tracer::relieve(ThreadTrace& thread) noexcept { pump(thread, kTraceBatch); }
 
 /// Says once that nothing can be written any more.

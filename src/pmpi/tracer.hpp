@@ -80,6 +80,7 @@ struct alignas(64) ThreadTrace {
   std::vector<std::uint64_t> handles;  ///< requests as they were given to the call under way; 0: null
   MPI_Status status{};                 ///< for calls whose own the program ignores
   std::vector<std::uint64_t> outcomes; ///< of the requests that the call under way completes
+  std::uint32_t polls = 0;             ///< at which it packed
   trace::RawRecord spare;              ///< takes what finds no room
 };
 
@@ -163,6 +164,8 @@ class Tracer {
   /// Packs up to `most` records of the calling thread and writes what is due. Returns the records packed: none if
   /// somebody else is at it.
   std::uint32_t pump(ThreadTrace& thread, std::uint32_t most) noexcept;
+  /// The same at a poll, where each nanosecond may keep a message waiting; false if pump() has to do it.
+  bool pump_repeated(ThreadTrace& thread, std::uint32_t most) noexcept;
   /// The ring of the calling thread is crowded: sees to it that there is room.
   void relieve(ThreadTrace& thread) noexcept;
 

@@ -114,15 +114,25 @@ inline bool RawRecord::has(const EventKey& known) const noexcept {
   return (flags & kRawExtra) == 0 || differ<kMoreBytes>(&second.recv_bytes, known.words.data() + kKeyBytes / 8) == 0;
 }
 
-inline void Recorder::pack(const RawRecord& r) noexcept {
+inline EventTimes Recorder::times_of(const RawRecord& r) noexcept {
   EventTimes times{.enter_ns = clock_.to_ns(r.enter), .exit_ns = clock_.to_ns(r.exit)};
   if (const RawExtra* const more = r.extra(); more != nullptr) {
     times.compute_ns = more->cpu_ns;
     times.wait_ns = more->wait != 0 ? clock_.scaled(more->wait) : 0;
     times.has_compute = (r.flags & kEventCpuTime) != 0;
   }
-  const bool lost = lost_.load(std::memory_order_relaxed) != lost_noted_;
-  if (lost || !encoder_.add_again([&r](const EventKey& known) noexcept { return r.has(known); }, times)) [[unlikely]] pack_new(r, times);
+  return times;
+}
+
+/// Whether the event is the last one of its context again, and was packed.
+inline bool Recorder::pack_again(const RawRecord& r, const EventTimes& times) noexcept {
+  if (lost_.load(std::memory_order_relaxed) != lost_noted_) [[unlikely]] return false;
+  return encoder_.add_again([&r](const EventKey& known) noexcept { return r.has(known); }, times);
+}
+
+inline void Recorder::pack(const RawRecord& r) noexcept {
+  const EventTimes times = times_of(r);
+  if (!pack_again(r, times)) [[unlikely]] pack_new(r, times);
 }
 
 /// Of an event that is not the last one of its context again.
@@ -202,6 +212,22 @@ std::uint32_t Recorder::pump(std::uint32_t most, std::uint64_t now_ticks) noexce
   if (now_ticks != 0 && is_due(clock_.to_ns(now_ticks))) write_out();
   unlock();
   return n;
+}
+
+std::uint32_t Recorder::pump_repeated(std::uint32_t most) noexcept {
+  if (!lock()) return 0;
+  const std::uint64_t tail = tail_.load(std::memory_order_relaxed), head = head_.load(std::memory_order_acquire);
+  const std::uint64_t end = tail + std::min<std::uint64_t>(head - tail, most);
+  std::uint64_t at = tail;
+  clock_.refresh();
+  for (; at != end; ++at) {
+    const RawRecord& r = ring_[at & (ring_size_ - 1)];
+    const EventTimes times = times_of(r);
+    if (is_due(times.exit_ns) || !writer_.ok() || !pack_again(r, times)) break;
+  }
+  tail_.store(at, std::memory_order_release);
+  unlock();
+  return static_cast<std::uint32_t>(at - tail);
 }
 
 void Recorder::flush() noexcept {

@@ -141,6 +141,9 @@ class Recorder {
   // --- outside the hot path: any thread, one at a time (a second returns at once)
   /// Packs up to `most` records and writes full or old blocks. Returns the records packed. `now_ticks`: 0 if not known.
   std::uint32_t pump(std::uint32_t most, std::uint64_t now_ticks) noexcept;
+  /// The same up to the first record that is not the last one of its context again, or comes when the block is due: calls nothing,
+  /// and takes no time but that of packing.
+  std::uint32_t pump_repeated(std::uint32_t most) noexcept;
   /// Packs everything and writes the block under way.
   void flush() noexcept;
   /// flush(), waiting for a pump() under way. Returns the events dropped since the last one packed. For the end.
@@ -161,6 +164,8 @@ class Recorder {
   bool lock() noexcept { return !busy_.exchange(true, std::memory_order_acquire); }
   void unlock() noexcept { busy_.store(false, std::memory_order_release); }
   std::uint32_t pump_locked(std::uint32_t most) noexcept;
+  EventTimes times_of(const RawRecord& r) noexcept;
+  bool pack_again(const RawRecord& r, const EventTimes& times) noexcept;
   void pack(const RawRecord& r) noexcept;
   void write_out() noexcept;
   bool is_due(std::uint64_t now_ns) const noexcept;

@@ -356,6 +356,44 @@ TEST(Recorder, OldBlocksAreWrittenOutSmallOnesLater) {
   }
 }
 
+TEST(Recorder, WhatRepeatsItselfCanBePackedAlone) {
+  const TemporaryFolder folder;
+  FileWriter w;
+  std::string problem;
+  ASSERT_EQ(w.open((folder / "a").c_str(), {.world_size = 1}, problem), Status::ok);
+  w.define_rank(0, {});
+  const TraceClock clock({0, 0, 1.0});
+  Recorder r(w, 0, 0, clock, {}, {});
+  constexpr std::uint64_t kStep = 1'000'000, kSteps = 11'000, kSecond = 1'000'000'000;
+  const auto bytes = [](std::uint64_t i) { return i / 1000; };
+  std::uint64_t refused = 0;
+  for (std::uint64_t i = 0; i < kSteps; ++i) {
+    RawRecord* x = r.begin();
+    x->op = Op::allreduce, x->bytes = bytes(i), x->enter = i * kStep, x->exit = x->enter + 100;
+    r.end();
+    if (r.pump_repeated(2) == 0) {
+      ++refused;
+      EXPECT_EQ(r.pump(2, i * kStep), 1u);
+    }
+    EXPECT_EQ(r.pending(), 0u);
+  }
+  EXPECT_LT(refused, 100u) << "most of them repeat themselves";
+  EXPECT_GT(refused, kSteps / 1000 - 1) << "new sizes do not";
+  EXPECT_GT(w.bytes(), 0u);
+  TraceReader early({folder / "a"});
+  CallEvent e;
+  EXPECT_TRUE(early.next(0, e)) << "what was ten seconds old is in the file";
+  EXPECT_GE(early.info().ranks[0].events * kStep, 10 * kSecond);
+  r.flush();
+  TraceReader trace({folder / "a"});
+  for (std::uint64_t i = 0; i < kSteps; ++i) {
+    ASSERT_TRUE(trace.next(0, e)) << i;
+    EXPECT_EQ(e.bytes, bytes(i));
+    EXPECT_EQ(e.enter_ns, i * kStep);
+  }
+  EXPECT_FALSE(trace.next(0, e));
+}
+
 TEST(Recorder, ACorrectedClockDoesNotJump) {
   const TemporaryFolder folder;
   FileWriter w;
