@@ -70,13 +70,13 @@ std::uint32_t ThreadsInTurn::take_number(Rank& rank) {
   return number;
 }
 
-/// Of events in the order in which they began.
+/// Of events in the order in which they began; numbers are given out as calls end. What a thread has made itself is still there, so
+/// no other thread's request of that number is meant.
 void ThreadsInTurn::renumber(Rank& rank, Kept& kept) {
   const CallEvent& e = kept.event;
-  const auto find = [&](std::uint32_t recorded, bool last, bool own) {
+  const auto find = [&](std::uint32_t recorded, bool last) {
     auto& open = rank.requests[recorded];
-    auto found = open.begin();
-    if (own) found = std::find_if(open.begin(), open.end(), [&](const Open& o) { return o.thread == e.thread; });
+    auto found = std::find_if(open.begin(), open.end(), [&](const Open& o) { return o.thread == e.thread; });
     if (found == open.end()) found = open.begin();
     if (found == open.end()) return take_number(rank);  // which is not there, and is told so
     const std::uint32_t number = found->number;
@@ -88,14 +88,15 @@ void ThreadsInTurn::renumber(Rank& rank, Kept& kept) {
   };
   for (std::uint32_t& n : kept.requests) {
     if (trace::has(e.op, trace::kOpCreates)) {
-      const Open made{take_number(rank), e.thread, trace::has(e.op, trace::kOpPersistent)};
-      rank.requests[n].push_back(made);
+      const Open made{take_number(rank), e.thread, trace::has(e.op, trace::kOpPersistent), e.exit_ns};
+      auto& open = rank.requests[n];
+      open.insert(std::upper_bound(open.begin(), open.end(), made, [](const Open& a, const Open& b) { return a.made_ns < b.made_ns; }), made);
       n = made.number;
     } else {
-      n = find(n, e.op == Op::request_free, true);
+      n = find(n, e.op == Op::request_free);
     }
   }
-  for (std::uint32_t& n : kept.completed) n = find(n, true, false);
+  for (std::uint32_t& n : kept.completed) n = find(n, true);
 }
 
 void ThreadsInTurn::load(std::uint32_t number, Rank& rank) {

@@ -17,7 +17,7 @@ namespace fallow::sim {
 /// Nothing that another thread's call needs then stands behind it, as it was so in the recorded run. Before each event the rank
 /// computes for as long as it had a thread outside of MPI; by the clock cpu, for what its threads computed beyond each other.
 /// Requests of such ranks are numbered anew, as one that a thread completes may give its number to another thread's call which
-/// had begun before: each recorded number's requests end in the order in which they were made.
+/// had begun before: a thread ends its own of a recorded number, or else the one whose call ended first.
 class ThreadsInTurn final : public trace::EventSource {
  public:
   explicit ThreadsInTurn(std::unique_ptr<trace::EventSource> source);
@@ -51,10 +51,11 @@ class ThreadsInTurn final : public trace::EventSource {
     std::uint32_t number = 0;
     std::uint16_t thread = 0;  ///< that made it
     bool persistent = false;
+    std::uint64_t made_ns = 0;  ///< when its call ended
   };
   struct Rank {
     std::vector<Thread> threads;
-    std::unordered_map<std::uint32_t, std::vector<Open>> requests;  ///< by recorded number, in order of their making
+    std::unordered_map<std::uint32_t, std::vector<Open>> requests;  ///< by recorded number, in the order in which their calls ended
     std::vector<std::uint32_t> spare;  ///< numbers that are free again
     std::uint32_t numbers = 0;         ///< given out so far
     Kept coming, given;

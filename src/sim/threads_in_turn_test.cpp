@@ -13,7 +13,7 @@ namespace {
 using trace::CallEvent;
 using trace::Op;
 
-/// A program in memory of ranks with two threads each, whose calls begin and end when they are said to.
+/// A program in memory of ranks with three threads each, whose calls begin and end when they are said to.
 class Threads {
  public:
   explicit Threads(std::uint32_t ranks, trace::ComputeClock clock = trace::ComputeClock::wall) : source_(std::make_unique<trace::MemorySource>(ranks)) {
@@ -21,15 +21,15 @@ class Threads {
     info.comms = trace::CommGroups(ranks);
     info.ranks.resize(ranks);
     info.clock = clock;
-    for (auto& r : info.ranks) r.threads = 2;
-    last_.resize(std::size_t{2} * ranks);
+    for (auto& r : info.ranks) r.threads = kThreads;
+    last_.resize(kThreads * ranks);
   }
 
   struct Span {
     std::uint64_t enter, exit;
   };
   Threads& call(std::uint32_t rank, std::uint16_t thread, Span span, CallEvent e) {
-    std::uint64_t& last = last_[std::size_t{2} * rank + thread];
+    std::uint64_t& last = last_[kThreads * rank + thread];
     e.thread = thread;
     e.enter_ns = span.enter, e.exit_ns = span.exit;
     e.compute_ns = span.enter - last;
@@ -42,6 +42,7 @@ class Threads {
   std::unique_ptr<trace::EventSource> in_turn() { return with_threads_in_turn(std::move(source_)); }
 
  private:
+  static constexpr std::size_t kThreads = 3;
   std::unique_ptr<trace::MemorySource> source_;
   std::vector<std::uint64_t> last_;
 };
@@ -132,6 +133,24 @@ TEST(ThreadsInTurn, ANumberThatComesBackInACallThatHadBegunIsAnother) {
   const Lines expected = {"Irecv 1 makes 0", "Isend 8 makes 1", "Wait 0 ends 0", "Wait 10 ends 1", "Recv_init 9 makes 0", "Start 1 makes 0",
                           "Wait 1 ends 0", "Request_free 1 makes 0", "Isend 3 makes 1"};
   EXPECT_EQ(told(*source, 0), expected);
+}
+
+TEST(ThreadsInTurn, ANumberThatIsUsedWithinACallIsAnother) {
+  const std::vector<std::uint32_t> number = {0};
+  CallEvent receive = message(Op::irecv, 0, 1), wait = plain(Op::wait);
+  receive.requests = wait.completed = number;
+  Threads own(1);  // the call was interrupted before it got its number
+  own.call(0, 0, {10, 50}, receive).call(0, 1, {20, 30}, receive).call(0, 1, {31, 32}, wait).call(0, 0, {60, 61}, wait);
+  const auto first = own.in_turn();
+  EXPECT_EQ(told(*first, 0), (Lines{"Irecv 10 makes 0", "Irecv 0 makes 1", "Wait 0 ends 1", "Wait 10 ends 0"}));
+  Threads after(1);  // or after it had returned, and before it was given the number
+  after.call(0, 0, {10, 15}, receive).call(0, 1, {20, 30}, receive).call(0, 1, {31, 32}, wait).call(0, 0, {60, 61}, wait);
+  const auto second = after.in_turn();
+  EXPECT_EQ(told(*second, 0), (Lines{"Irecv 10 makes 0", "Irecv 5 makes 1", "Wait 1 ends 1", "Wait 28 ends 0"}));
+  Threads others(1);  // a third thread waits for it
+  others.call(0, 0, {10, 50}, receive).call(0, 1, {20, 30}, receive).call(0, 2, {31, 32}, wait).call(0, 0, {60, 61}, wait);
+  const auto third = others.in_turn();
+  EXPECT_EQ(told(*third, 0), (Lines{"Irecv 10 makes 0", "Irecv 0 makes 1", "Wait 0 ends 1", "Wait 10 ends 0"}));
 }
 
 TEST(ThreadsInTurn, CallsThatTakeTurnsStayAsTheyAre) {
