@@ -10,9 +10,6 @@ namespace fallow::pmpi {
 /// time for some.
 inline constexpr std::uint32_t kCatchingUp = 1u << 31;
 
-/// Not before that: a wait that is over by then, as in collective calls of ranks that come together, has no time to spare.
-inline constexpr std::uint32_t kPollsOfShortWaits = 3;
-
 /// The library is about to poll. How long after the last look tells whether it did something in between. That it polls again
 /// says that it waits; not all say so after a poll.
 inline void before_poll() noexcept {
@@ -22,7 +19,7 @@ inline void before_poll() noexcept {
   if (thread == nullptr) return;
   if (left == 1) {
     thread->poll_began = runtime().clock.now();
-  } else if ((left & ~kCatchingUp) + kPollsOfShortWaits < runtime().first_polls.load(std::memory_order_relaxed)) {
+  } else if (left != (kCatchingUp | runtime().first_polls.load(std::memory_order_relaxed))) {
     catch_up_in_wait(*thread);
   }
 }
