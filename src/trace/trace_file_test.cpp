@@ -224,12 +224,19 @@ TEST(TraceFile, AFullDiskLeavesWholeBlocks) {
   EXPECT_LT(n, 1600u);
 }
 
-TEST(Recorder, AFullRingDropsAndSaysSo) {
+/// A part of one rank, to be recorded into.
+class RecorderOfOneRank : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string problem;
+    ASSERT_EQ(w.open((folder / "a").c_str(), {.world_size = 1}, problem), Status::ok);
+    w.define_rank(0, {});
+  }
   const TemporaryFolder folder;
   FileWriter w;
-  std::string problem;
-  ASSERT_EQ(w.open((folder / "a").c_str(), {.world_size = 1}, problem), Status::ok);
-  w.define_rank(0, {});
+};
+
+TEST_F(RecorderOfOneRank, AFullRingDropsAndSaysSo) {
   RecorderOptions options;
   options.ring_records = 8;
   const TraceClock clock({0, 0, 1.0});
@@ -262,12 +269,7 @@ double cpu_ns() {
   return 1e9 * static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec);
 }
 
-TEST(Recorder, CostsLittle) {
-  const TemporaryFolder folder;
-  FileWriter w;
-  std::string problem;
-  ASSERT_EQ(w.open((folder / "a").c_str(), {.world_size = 1}, problem), Status::ok);
-  w.define_rank(0, {});
+TEST_F(RecorderOfOneRank, CostsLittle) {
   const TraceClock clock({1000, 0, 0.4});
   Recorder r(w, 0, 0, clock, {&testing::name_site, nullptr}, {});
   std::uint64_t tick = 1000;
@@ -287,12 +289,7 @@ TEST(Recorder, CostsLittle) {
   EXPECT_EQ(r.dropped(), 0u);
 }
 
-TEST(Recorder, AnotherThreadMayPump) {
-  const TemporaryFolder folder;
-  FileWriter w;
-  std::string problem;
-  ASSERT_EQ(w.open((folder / "a").c_str(), {.world_size = 1}, problem), Status::ok);
-  w.define_rank(0, {});
+TEST_F(RecorderOfOneRank, AnotherThreadMayPump) {
   RecorderOptions options;
   options.ring_records = 64;
   options.side_words = 16;
@@ -356,12 +353,7 @@ TEST(Recorder, OldBlocksAreWrittenOutSmallOnesLater) {
   }
 }
 
-TEST(Recorder, WhatRepeatsItselfCanBePackedAlone) {
-  const TemporaryFolder folder;
-  FileWriter w;
-  std::string problem;
-  ASSERT_EQ(w.open((folder / "a").c_str(), {.world_size = 1}, problem), Status::ok);
-  w.define_rank(0, {});
+TEST_F(RecorderOfOneRank, WhatRepeatsItselfCanBePackedAlone) {
   const TraceClock clock({0, 0, 1.0});
   Recorder r(w, 0, 0, clock, {}, {});
   constexpr std::uint64_t kStep = 1'000'000, kSteps = 11'000, kSecond = 1'000'000'000;
@@ -394,12 +386,7 @@ TEST(Recorder, WhatRepeatsItselfCanBePackedAlone) {
   EXPECT_FALSE(trace.next(0, e));
 }
 
-TEST(Recorder, ACorrectedClockDoesNotJump) {
-  const TemporaryFolder folder;
-  FileWriter w;
-  std::string problem;
-  ASSERT_EQ(w.open((folder / "a").c_str(), {.world_size = 1}, problem), Status::ok);
-  w.define_rank(0, {});
+TEST_F(RecorderOfOneRank, ACorrectedClockDoesNotJump) {
   TraceClock clock({0, 0, 1.001});  // 0.1 % too fast
   Recorder r(w, 0, 0, clock, {}, {});
   for (std::uint64_t ms = 1; ms < 5000; ++ms) {
