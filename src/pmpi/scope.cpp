@@ -17,7 +17,7 @@ namespace {
 void trace_simply(Thread& t, std::uint16_t op, std::uint64_t enter, std::uint64_t exit, const void* caller, std::uint16_t flags) noexcept {
   if (t.trace == nullptr) return;
   trace::RawRecord& r = t.trace->begin(trace::op_from_name(runtime().writer.header().ops[op].name), flags, {enter, exit, caller});
-  if (trace::has(r.op, trace::kOpCollective)) r.comm = trace::kCommWorld;
+  if (trace::has(r.op, trace::kOpCollective) && flags == 0) r.comm = trace::kCommWorld;
   if (t.trace->open != nullptr) t.trace->end();
   t.trace->leave();
 }

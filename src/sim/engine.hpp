@@ -272,6 +272,10 @@ class Engine {
   Time lag_of_rank(std::uint32_t r) { return lags_ != nullptr ? lags_->rank(r) : 0; }
   Time lag_of_message(std::uint32_t m) { return lags_ != nullptr ? lags_->message(m) : 0; }
   Time lag_of_request(std::uint32_t n) { return lags_ != nullptr ? lags_->request(n) : 0; }
+  /// Where a call is counted that is replayed without its messages.
+  std::uint64_t& left_out(const trace::CallEvent& call) noexcept {
+    return (call.flags & trace::kEventFailed) != 0 ? refused_ : unplaced_;
+  }
   std::uint32_t context(const trace::CallEvent& call) const noexcept {
     return call.comm == trace::kCommNone ? trace::kCommWorld : call.comm;
   }
@@ -327,6 +331,7 @@ class Engine {
   std::uint64_t events_ = 0, messages_ = 0;
   const std::atomic<bool>* stop_ = nullptr;
   std::uint64_t unplaced_ = 0;          // calls on communicators that are not known
+  std::uint64_t refused_ = 0;           // calls that returned an error, of which the trace has no more
   TooShort too_short_;                  // where messages are followed one by one
   bool any_source_ = false, cancelled_ = false;  // the trace leaves open which messages some receives have taken
   std::vector<std::unique_ptr<Engine>> others_;  // which replay the other shares

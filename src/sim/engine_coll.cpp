@@ -54,7 +54,7 @@ bool Engine::collective(std::uint32_t r, const CallEvent& call) {
   if (traits.kind == trace::OpKind::rma_sync) {
     if (call.op != Op::win_fence) return epoch(r, call);
     const bool flushed = flush(r);
-    if (!known) [[unlikely]] ++unplaced_;
+    if (!known) [[unlikely]] ++left_out(call);
     return (!usable || synchronize(r, call.comm)) && flushed;
   }
   if (traits.kind == trace::OpKind::io) return file(r, call);
@@ -64,7 +64,7 @@ bool Engine::collective(std::uint32_t r, const CallEvent& call) {
   const std::uint32_t index = usable && operation_of(traits.blocking, operation) ? prepare(r, operation, call) : planned(r, call);
   if (index == kNone) {
     const bool moves = traits.kind == trace::OpKind::collective || traits.kind == trace::OpKind::start;
-    if (!known && moves && trace::has(call.op, trace::kOpCollective)) ++unplaced_;
+    if (!known && moves && trace::has(call.op, trace::kOpCollective)) ++left_out(call);
     return pass(r, call), true;
   }
   const bool persistent = (traits.bits & trace::kOpPersistent) != 0;

@@ -33,7 +33,7 @@ bool Engine::send(std::uint32_t r, const CallEvent& call, std::uint16_t flags) {
   const bool blocks = trace::has(call.op, trace::kOpBlocks);
   Rank& rank = ranks_[r];
   std::uint32_t request = kCompleted;
-  if (call.peer == trace::kNoPeer) [[unlikely]] ++unplaced_;
+  if (call.peer == trace::kNoPeer) [[unlikely]] ++left_out(call);
   if (call.peer >= 0) {
     const std::uint32_t comm = context(call);
     request = start_send(r, kNone, key_of(comm, r), tag_of(call.tag), world(r, comm, call.peer), call.bytes, flags, rank.now);
@@ -46,7 +46,7 @@ bool Engine::send(std::uint32_t r, const CallEvent& call, std::uint16_t flags) {
 bool Engine::receive(std::uint32_t r, const CallEvent& call) {
   const bool blocks = trace::has(call.op, trace::kOpBlocks);
   std::uint32_t request = kCompleted;
-  if (call.peer == trace::kNoPeer) [[unlikely]] ++unplaced_;
+  if (call.peer == trace::kNoPeer) [[unlikely]] ++left_out(call);
   if (call.peer >= 0 || call.peer == trace::kAnyPeer) {
     if (call.peer == trace::kAnyPeer) [[unlikely]] any_source_ = true;
     const std::uint32_t comm = context(call);
@@ -70,7 +70,7 @@ bool Engine::send_receive(std::uint32_t r, const CallEvent& call) {
   half.peer = call.recv_peer;
   half.tag = call.recv_tag;
   half.bytes = call.recv_bytes;
-  if (call.peer == trace::kNoPeer && call.recv_peer == trace::kNoPeer) [[unlikely]] --unplaced_;  // it is one call
+  if (call.peer == trace::kNoPeer && call.recv_peer == trace::kNoPeer) [[unlikely]] --left_out(call);  // it is one call
   const bool received = receive(r, half);
   half.op = trace::Op::send;
   half.peer = call.peer;
@@ -82,7 +82,7 @@ bool Engine::send_receive(std::uint32_t r, const CallEvent& call) {
 
 /// Its request is complete when both messages are: they are the parts of a collective of no further steps.
 void Engine::start_send_receive(std::uint32_t r, const CallEvent& call) {
-  if (call.peer == trace::kNoPeer || call.recv_peer == trace::kNoPeer) [[unlikely]] ++unplaced_;
+  if (call.peer == trace::kNoPeer || call.recv_peer == trace::kNoPeer) [[unlikely]] ++left_out(call);
   Rank& rank = ranks_[r];
   const std::uint32_t comm = context(call), index = collectives_.take();
   Collective& c = collectives_[index];

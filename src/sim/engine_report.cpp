@@ -42,6 +42,7 @@ void Engine::add_to(Result& result) const {
   result.messages += messages_;
   result.events += events_;
   result.unplaced += unplaced_;
+  result.refused += refused_;
   result.edge += network_.totals(LinkClass::edge, result.nodes, result.makespan);
   result.upper += network_.totals(LinkClass::upper, result.nodes, result.makespan);
   for (const auto& predictor : predictors_) result.mispredictions += predictor->state().mispredictions;
@@ -224,15 +225,21 @@ void Engine::deadlock() const {
   });
   if (!differ.empty()) text += "\n" + differ;
   bool any_source = false, cancelled = false;
+  std::uint64_t refused = 0;
   each_share([&](const Engine& engine) {
     any_source = any_source || engine.any_source_;
     cancelled = cancelled || engine.cancelled_;
+    refused += engine.refused_;
   });
   if (differ.empty() && any_source) {
     text += "\nNon-blocking receives from any source, of which the trace does not tell who sent, may have taken messages meant for others.";
   }
   if (differ.empty() && cancelled) {
     text += "\nThe trace does not tell which receives were cancelled in time: one may have taken a message here that it did not take there.";
+  }
+  if (differ.empty() && refused != 0) {
+    text += "\n" + std::to_string(refused) + (refused == 1 ? " call that returned an error is" : " calls that returned an error are") +
+            " left out here: one may have sent or taken a message all the same.";
   }
   if (silent != 0) {
     text += "\nOf " + std::to_string(silent) + (silent == 1 ? " rank" : " ranks") + " the trace has no calls, as if cut out: a replay needs those of all.";

@@ -91,7 +91,7 @@ void Engine::make_persistent(std::uint32_t r, const CallEvent& call, std::uint16
   const std::uint32_t comm = context(call);
   n.flags = static_cast<std::uint16_t>(flags | kPersistent);
   n.tag = tag_of(call.tag);
-  if (call.peer == trace::kNoPeer) [[unlikely]] ++unplaced_;
+  if (call.peer == trace::kNoPeer) [[unlikely]] ++left_out(call);
   Persistent made{kNone, call.bytes, comm, call.peer, call.tag};
   if ((flags & kSends) != 0) {
     n.key = key_of(comm, r);
@@ -196,7 +196,7 @@ void Engine::one_sided(std::uint32_t r, const CallEvent& call) {
     handle = call.peer < 0 ? kCompleted : take_request(r);
     keep(r, call, handle);
   }
-  if (call.peer == trace::kNoPeer) [[unlikely]] ++unplaced_;
+  if (call.peer == trace::kNoPeer) [[unlikely]] ++left_out(call);
   if (call.peer < 0) return;
   const std::uint32_t message = pool_.take();
   Node& m = pool_[message];

@@ -224,6 +224,22 @@ TEST(Deadlock, NamesRanksCallsAndWhatTheyWaitFor) {
   }
 }
 
+TEST(Deadlock, TellsOfCallsThatReturnedAnError) {
+  Program p(2);
+  CallEvent failed;
+  failed.op = Op::recv;
+  failed.flags = trace::kEventFailed;
+  p.add(1, failed);
+  EXPECT_EQ(p.run(crossbar(2)).refused, 1u);
+  p.p2p(0, Op::ssend, 1, 4);
+  try {
+    p.run(crossbar(2));
+    FAIL() << "no deadlock found";
+  } catch (const SimError& e) {
+    EXPECT_NE(std::string(e.what()).find("1 call that returned an error is left out"), std::string::npos) << e.what();
+  }
+}
+
 TEST(Deadlock, OfSendsThatWaitForEachOther) {
   Program p(2);
   p.p2p(0, Op::send, 1, 1 << 20).p2p(0, Op::recv, 1, 0).p2p(1, Op::send, 0, 1 << 20).p2p(1, Op::recv, 0, 0);

@@ -11,6 +11,7 @@ from harness.lab import PROGRAMS, Lab
 from harness.traces import Call, check_requests, read_trace, replay
 
 MATCHED, FROM = 2, 3  # trace::Outcome
+FAILED = 4  # trace::EventFlags
 
 
 def _told(call: Call) -> list[str]:
@@ -57,6 +58,16 @@ def test_handles_that_another_thread_has_got(lab: Lab, fallow: Fallow) -> None:
         assert len(probed) == 30 and received == probed
         check_requests(own)
     replay(fallow, file)
+
+
+def test_calls_that_return_errors(lab: Lab, fallow: Fallow) -> None:
+    """A replay leaves them out, and says so rather than that their communicators are not known."""
+    file = lab.scratch / "trace.ftr"
+    trial = lab.run("auto", 2, lab.program("throws.cpp"), options=("--trace", str(file)))
+    assert trial.outcome.rc == 0, trial.outcome.describe()
+    failed = [call for calls in read_trace(fallow, file).ranks for call in calls if call.flags & FAILED]
+    raw = replay(fallow, file)["simulations"][0]["raw"]
+    assert raw["refused"] == sum(call.op != "MPI_Reduce_local" for call in failed) > 0 and "unplaced" not in raw
 
 
 def _converted(fallow: Fallow, source: Path, target: Path) -> str:
