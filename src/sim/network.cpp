@@ -291,6 +291,7 @@ Time Network::take_any(std::uint32_t number, Time at, Time& tail, std::uint64_t 
   Time start = at;
   if (at <= link.free) {
     start = link.free;
+    if (recorder_ != nullptr) [[unlikely]] recorder_->idled(number, nodes(), link.free, at);
     if (!woken_.empty() && at < woken_[number].until) [[unlikely]] recorder_->path()->held(taking_, woken_[number].until - std::max(at, woken_[number].from));  // behind who wakes it
   } else {
     link.bulk = 0;

@@ -178,6 +178,7 @@ void Network::hold_until(std::uint32_t number, Time ready) noexcept {
   Link& link = links_[number];
   if (lags_ != nullptr) lags_->link(number) += ready - link.free;
   if (!woken_.empty()) woken_[number] = {link.free, ready};
+  if (recorder_ != nullptr) [[unlikely]] recorder_->holds(number, link.free);
   link.free = ready;
 }
 
@@ -274,7 +275,10 @@ void Network::recorded_gap(std::uint32_t link, Time from, Time at, const Gap& g)
 void Network::finish_record(Time end) const {
   for (std::uint32_t l = 0; l < topology_->links(); ++l) {
     const Time free = state(l).free;
-    if (end <= free) continue;
+    if (end <= free) {
+      recorder_->idled(l, nodes(), free, end);
+      continue;
+    }
     const bool rests = l < 2 * nodes() ? edge_rests_ : upper_rests_;
     recorded_gap(l, free, end, rests ? gap(l, free, end, true) : Gap{{end}, {}});
   }

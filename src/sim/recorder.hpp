@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "sim/critical_path.hpp"
@@ -89,8 +90,14 @@ class Recorder {
     span(link, LinkState::sending, begin, end);
   }
 
-  /// The link idled from `from` until `at`. `nodes`: as above.
+  /// The link, idle since `from`, takes no message before the end of a rest.
+  void holds(std::uint32_t link, Time from) {
+    if (idle_since_.size() <= link) idle_since_.resize(link + 1, kNever);
+    idle_since_[link] = std::min(idle_since_[link], from);
+  }
+  /// A message has come to the link at `at`, or the run has ended; it idled since `from`, or since it was first held. `nodes`: as above.
   void idled(std::uint32_t link, std::uint32_t nodes, Time from, Time at) {
+    if (link < idle_since_.size()) from = std::min(from, std::exchange(idle_since_[link], kNever));
     if (at > from && in_use(link, nodes)) (link < 2 * nodes ? edge_idle_ : upper_idle_).add(at - from);
   }
   /// It rested in a gap that began at `from`, as `r` says.
@@ -126,6 +133,7 @@ class Recorder {
   std::vector<CallSpan> calls_;
   std::vector<LinkSpan> links_;
   IdleHistogram edge_idle_, upper_idle_;
+  std::vector<Time> idle_since_;  ///< of links that rests hold; kNever: of the others
   std::unique_ptr<CriticalPath> path_;
 };
 

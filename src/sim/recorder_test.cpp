@@ -165,22 +165,30 @@ TEST(Recorder, SpansOfLinksAddUpToTheirSums) {
   }
 }
 
-TEST(Recorder, IdleTimeIsWhatIsNotSending) {
+/// Also where rests keep links from their next message, and where they begin anew before it has come.
+TEST(Recorder, IdleTimeIsWhatIsNeitherSentNorWaitedForALink) {
   SynthOptions options;
   options.ranks = 8;
   options.iterations = 30;
-  const auto source = synthesize("cg", options);
-  Recorder recorder(8, 1, nullptr, true);
-  const Recorded r = replay(crossbar(10), {}, *source, recorder);
-  TimeSum idle = 0;
-  std::uint64_t count = 0;
-  for (const TimeSum t : recorder.edge_idle().time) idle += t;
-  for (const std::uint64_t n : recorder.edge_idle().count) count += n;
-  TimeSum classes = 0;
-  for (const TimeSum t : recorder.edge_idle().class_time) classes += t;
-  EXPECT_EQ(idle, classes);
-  EXPECT_NEAR(static_cast<double>(idle + r.result.edge.busy), static_cast<double>(16 * r.result.makespan), 1e-3 * static_cast<double>(idle));
-  EXPECT_GT(count, 16u * 30u);
+  options.jitter = 0.2;
+  const Machine machine = crossbar(10);
+  for (const char* const name : {"always-on", "hardware", "calls", "loops", "pps", "adaptive", "oracle"}) {
+    for (const char* const program : {"cg", "stencil3d"}) {
+      const auto source = synthesize(program, options);
+      Recorder recorder(8, 1, nullptr, true);
+      const Recorded r = replay(machine, make_policy(name, {}, machine), *source, recorder);
+      TimeSum idle = 0, classes = 0;
+      std::uint64_t count = 0;
+      for (const TimeSum t : recorder.edge_idle().time) idle += t;
+      for (const std::uint64_t n : recorder.edge_idle().count) count += n;
+      for (const TimeSum t : recorder.edge_idle().class_time) classes += t;
+      EXPECT_EQ(idle, classes);
+      const auto whole = static_cast<double>(16 * r.result.makespan), told = static_cast<double>(idle + r.result.edge.busy + r.result.edge.delay);
+      EXPECT_NEAR(told, whole, 2e-3 * whole) << name << ", " << program;
+      EXPECT_LE(r.result.edge.low + r.result.edge.deep, idle) << name << ", " << program;
+      EXPECT_GT(count, 16u * 30u) << name << ", " << program;
+    }
+  }
 }
 
 TEST(Recorder, EndsItsTimelineWhereItIsFull) {
