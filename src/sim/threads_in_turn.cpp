@@ -41,6 +41,7 @@ void ThreadsInTurn::Kept::keep(const CallEvent& e) {
   requests.assign(e.requests.begin(), e.requests.end());
   completed.assign(e.completed.begin(), e.completed.end());
   ended.clear();
+  named = false;
 }
 
 void ThreadsInTurn::Kept::give(CallEvent& e) const {
@@ -70,15 +71,30 @@ std::uint32_t ThreadsInTurn::take_number(Rank& rank) {
   return number;
 }
 
-/// Of events in the order in which they began; numbers are given out as calls end. What a thread has made itself is still there, so
-/// no other thread's request of that number is meant.
-void ThreadsInTurn::renumber(Rank& rank, Kept& kept) {
+/// Of the requests that a call makes, which are there from its end on.
+void ThreadsInTurn::number_made(Rank& rank, Kept& kept) {
+  const CallEvent& e = kept.event;
+  if (!trace::has(e.op, trace::kOpCreates)) return;
+  for (std::uint32_t& n : kept.requests) {
+    const Open made{take_number(rank), e.thread, trace::has(e.op, trace::kOpPersistent), e.exit_ns};
+    auto& open = rank.requests[n];
+    open.insert(std::upper_bound(open.begin(), open.end(), made, [](const Open& a, const Open& b) { return a.made_ns < b.made_ns; }), made);
+    n = made.number;
+  }
+}
+
+/// Of those that a call starts, ends or frees; when all calls are loaded that began before its end, and those that ended before
+/// have theirs. What a thread has made itself is still there, so no other thread's request of that number is meant.
+void ThreadsInTurn::number_used(Rank& rank, Kept& kept) {
+  if (std::exchange(kept.named, true)) return;
   const CallEvent& e = kept.event;
   const auto find = [&](std::uint32_t recorded, bool last) {
     auto& open = rank.requests[recorded];
-    auto found = std::find_if(open.begin(), open.end(), [&](const Open& o) { return o.thread == e.thread; });
-    if (found == open.end()) found = open.begin();
-    if (found == open.end()) return take_number(rank);  // which is not there, and is told so
+    if (open.empty()) return take_number(rank);  // which is not there, and is told so
+    auto made = std::find_if(open.begin(), open.end(), [&](const Open& o) { return o.made_ns > e.exit_ns; });
+    if (made == open.begin()) made = open.end();  // the times of its making and its end are of before its number's
+    auto found = std::find_if(open.begin(), made, [&](const Open& o) { return o.thread == e.thread; });
+    if (found == made) found = open.begin();
     const std::uint32_t number = found->number;
     if (last && (!found->persistent || e.op == Op::request_free)) {
       kept.ended.push_back(number);
@@ -86,17 +102,22 @@ void ThreadsInTurn::renumber(Rank& rank, Kept& kept) {
     }
     return number;
   };
-  for (std::uint32_t& n : kept.requests) {
-    if (trace::has(e.op, trace::kOpCreates)) {
-      const Open made{take_number(rank), e.thread, trace::has(e.op, trace::kOpPersistent), e.exit_ns};
-      auto& open = rank.requests[n];
-      open.insert(std::upper_bound(open.begin(), open.end(), made, [](const Open& a, const Open& b) { return a.made_ns < b.made_ns; }), made);
-      n = made.number;
-    } else {
-      n = find(n, e.op == Op::request_free);
-    }
+  if (!trace::has(e.op, trace::kOpCreates)) {
+    for (std::uint32_t& n : kept.requests) n = find(n, e.op == Op::request_free);
   }
   for (std::uint32_t& n : kept.completed) n = find(n, true);
+}
+
+/// Of the calls under way that ended by then, in that order.
+void ThreadsInTurn::number_until(Rank& rank, std::uint64_t ns) {
+  for (;;) {
+    Thread* first = nullptr;
+    for (Thread& t : rank.threads) {
+      if (t.pending && !t.late.named && t.exit_ns <= ns && (first == nullptr || t.exit_ns < first->exit_ns)) first = &t;
+    }
+    if (first == nullptr) return;
+    number_used(rank, first->late);
+  }
 }
 
 void ThreadsInTurn::load(std::uint32_t number, Rank& rank) {
@@ -105,7 +126,7 @@ void ThreadsInTurn::load(std::uint32_t number, Rank& rank) {
   rank.ended = !source_->next(number, e);
   if (rank.ended) return;
   rank.coming.keep(e);
-  renumber(rank, rank.coming);
+  number_made(rank, rank.coming);
   rank.loaded = true;
   if (e.thread >= rank.threads.size()) rank.threads.resize(std::size_t{e.thread} + 1);
 }
@@ -142,6 +163,7 @@ bool ThreadsInTurn::give_late(Rank& rank, CallEvent& event) const {
   }
   if (first == nullptr || (!rank.ended && rank.coming.event.enter_ns < first->exit_ns)) return false;
   compute_until(rank, first->exit_ns, *first, kInside);
+  number_used(rank, first->late);
   first->pending = false;
   first->charged_ns = rank.charged_ns;
   std::swap(rank.given, first->late);
@@ -180,6 +202,7 @@ bool ThreadsInTurn::next(std::uint32_t number, CallEvent& event) {
       const std::uint32_t made = take_number(rank);
       thread.late.completed.assign(1, made);
       thread.late.ended.assign(1, made);
+      thread.late.named = true;
       rank.given.requests.assign(1, made);
       call.op = start_of(call.op);
       call.exit_ns = call.enter_ns;
@@ -187,6 +210,8 @@ bool ThreadsInTurn::next(std::uint32_t number, CallEvent& event) {
       rank.mark_ns = std::max(rank.mark_ns, call.exit_ns);
       thread.charged_ns = rank.charged_ns;
     }
+    number_until(rank, rank.ended ? thread.exit_ns : std::min(thread.exit_ns, rank.coming.event.enter_ns));
+    number_used(rank, rank.given);
     give(rank, event);
     return true;
   }

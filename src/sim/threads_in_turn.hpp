@@ -17,7 +17,8 @@ namespace fallow::sim {
 /// Nothing that another thread's call needs then stands behind it, as it was so in the recorded run. Before each event the rank
 /// computes for as long as it had a thread outside of MPI; by the clock cpu, for what its threads computed beyond each other.
 /// Requests of such ranks are numbered anew, as one that a thread completes may give its number to another thread's call which
-/// had begun before: a thread ends its own of a recorded number, or else the one whose call ended first.
+/// had begun before. Recorded numbers are given out and given back as calls end, so they are understood in that order: of several
+/// that were made by then, a thread means its own, or else the one whose call ended first.
 class ThreadsInTurn final : public trace::EventSource {
  public:
   explicit ThreadsInTurn(std::unique_ptr<trace::EventSource> source);
@@ -27,6 +28,7 @@ class ThreadsInTurn final : public trace::EventSource {
   void again(std::uint32_t rank, trace::CallEvent& event) override;
   void rewind(std::uint32_t rank) override;
   void leave_out_times(bool out) override { source_->leave_out_times(out); }
+  bool has_outcomes(std::uint32_t rank) const noexcept override { return source_->has_outcomes(rank); }
   void prefetch(std::uint32_t rank, unsigned step) const noexcept override { source_->prefetch(rank, step); }
 
  private:
@@ -36,6 +38,7 @@ class ThreadsInTurn final : public trace::EventSource {
     std::vector<std::uint64_t> counts, recv_counts;
     std::vector<std::uint32_t> requests, completed;
     std::vector<std::uint32_t> ended;  ///< requests that are no more after it
+    bool named = false;                ///< its requests have the numbers that they have here
     void keep(const trace::CallEvent& e);
     void give(trace::CallEvent& e) const;
   };
@@ -70,7 +73,9 @@ class ThreadsInTurn final : public trace::EventSource {
   static How how(const trace::CallEvent& event) noexcept;
   void load(std::uint32_t number, Rank& rank);
   static std::uint32_t take_number(Rank& rank);
-  static void renumber(Rank& rank, Kept& kept);
+  static void number_made(Rank& rank, Kept& kept);
+  static void number_used(Rank& rank, Kept& kept);
+  static void number_until(Rank& rank, std::uint64_t ns);
   void compute_until(Rank& rank, std::uint64_t ns, const Thread& thread, std::uint64_t own_ns) const;
   static void give(Rank& rank, trace::CallEvent& event);
   bool give_late(Rank& rank, trace::CallEvent& event) const;

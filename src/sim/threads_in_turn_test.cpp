@@ -153,6 +153,42 @@ TEST(ThreadsInTurn, ANumberThatIsUsedWithinACallIsAnother) {
   EXPECT_EQ(told(*third, 0), (Lines{"Irecv 10 makes 0", "Irecv 0 makes 1", "Wait 0 ends 1", "Wait 10 ends 0"}));
 }
 
+TEST(ThreadsInTurn, ANumberIsUnderstoodWhereTheCallEnds) {
+  const std::vector<std::uint32_t> zero = {0}, one = {1}, both = {0, 1};
+  CallEvent send = message(Op::isend, 0, 1), receive = message(Op::irecv, 0, 2), slow = plain(Op::waitall), wait = plain(Op::wait);
+  Threads t(1);
+  send.requests = zero;
+  t.call(0, 0, {10, 11}, send);
+  receive.requests = one;
+  t.call(0, 0, {12, 13}, receive);
+  slow.completed = both;
+  t.call(0, 1, {20, 90}, slow);
+  // The library has one handle for all sends that are complete, so the first one is this call's, and the waitall's what comes then.
+  wait.completed = zero;
+  t.call(0, 2, {30, 31}, wait);
+  t.call(0, 0, {40, 41}, send);
+  const auto source = t.in_turn();
+  EXPECT_EQ(told(*source, 0), (Lines{"Isend 10 makes 0", "Irecv 1 makes 1", "Wait 17 ends 0", "Isend 9 makes 2", "Waitall 49 ends 2 ends 1"}));
+}
+
+TEST(ThreadsInTurn, WhatBecameOfARequestIsSaidOfThatOne) {
+  const std::vector<std::uint32_t> number = {0};
+  const std::vector<std::uint64_t> outcome = {trace::kOutcomeFrom + 3}, tag = {7};
+  CallEvent any = message(Op::irecv, trace::kAnyPeer, trace::kAnyTag), plainly = message(Op::irecv, 2, 1), wait = plain(Op::wait);
+  any.flags = trace::kEventAnySource | trace::kEventAnyTag;
+  any.requests = plainly.requests = wait.completed = number;
+  Threads t(4);
+  t.call(0, 0, {10, 50}, any).call(0, 1, {20, 25}, plainly).call(0, 1, {26, 27}, wait);
+  wait.counts = outcome, wait.recv_counts = tag;
+  t.call(0, 0, {60, 61}, wait);
+  const auto source = trace::with_outcomes(t.in_turn());
+  CallEvent e;
+  ASSERT_TRUE(source->next(0, e));
+  EXPECT_EQ(std::pair(e.peer, e.tag), std::pair(3, 7));
+  ASSERT_TRUE(source->next(0, e));
+  EXPECT_EQ(std::pair(e.peer, e.tag), std::pair(2, 1));
+}
+
 TEST(ThreadsInTurn, CallsThatTakeTurnsStayAsTheyAre) {
   Threads t(1);
   t.call(0, 0, {10, 20}, plain(Op::barrier)).call(0, 1, {30, 40}, message(Op::send, 0, 1)).call(0, 0, {50, 60}, message(Op::recv, 0, 1));

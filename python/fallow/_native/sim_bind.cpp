@@ -92,7 +92,7 @@ struct SimProgram {
 std::unique_ptr<SimProgram> open_trace(const std::vector<std::string>& paths) {
   auto reader = std::make_unique<trace::TraceReader>(paths);
   std::vector<std::string> problems = reader->problems();
-  return std::unique_ptr<SimProgram>(new SimProgram{Watched(with_threads_in_turn(trace::with_outcomes(std::move(reader)))), std::move(problems)});
+  return std::unique_ptr<SimProgram>(new SimProgram{Watched(trace::with_outcomes(with_threads_in_turn(std::move(reader)))), std::move(problems)});
 }
 
 std::unique_ptr<SimProgram> make_synth(const std::string& name, const nb::kwargs& kwargs) {
