@@ -96,7 +96,7 @@ constexpr OptionInfo kTable[] = {
      "Time stamps from the time stamp counter, or from clock_gettime; cpu: computation in traces is the thread's CPU time.", false,
      [](Options& o, std::string_view s) { return parse_choice(s, kClocks, o.clock); }},
     {"trace_times", "choice", "auto", "auto|exact|rounded",
-     "Times in traces to the nanosecond, or durations to within 0.2 %; auto: exact, and rounded with the clock cpu, as cores that ranks share give no better times.", false,
+     "Times in traces to the nanosecond, or durations to within 0.2 %; auto: exact, and rounded with the clock cpu, as cores that ranks share give no better times, but where several threads may call MPI.", false,
      [](Options& o, std::string_view s) { return parse_choice(s, kTraceTimes, o.trace_times); }},
     {"ring_events", "count", "16384", "256..16777216", "Calls kept per thread for the timeline, 48 bytes each.", false,
      [](Options& o, std::string_view s) { return parse_count(s, 256, 16777216, o.ring_events); }},

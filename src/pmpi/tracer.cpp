@@ -116,7 +116,9 @@ ThreadTrace* Tracer::attach(std::uint32_t index) noexcept try {
   if (thread == nullptr) {
     const TraceTimes times = runtime().options.trace_times;
     trace::RecorderOptions options;
-    if (times == TraceTimes::rounded || (times == TraceTimes::automatic && cpu_)) {
+    // Between threads that call MPI one after the other, the order of calls is told by nothing but their times.
+    const bool in_turn = runtime().writer.header().thread_level < 2;
+    if (times == TraceTimes::rounded || (times == TraceTimes::automatic && cpu_ && in_turn)) {
       options.encoder.exact_times = false;
       options.encoder.time_bits = kRoundedBits;
     }

@@ -30,18 +30,17 @@ bool Engine::epoch(std::uint32_t r, const CallEvent& call) {
   Rank& rank = ranks_[r];
   switch (call.op) {
     case Op::win_post:
-      state().origins = members();
-      for (const std::uint32_t origin : state().origins) notify(r, call.comm, origin, kPostTag, rank.now);
+      for (const std::uint32_t origin : state().origins.emplace_back(members())) notify(r, call.comm, origin, kPostTag, rank.now);
       return true;
     case Op::win_start:
-      state().targets = members();
-      return await(r, call.comm, state().targets, kPostTag);
+      return await(r, call.comm, state().targets.emplace_back(members()), kPostTag);
     case Op::win_test:
       if ((call.flags & trace::kEventComplete) == 0) return true;
       [[fallthrough]];
     case Op::win_wait: {
-      const std::vector<std::uint32_t> origins = std::move(state().origins);
-      state().origins.clear();
+      if (state().origins.empty()) return true;
+      const std::vector<std::uint32_t> origins = std::move(state().origins.front());
+      state().origins.pop_front();
       return await(r, call.comm, origins, kCompleteTag);
     }
     case Op::win_complete:
@@ -58,9 +57,9 @@ Time Engine::flushed(std::uint32_t r, const CallEvent& call, Time at) {
   acting_ = lag_of_rank(r);
   if (call.op != Op::win_complete) return at;
   const auto found = side_.epochs.find(SideTables::key(r, call.comm));
-  if (found == side_.epochs.end()) return at;
-  for (const std::uint32_t target : found->second.targets) notify(r, call.comm, target, kCompleteTag, at);
-  found->second.targets.clear();
+  if (found == side_.epochs.end() || found->second.targets.empty()) return at;
+  for (const std::uint32_t target : found->second.targets.front()) notify(r, call.comm, target, kCompleteTag, at);
+  found->second.targets.pop_front();
   return at;
 }
 

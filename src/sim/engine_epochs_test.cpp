@@ -44,6 +44,20 @@ TEST(Epochs, AWaitDoesNotTakeAPostForAComplete) {
   EXPECT_EQ(p.run(crossbar(2)).makespan, 3 * kUs + 2 * kLatency);
 }
 
+/// Rank 0 exposes two windows to different ranks, of which the second begins when the first has ended.
+TEST(Epochs, OfTwoWindowsOfOneCommunicatorEndInTheirOrder) {
+  Program p(3);
+  const std::vector<std::uint64_t> zero{0}, one{1}, two{2};
+  p.add(0, on(Op::win_post, one)).add(0, on(Op::win_post, two)).add(0, on(Op::win_wait)).p2p(0, Op::send, 2, 0).add(0, on(Op::win_wait));
+  p.compute(3000).add(1, on(Op::win_start, zero)).add(1, on(Op::win_complete));
+  p.p2p(2, Op::recv, 0, 0).add(2, on(Op::win_start, zero)).add(2, on(Op::win_complete));
+  EXPECT_EQ(p.run(crossbar(3)).makespan, 3 * kUs + 3 * kLatency);
+  Program q(3);  // two of them accessed at a time
+  q.add(0, on(Op::win_start, one)).add(0, on(Op::win_start, two)).add(0, on(Op::win_complete)).add(0, on(Op::win_complete));
+  q.add(1, on(Op::win_post, zero)).add(1, on(Op::win_wait)).add(2, on(Op::win_post, zero)).add(2, on(Op::win_wait));
+  EXPECT_EQ(q.run(crossbar(3)).unreceived.count, 0u);
+}
+
 TEST(Epochs, OneTargetOfManyOrigins) {
   Program p(5);
   const std::vector<std::uint64_t> zero{0}, rest{1, 2, 3, 4};

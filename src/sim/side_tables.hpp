@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -21,10 +22,9 @@ struct Neighbors {
   std::vector<std::uint32_t> to, from;
 };
 
-/// Of one rank on one communicator's windows: world ranks.
+/// Of one rank on one communicator's windows: world ranks that were given to each win_start and win_post that has not ended, in order.
 struct Epochs {
-  std::vector<std::uint32_t> targets;  ///< given to the present win_start
-  std::vector<std::uint32_t> origins;  ///< given to the present win_post
+  std::deque<std::vector<std::uint32_t>> targets, origins;
 };
 
 /// What a persistent request was made for, beside what a request has anyway.
