@@ -128,6 +128,7 @@ class TimelineRow:
     name: str
     rest_ns: list[int]
     expected_ns: list[int]
+    silence_ns: list[int]
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,7 @@ _FIELDS = {
     "rows": "one for each way",
     "rest_ns": "rest that begins with the end of the call, 0: none",
     "expected_ns": "gap expected after the call, 0: none",
+    "silence_ns": "silence after the call, at whose end a rest begins that lasts until the next call, 0: none",
 }
 """By "Class.field", or by "field" where it means the same everywhere."""
 

@@ -280,8 +280,8 @@ def _timeline(rank: int, raw: dict[str, Any], names: Sequence[str]) -> PredictTi
         operation=[index[op] for op in raw["op"]],
         operations=[ops()[op].name for op in used],
         rows=[
-            TimelineRow(name, list(rest), list(expected))
-            for name, (rest, expected) in zip(names, raw["ways"], strict=True)
+            TimelineRow(name, list(rest), list(expected), list(silence))
+            for name, (rest, expected, silence) in zip(names, raw["ways"], strict=True)
         ],
     )
 

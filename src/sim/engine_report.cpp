@@ -217,7 +217,8 @@ void Engine::deadlock() const {
   if (threads > 1) {
     text += "\nRanks called MPI from up to " + std::to_string(threads) +
             " threads. A replay makes a rank's calls one after another; file accesses, fences and calls that make topologies "
-            "cannot wait in it for another thread of their rank.";
+            "cannot wait in it for another thread of their rank, nor can sends and collective calls that wait for more on this machine "
+            "than where they were recorded: an eager limit or an algorithm is another one.";
   }
   std::string differ;
   each_share([&](const Engine& engine) {

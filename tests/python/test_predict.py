@@ -205,6 +205,22 @@ def test_the_timeline_is_what_happened(trace: Path, capsys: pytest.CaptureFixtur
     assert sum(rest > 0 for rest in adaptive["rest_ns"]) > 30
 
 
+def _low_ns(rest: int, gap: int) -> int:
+    return max(0, min(rest, gap) - 10_000) if rest > 0 else 0
+
+
+def test_the_timeline_has_the_rests_after_a_silence(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = study(capsys, trace, "--predictor", "adaptive", "--ranks", "1", "--timeline-calls", "1000000")
+    line, way = report["timeline"], by_name(report)["adaptive"]
+    (row,) = line["rows"]
+    at_once = after = 0
+    for rest, silence, gap in zip(row["rest_ns"], row["silence_ns"], line["gap_ns"][1:], strict=False):
+        at_once += _low_ns(rest, gap)
+        after += _low_ns(gap, gap - silence) if 0 < silence < gap else 0
+    assert after > 0
+    assert (at_once + after) * 1e-9 == pytest.approx(way["rest_s"])
+
+
 def test_text_says_the_same(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["predict", str(trace), "--predictor", "oracle,adaptive"]) == 0
     text = capsys.readouterr().out
@@ -334,6 +350,6 @@ def test_shares_of_joined_links_are_of_all_nodes() -> None:
 
 
 def test_a_timeline_begins_with_a_call_and_no_gap() -> None:
-    raw = {"enter_ns": [500, 700], "exit_ns": [600, 750], "op": [1, 1], "ways": [([0, 0], [0, 0])]}
+    raw = {"enter_ns": [500, 700], "exit_ns": [600, 750], "op": [1, 1], "ways": [([0, 0], [0, 0], [0, 0])]}
     drawn = predict_study._timeline(3, raw, ["last"])
     assert (drawn.start_ns, drawn.gap_ns, drawn.call_ns, drawn.operation) == (500, [0, 100], [100, 50], [0, 0])

@@ -344,6 +344,7 @@ void Study::draw(trace::TraceReader& reader, std::uint32_t rank, std::uint64_t f
         if (i < static_cast<std::size_t>(starts) || i - static_cast<std::size_t>(starts) >= shown) continue;
         timeline_.ways[w].rest.push_back(answer.rest_for.value);
         timeline_.ways[w].expected.push_back(answer.expected_gap.value);
+        timeline_.ways[w].silence.push_back(answer.rest_after.value);
       }
     }
     done_ += events.size();

@@ -71,6 +71,7 @@ struct Timeline {
   std::vector<std::uint16_t> op;
   struct Row {
     std::vector<std::int64_t> rest, expected;  ///< after each call; 0: none
+    std::vector<std::int64_t> silence;         ///< after which a rest begins that lasts until the next call; 0: none does
   };
   std::vector<Row> ways;
 };

@@ -131,7 +131,7 @@ nb::list node_list(const Study& s) {
 
 nb::dict timeline_dict(const Study& s) {
   nb::list ways;
-  for (const study::Timeline::Row& row : s.timeline().ways) ways.append(nb::make_tuple(row.rest, row.expected));
+  for (const study::Timeline::Row& row : s.timeline().ways) ways.append(nb::make_tuple(row.rest, row.expected, row.silence));
   nb::dict d;
   d["enter_ns"] = s.timeline().enter;
   d["exit_ns"] = s.timeline().exit;

@@ -48,15 +48,27 @@ class GapView extends TimeView {
     if (row.rest_ns[i] > 0) {
       const wake = Math.max(row.rest_ns[i], this.react.down), up = begin + wake + this.react.up;
       this.bar(g, begin, Math.min(up, next), top + 5, full - 10, colours["--asleep"]);
-      if (up > next) this.bar(g, next, next + this.delay(i, row), top + 1, full - 2, colours["--awake"]);
     }
+    if (this.silenced(i, row)) this.bar(g, begin + row.silence_ns[i], next, top + 5, full - 10, colours["--asleep"]);
+    const late = this.delay(i, row);
+    if (late > 0) this.bar(g, next, next + late, top + 1, full - 2, colours["--awake"]);
     if (row.expected_ns[i] > 0) this.bar(g, begin, begin + row.expected_ns[i], top + full - 2, 2, colours["--ink"]);
   }
 
-  /** As rest_outcome() of the library counts it. */
+  /** Whether the gap after call i lasts longer than the silence after which a rest begins that ends with the next call. */
+  silenced(i, row) {
+    return row.silence_ns[i] > 0 && this.enter[i + 1] - this.exit[i] > row.silence_ns[i];
+  }
+
+  /** As rest_outcome() of the library counts it, of both rests. */
   delay(i, row) {
-    const gap = this.enter[i + 1] - this.exit[i], rest = row.rest_ns[i], { down, up } = this.react;
-    if (gap >= Math.max(rest, down) + up) return 0;
+    const gap = this.enter[i + 1] - this.exit[i];
+    return this.lateness(row.rest_ns[i], gap) + (this.silenced(i, row) ? this.lateness(gap, gap - row.silence_ns[i]) : 0);
+  }
+
+  lateness(rest, gap) {
+    const { down, up } = this.react;
+    if (!(rest > 0) || gap >= Math.max(rest, down) + up) return 0;
     if (gap >= rest) return Math.min(Math.max(rest, down) + up - gap, up + down);
     return Math.max(0, down - gap) + up;
   }
@@ -73,10 +85,12 @@ class GapView extends TimeView {
     if (i < 0 || next >= this.enter.length) return "";
     const gap = `gap of ${seconds(this.timeline.gap_ns[next] * 1e-9)} after ${this.timeline.operations[this.timeline.operation[i]]}`;
     if (!row) return gap;
-    if (!row.rest_ns[i]) return `${gap}\n${row.name}: ${row.expected_ns[i] ? `expected ${seconds(row.expected_ns[i] * 1e-9)}, no rest` : "nothing expected"}`;
+    const expected = row.expected_ns[i] ? `expected ${seconds(row.expected_ns[i] * 1e-9)}` : "nothing expected";
+    const rests = [row.rest_ns[i] ? `rest for ${seconds(row.rest_ns[i] * 1e-9)}` : "",
+      this.silenced(i, row) ? `rest from a silence of ${seconds(row.silence_ns[i] * 1e-9)} on` : ""].filter((part) => part);
+    if (!rests.length) return `${gap}\n${row.name}: ${expected}${row.expected_ns[i] ? ", no rest" : ""}`;
     const late = this.delay(i, row);
-    return `${gap}\n${row.name}: expected ${seconds(row.expected_ns[i] * 1e-9)}, rest for ${seconds(row.rest_ns[i] * 1e-9)}\n` +
-      (late ? `call delayed by ${seconds(late * 1e-9)}` : "awake in time");
+    return `${gap}\n${row.name}: ${expected}, ${rests.join(", ")}\n` + (late ? `call delayed by ${seconds(late * 1e-9)}` : "awake in time");
   }
 }
 
