@@ -75,10 +75,12 @@ Engine::Engine(const Machine& machine, const Policy& policy, trace::EventSource&
   }
 }
 
-/// How many threads can replay it at a time. Where ranks of all domains decide on one rest, there is one.
+/// How many threads can replay it at a time. Where ranks of all domains decide on one rest, or have several threads, there is one.
 std::uint32_t Engine::shares(const Machine& machine, const Policy& policy, const trace::EventSource& source, unsigned threads) {
   const bool parts = policy.switches.rule != LinkRule::always_on || policy.cards.rule != LinkRule::always_on;
-  if (threads <= 1 || parts || joins_groups(policy)) return 1;
+  const auto& told = source.info().ranks;  // what all ranks wait for is known where there is one share only
+  const bool turns = std::any_of(told.begin(), told.end(), [](const trace::RankInfo& r) { return r.threads > 1; });
+  if (threads <= 1 || parts || joins_groups(policy) || turns) return 1;
   checked(source, machine);
   const auto topology = make_topology(machine.topology);
   const auto ranks = static_cast<std::uint32_t>(source.info().ranks.size());
@@ -95,7 +97,8 @@ Result Engine::run() {
   } const without_times(source_);
   if (others_.empty()) {
     begin();
-    replay(kNever);
+    do replay(kNever);
+    while (let_go());
   } else {
     Team(*this).run();
   }

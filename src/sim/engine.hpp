@@ -213,6 +213,11 @@ class Engine {
   std::uint32_t rank_of(std::uint32_t request) const noexcept { return rows_[request / kTogether]; }
   void give_request(std::uint32_t request);
 
+  // engine_stalls.cpp
+  std::vector<std::uint32_t> requests_of(std::uint32_t r) const;
+  bool may_go_on(std::uint32_t r) const;
+  bool let_go();
+
   // engine_coll.cpp
   bool collective(std::uint32_t r, const trace::CallEvent& call);
   void pass(std::uint32_t r, const trace::CallEvent& call);
@@ -331,6 +336,7 @@ class Engine {
   std::uint64_t events_ = 0, messages_ = 0;
   const std::atomic<bool>* stop_ = nullptr;
   std::uint64_t unplaced_ = 0;          // calls on communicators that are not known
+  std::uint64_t let_go_ = 0;            // calls that a rank has left although what they wait for has not come
   std::uint64_t refused_ = 0;           // calls that returned an error, of which the trace has no more
   TooShort too_short_;                  // where messages are followed one by one
   bool any_source_ = false, cancelled_ = false;  // the trace leaves open which messages some receives have taken

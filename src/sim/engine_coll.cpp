@@ -4,6 +4,7 @@
 
 #include "coll/select.hpp"
 #include "sim/synchronizing.hpp"
+#include "sim/threads_in_turn.hpp"
 
 namespace fallow::sim {
 
@@ -60,7 +61,15 @@ bool Engine::collective(std::uint32_t r, const CallEvent& call) {
   if (traits.kind == trace::OpKind::io) return file(r, call);
   if (!known && call.comm != trace::kCommNone) refuse(r, "names communicator " + std::to_string(call.comm) + ", which there is not");
   Operation operation{};
-  if (known && synchronizes(call.op)) return learn_neighbors(r, call), synchronize(r, call.comm);
+  if (known && synchronizes(call.op)) {
+    learn_neighbors(r, call);
+    if ((call.flags & kEventStarts) == 0) return synchronize(r, call.comm);
+    CallEvent start;
+    start.op = Op::ibarrier;
+    start.comm = call.comm;
+    start.requests = call.requests;
+    return collective(r, start);
+  }
   const std::uint32_t index = usable && operation_of(traits.blocking, operation) ? prepare(r, operation, call) : planned(r, call);
   if (index == kNone) {
     const bool moves = traits.kind == trace::OpKind::collective || traits.kind == trace::OpKind::start;

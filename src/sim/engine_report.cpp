@@ -43,6 +43,7 @@ void Engine::add_to(Result& result) const {
   result.events += events_;
   result.unplaced += unplaced_;
   result.refused += refused_;
+  result.let_go += let_go_;
   result.edge += network_.totals(LinkClass::edge, result.nodes, result.makespan);
   result.upper += network_.totals(LinkClass::upper, result.nodes, result.makespan);
   for (const auto& predictor : predictors_) result.mispredictions += predictor->state().mispredictions;
@@ -216,9 +217,8 @@ void Engine::deadlock() const {
   if (stuck > kShown) text += "\n  and " + std::to_string(stuck - kShown) + " more";
   if (threads > 1) {
     text += "\nRanks called MPI from up to " + std::to_string(threads) +
-            " threads. A replay makes a rank's calls one after another; file accesses, fences and calls that make topologies "
-            "cannot wait in it for another thread of their rank, nor can sends and collective calls that wait for more on this machine "
-            "than where they were recorded: an eager limit or an algorithm is another one.";
+            " threads. A replay makes a rank's calls one after another; file accesses and fences cannot wait in it for another "
+            "thread of their rank.";
   }
   std::string differ;
   each_share([&](const Engine& engine) {

@@ -124,6 +124,7 @@ std::string to_json(const Result& r) {
   add(out, "events", r.events);
   add(out, "mispredictions", r.mispredictions);
   if (r.unplaced != 0) add(out, "unplaced", r.unplaced);
+  if (r.let_go != 0) add(out, "let_go", r.let_go);
   if (r.refused != 0) add(out, "refused", r.refused);
   if (const Unreceived& left = r.unreceived; left.count != 0) {
     out += "\"unreceived\":{";

@@ -1,4 +1,4 @@
-// Which calls wait for all ranks of a communicator and move no data that count.
+// What calls of MPI have to wait for, and what they may wait for.
 #pragma once
 
 #include "trace/op.hpp"
@@ -27,6 +27,24 @@ inline bool synchronizes(trace::Op op) noexcept {
     case Op::comm_split_type:
     case Op::comm_create: return true;
     default: return makes_topology(op);
+  }
+}
+
+/// Blocking calls that libraries may end before any other rank has come, or long before all have: it depends on their algorithms and limits.
+inline bool may_end_early(trace::Op op) noexcept {
+  using trace::Op;
+  switch (op) {
+    case Op::send:
+    case Op::rsend:
+    case Op::bcast:
+    case Op::reduce:
+    case Op::gather:
+    case Op::gatherv:
+    case Op::scatter:
+    case Op::scatterv:
+    case Op::scan:
+    case Op::exscan: return true;
+    default: return false;
   }
 }
 

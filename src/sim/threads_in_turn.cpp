@@ -28,7 +28,8 @@ constexpr auto kStarts = [] {
 
 /// What the first half of a call is called; Op::other: it is not cut.
 Op start_of(Op op) noexcept {
-  if (synchronizes(op) && !makes_topology(op) && op != Op::win_fence) return Op::ibarrier;
+  if (makes_topology(op)) return op;
+  if (synchronizes(op) && op != Op::win_fence) return Op::ibarrier;
   return trace::has(op, trace::kOpBlocks) ? kStarts[static_cast<std::size_t>(op)] : Op::other;
 }
 
@@ -76,7 +77,12 @@ void ThreadsInTurn::number_made(Rank& rank, Kept& kept) {
   const CallEvent& e = kept.event;
   if (!trace::has(e.op, trace::kOpCreates)) return;
   for (std::uint32_t& n : kept.requests) {
-    const Open made{take_number(rank), e.thread, trace::has(e.op, trace::kOpPersistent), e.exit_ns};
+    const Open made{take_number(rank), e.thread, trace::has(e.op, trace::kOpPersistent), e.enter_ns, e.exit_ns};
+    if (const auto ahead = rank.ahead.find(n); ahead != rank.ahead.end() && !made.persistent) {
+      if (--ahead->second == 0) rank.ahead.erase(ahead);
+      n = made.number;
+      continue;
+    }
     auto& open = rank.requests[n];
     open.insert(std::upper_bound(open.begin(), open.end(), made, [](const Open& a, const Open& b) { return a.made_ns < b.made_ns; }), made);
     n = made.number;
@@ -88,13 +94,21 @@ void ThreadsInTurn::number_made(Rank& rank, Kept& kept) {
 void ThreadsInTurn::number_used(Rank& rank, Kept& kept) {
   if (std::exchange(kept.named, true)) return;
   const CallEvent& e = kept.event;
-  const auto find = [&](std::uint32_t recorded, bool last) {
+  const auto find = [&](std::uint32_t recorded, bool last, bool waits) {
     auto& open = rank.requests[recorded];
-    if (open.empty()) return take_number(rank);  // which is not there, and is told so
+    if (open.empty() && !waits) return take_number(rank);  // which is not there, and is told so
+    if (open.empty()) {  // it is made after this, by times that were taken before its number was
+      ++rank.ahead[recorded];
+      return trace::kNoRequest;
+    }
     auto made = std::find_if(open.begin(), open.end(), [&](const Open& o) { return o.made_ns > e.exit_ns; });
     if (made == open.begin()) made = open.end();  // the times of its making and its end are of before its number's
     auto found = std::find_if(open.begin(), made, [&](const Open& o) { return o.thread == e.thread; });
     if (found == made) found = open.begin();
+    if (waits && found->begun_ns >= e.exit_ns && !found->persistent) {  // likewise
+      open.erase(found);
+      return trace::kNoRequest;
+    }
     const std::uint32_t number = found->number;
     if (last && (!found->persistent || e.op == Op::request_free)) {
       kept.ended.push_back(number);
@@ -103,9 +117,9 @@ void ThreadsInTurn::number_used(Rank& rank, Kept& kept) {
     return number;
   };
   if (!trace::has(e.op, trace::kOpCreates)) {
-    for (std::uint32_t& n : kept.requests) n = find(n, e.op == Op::request_free);
+    for (std::uint32_t& n : kept.requests) n = find(n, e.op == Op::request_free, false);
   }
-  for (std::uint32_t& n : kept.completed) n = find(n, true);
+  for (std::uint32_t& n : kept.completed) n = find(n, true, true);
 }
 
 /// Of the calls under way that ended by then, in that order.
@@ -197,14 +211,16 @@ bool ThreadsInTurn::next(std::uint32_t number, CallEvent& event) {
       CallEvent end;
       end.op = Op::wait;
       end.site = call.site, end.thread = call.thread;
+      end.flags = may_end_early(call.op) ? kEventEndsEarly : std::uint16_t{0};
       end.enter_ns = end.exit_ns = call.exit_ns;
       thread.late.keep(end);
       const std::uint32_t made = take_number(rank);
       thread.late.completed.assign(1, made);
       thread.late.ended.assign(1, made);
-      thread.late.named = true;
       rank.given.requests.assign(1, made);
-      call.op = start_of(call.op);
+      thread.late.named = rank.given.named = true;
+      call.op = makes_topology(call.op) && call.comm == trace::kCommNone ? Op::ibarrier : start_of(call.op);
+      if (makes_topology(call.op)) call.flags |= kEventStarts;
       call.exit_ns = call.enter_ns;
     } else {
       rank.mark_ns = std::max(rank.mark_ns, call.exit_ns);

@@ -11,6 +11,10 @@
 
 namespace fallow::sim {
 
+/// CallEvent::flags, not in traces: the end of a call that may end before what the simulator has it wait for; the beginning of a call
+/// that makes a topology, with a request.
+inline constexpr std::uint16_t kEventEndsEarly = 1u << 15, kEventStarts = 1u << 14;
+
 /// The events of another source. Of ranks that called MPI from several threads, a call in which another thread's call began
 /// - is started where it began, as its non-blocking form, and waited for where it ended, if it moves data or waits for all ranks;
 /// - comes where it ended, if it only waits for what was started before: waits, probes, MPI_Win_wait and MPI_Win_start.
@@ -54,11 +58,12 @@ class ThreadsInTurn final : public trace::EventSource {
     std::uint32_t number = 0;
     std::uint16_t thread = 0;  ///< that made it
     bool persistent = false;
-    std::uint64_t made_ns = 0;  ///< when its call ended
+    std::uint64_t begun_ns = 0, made_ns = 0;  ///< when its call began and ended
   };
   struct Rank {
     std::vector<Thread> threads;
     std::unordered_map<std::uint32_t, std::vector<Open>> requests;  ///< by recorded number, in the order in which their calls ended
+    std::unordered_map<std::uint32_t, std::uint32_t> ahead;  ///< by recorded number, how many were ended that are not made yet
     std::vector<std::uint32_t> spare;  ///< numbers that are free again
     std::uint32_t numbers = 0;         ///< given out so far
     Kept coming, given;

@@ -38,6 +38,14 @@ class Threads {
     source_->add(rank, e);
     return *this;
   }
+  /// A communicator of all ranks.
+  std::uint32_t copy_of_world(std::uint32_t which) {
+    trace::CommGroups& comms = source_->edit().comms;
+    trace::Comm all;
+    all.group = trace::Group::contiguous(0, static_cast<std::uint32_t>(source_->info().ranks.size()));
+    while (copies_.size() <= which) copies_.push_back(comms.add(all));
+    return copies_[which];
+  }
   std::unique_ptr<trace::EventSource> as_begun() { return std::move(source_); }
   std::unique_ptr<trace::EventSource> in_turn() { return with_threads_in_turn(std::move(source_)); }
 
@@ -45,6 +53,7 @@ class Threads {
   static constexpr std::size_t kThreads = 3;
   std::unique_ptr<trace::MemorySource> source_;
   std::vector<std::uint64_t> last_;
+  std::vector<std::uint32_t> copies_;
 };
 
 CallEvent message(Op op, std::int32_t peer, std::int32_t tag) {
@@ -171,6 +180,17 @@ TEST(ThreadsInTurn, ANumberIsUnderstoodWhereTheCallEnds) {
   EXPECT_EQ(told(*source, 0), (Lines{"Isend 10 makes 0", "Irecv 1 makes 1", "Wait 17 ends 0", "Isend 9 makes 2", "Waitall 49 ends 2 ends 1"}));
 }
 
+/// The thread was interrupted between the end of its call and the taking of the number, which another thread's call had got meanwhile.
+TEST(ThreadsInTurn, ARequestMayEndBeforeItIsMade) {
+  const std::vector<std::uint32_t> number = {0};
+  CallEvent send = message(Op::isend, 0, 1), wait = plain(Op::wait);
+  send.requests = wait.completed = number;
+  Threads t(1);
+  t.call(0, 0, {10, 11}, wait).call(0, 1, {12, 13}, send).call(0, 1, {20, 21}, send).call(0, 0, {30, 31}, wait);
+  const auto source = t.in_turn();
+  EXPECT_EQ(told(*source, 0), (Lines{"Wait 10 ends " + std::to_string(trace::kNoRequest), "Isend 1 makes 0", "Isend 7 makes 1", "Wait 9 ends 1"}));
+}
+
 TEST(ThreadsInTurn, WhatBecameOfARequestIsSaidOfThatOne) {
   const std::vector<std::uint32_t> number = {0};
   const std::vector<std::uint64_t> outcome = {trace::kOutcomeFrom + 3}, tag = {7};
@@ -229,6 +249,75 @@ TEST(ThreadsInTurn, ThreadsThatWaitForEachOtherEnd) {
   EXPECT_EQ(result.unreceived.count, 0u);
   EXPECT_GE(result.messages, 4u);
   EXPECT_THROW(Engine(testing::crossbar(2), {}, *same.as_begun()).run(), SimError);
+}
+
+/// A send went ahead where it was recorded; here it waits for a receive that stands behind what another thread's send lets go on.
+TEST(ThreadsInTurn, ACallThatWaitsForMoreThanItDidIsLeft) {
+  constexpr std::uint64_t kLong = 1 << 20;
+  for (const bool cut : {false, true}) {
+    Threads t(2);
+    CallEvent large = message(Op::send, 1, 1);
+    large.bytes = kLong;
+    t.call(0, 0, {10, 14}, large);
+    if (cut) t.call(0, 2, {11, 12}, plain(Op::iprobe));
+    t.call(0, 1, {20, 22}, message(Op::send, 1, 2));
+    t.call(1, 1, {5, 26}, message(Op::recv, 0, 2)).call(1, 0, {30, 40}, message(Op::recv, 0, 1));
+    t.call(0, 0, {100, 120}, plain(Op::allreduce)).call(1, 0, {100, 120}, plain(Op::allreduce));
+    const auto source = t.in_turn();
+    const Result result = Engine(testing::crossbar(2), {}, *source, 2).run();
+    EXPECT_EQ(result.unreceived.count, 0u);
+    EXPECT_EQ(result.let_go, 1u) << cut;
+  }
+}
+
+/// Rank 1 gave its part of the first reduction straight to the root. Here it waits for rank 2, whose other thread waits for the second one's.
+TEST(ThreadsInTurn, ACollectiveCallGoesOnWithoutTheRankThatHasLeftIt) {
+  Threads t(4);
+  const auto reduce = [&](std::uint32_t rank, std::uint16_t thread, Threads::Span span) {
+    CallEvent e = plain(Op::reduce);
+    e.bytes = 8;
+    e.root = thread == 0 ? 3 : 2;
+    e.comm = t.copy_of_world(thread);
+    t.call(rank, thread, span, e);
+  };
+  reduce(0, 0, {10, 11}), reduce(0, 1, {12, 13});
+  reduce(1, 0, {10, 12}), reduce(1, 1, {14, 16});
+  reduce(2, 1, {10, 20}), reduce(2, 0, {30, 32});
+  reduce(3, 0, {5, 40}), reduce(3, 1, {6, 7});
+  for (std::uint32_t r = 0; r < 4; ++r) t.call(r, 0, {100, 110}, plain(Op::barrier));
+  const auto source = t.in_turn();
+  const Result result = Engine(testing::crossbar(4), {}, *source).run();
+  EXPECT_EQ(result.let_go, 1u);
+  EXPECT_EQ(result.unreceived.count, 0u);
+}
+
+TEST(ThreadsInTurn, TopologiesAreMadeInAnyOrder) {
+  Threads t(2);
+  const std::vector<std::uint64_t> neighbor[] = {{2}, {1}};  // world ranks, from 1
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    for (std::uint16_t thread = 0; thread < 2; ++thread) {
+      CallEvent made = plain(Op::cart_create), exchange = plain(Op::neighbor_alltoall);
+      made.comm = exchange.comm = t.copy_of_world(thread);
+      made.counts = made.recv_counts = neighbor[r];
+      exchange.bytes = exchange.recv_bytes = 8;
+      const std::uint64_t at = thread == r ? 10 : 20;
+      t.call(r, thread, {at, at + 20}, made).call(r, thread, {at + 40, at + 60}, exchange);
+    }
+  }
+  t.call(0, 2, {200, 201}, plain(Op::comm_dup)).call(1, 2, {200, 201}, plain(Op::comm_dup));
+  const auto source = t.in_turn();
+  const Result result = Engine(testing::crossbar(2), {}, *source).run();
+  EXPECT_EQ(result.unreceived.count, 0u);
+  EXPECT_EQ(result.let_go, 0u);
+  EXPECT_GE(result.messages, 2u * (2 + 2 + 1));  // of barriers, and to each neighbour
+}
+
+/// What had to be there when its call ended is waited for.
+TEST(ThreadsInTurn, AReceiveOfWhatNeverComesIsNotLeft) {
+  Threads t(2);
+  t.call(0, 0, {10, 12}, message(Op::recv, 1, 1)).call(0, 1, {20, 22}, message(Op::send, 1, 2)).call(1, 0, {5, 26}, message(Op::recv, 0, 3));
+  const auto source = t.in_turn();
+  EXPECT_THROW(Engine(testing::crossbar(2), {}, *source).run(), SimError);
 }
 
 }  // namespace

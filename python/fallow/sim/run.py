@@ -214,6 +214,11 @@ def _doubts(base: Outcome) -> list[str]:
             f"replayed without messages: {plural(calls, 'call')} on communicators of which the trace does not say who "
             "is in them, such as those with spawned ranks"
         )
+    if calls := base.raw.get("let_go"):
+        out.append(
+            f"left before their end: {plural(calls, 'call')} of ranks with several threads, which had waited for less where "
+            "they were recorded; without that all ranks would wait for ever. What comes after them may come too late"
+        )
     if calls := base.raw.get("refused"):
         out.append(f"left out: {plural(calls, 'call')} that returned an error; their messages, if any, are not replayed")
     return out

@@ -1,0 +1,59 @@
+// What goes on when all ranks wait. A replay makes the calls of a rank's threads one after another, in the order in which they were made. If
+// one of them waits for more here than it did where it was recorded, what it waits for may stand behind a call of another thread
+// of its own rank; then it is left as if it had ended, as it did.
+#include "sim/engine.hpp"
+#include "sim/synchronizing.hpp"
+#include "sim/threads_in_turn.hpp"
+
+namespace fallow::sim {
+
+using trace::Op;
+
+/// The rank's requests that are in use.
+std::vector<std::uint32_t> Engine::requests_of(std::uint32_t r) const {
+  std::vector<bool> spare(rows_.size() * kTogether);
+  for (std::uint32_t i = ranks_[r].spare; i != kNone; i = requests_[i].next) spare[i] = true;
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t i = 0; i < spare.size(); ++i) {
+    if (rank_of(i) == r && !spare[i]) found.push_back(i);
+  }
+  return found;
+}
+
+bool Engine::may_go_on(std::uint32_t r) const {
+  const Rank& rank = ranks_[r];
+  if (rank.state != State::waiting || rank.flushing || info_.ranks[r].threads < 2) return false;
+  if (may_end_early(rank.op)) return true;
+  if (trace::traits(rank.op).kind != trace::OpKind::wait) return false;
+  trace::CallEvent call;
+  source_.again(r, call);
+  if ((call.flags & kEventEndsEarly) != 0) return true;
+  for (const std::uint32_t i : requests_of(r)) {
+    const bool sends = (requests_[i].flags & (kSends | kPersistent)) == kSends;
+    if ((requests_[i].flags & kWaited) != 0 && !sends) return false;
+  }
+  return true;
+}
+
+/// Of the ranks that wait in calls that had ended by themselves, the one that has waited longest goes on. False if there is none.
+bool Engine::let_go() {
+  std::uint32_t chosen = kNone;
+  for (std::uint32_t r = ranks_.first(); r < ranks_.last(); ++r) {
+    if (may_go_on(r) && (chosen == kNone || ranks_[r].blocked < ranks_[chosen].blocked)) chosen = r;
+  }
+  if (chosen == kNone) return false;
+  for (const std::uint32_t i : requests_of(chosen)) {
+    Request& n = requests_[i];
+    if ((n.flags & kWaited) != 0) n.flags = static_cast<std::uint16_t>((n.flags & ~kWaited) | kFreed);
+    if ((n.flags & kOfCollective) == 0 || collectives_[n.owner].request != kNone) continue;
+    const std::uint32_t collective = n.owner, request = take_request(chosen);  // it goes on as one that nobody waits for
+    requests_[request].flags = kFreed;
+    collectives_[collective].request = request;
+  }
+  ++let_go_;
+  ranks_[chosen].pending = 0;
+  unblock(chosen, std::max(clock_, ranks_[chosen].now));
+  return true;
+}
+
+}  // namespace fallow::sim
