@@ -215,8 +215,9 @@ class Engine {
 
   // engine_stalls.cpp
   std::vector<std::uint32_t> requests_of(std::uint32_t r) const;
-  bool may_go_on(std::uint32_t r) const;
+  bool may_go_on(std::uint32_t r, bool receives) const;
   bool let_go();
+  void check_let_go() const;
 
   // engine_coll.cpp
   bool collective(std::uint32_t r, const trace::CallEvent& call);
@@ -254,6 +255,7 @@ class Engine {
   // engine_report.cpp
   Result result() const;
   [[noreturn]] void refuse(std::uint32_t r, const std::string& what) const;
+  std::string describe_stall() const;
   [[noreturn]] void deadlock() const;
   void add_to(Result& result) const;
   void add_to(Details& details) const;
@@ -336,6 +338,7 @@ class Engine {
   std::uint64_t events_ = 0, messages_ = 0;
   const std::atomic<bool>* stop_ = nullptr;
   std::uint64_t unplaced_ = 0;          // calls on communicators that are not known
+  std::string stall_;                   // what all ranks waited for when one that receives was let go first
   std::uint64_t let_go_ = 0;            // calls that a rank has left although what they wait for has not come
   std::uint64_t refused_ = 0;           // calls that returned an error, of which the trace has no more
   TooShort too_short_;                  // where messages are followed one by one

@@ -196,7 +196,7 @@ std::string Engine::differing() const {
   return {};
 }
 
-void Engine::deadlock() const {
+std::string Engine::describe_stall() const {
   constexpr std::size_t kShown = 8;
   std::size_t stuck = 0, cut = 0, silent = 0;
   std::uint32_t threads = 1;
@@ -246,7 +246,9 @@ void Engine::deadlock() const {
     text += "\nOf " + std::to_string(silent) + (silent == 1 ? " rank" : " ranks") + " the trace has no calls, as if cut out: a replay needs those of all.";
   }
   if (cut != 0) text += "\nThe trace is not whole; it ends early for:" + ended;
-  throw SimError(text);
+  return text;
 }
+
+void Engine::deadlock() const { throw SimError(describe_stall()); }
 
 }  // namespace fallow::sim

@@ -2,6 +2,9 @@
 // one of them waits for more here than it did where it was recorded, what it waits for may stand behind a call of another thread
 // of its own rank; then it is left as if it had ended, as it did.
 #include "sim/engine.hpp"
+
+#include <algorithm>
+
 #include "sim/synchronizing.hpp"
 #include "sim/threads_in_turn.hpp"
 
@@ -20,28 +23,40 @@ std::vector<std::uint32_t> Engine::requests_of(std::uint32_t r) const {
   return found;
 }
 
-bool Engine::may_go_on(std::uint32_t r) const {
+bool Engine::may_go_on(std::uint32_t r, bool receives) const {
   const Rank& rank = ranks_[r];
   if (rank.state != State::waiting || rank.flushing || info_.ranks[r].threads < 2) return false;
   if (may_end_early(rank.op)) return true;
-  if (trace::traits(rank.op).kind != trace::OpKind::wait) return false;
+  const bool waits = trace::traits(rank.op).kind == trace::OpKind::wait;
+  if (!waits && !(receives && trace::has(rank.op, trace::kOpReceives) && !trace::has(rank.op, trace::kOpCollective))) return false;
   trace::CallEvent call;
   source_.again(r, call);
   if ((call.flags & kEventEndsEarly) != 0) return true;
   for (const std::uint32_t i : requests_of(r)) {
-    const bool sends = (requests_[i].flags & (kSends | kPersistent)) == kSends;
-    if ((requests_[i].flags & kWaited) != 0 && !sends) return false;
+    const std::uint16_t flags = requests_[i].flags;
+    if ((flags & kWaited) != 0 && ((flags & kPersistent) != 0 || (!receives && (flags & kSends) == 0))) return false;
   }
   return true;
 }
 
-/// Of the ranks that wait in calls that had ended by themselves, the one that has waited longest goes on. False if there is none.
+/// Of the ranks that wait in calls that had ended by themselves, the one that has waited longest goes on. If there is none, but whole traces, one
+/// that receives may: two threads' receives of one kind may have been posted in another order than they began in, and each has the
+/// other's message. False if there is none of these.
 bool Engine::let_go() {
-  std::uint32_t chosen = kNone;
-  for (std::uint32_t r = ranks_.first(); r < ranks_.last(); ++r) {
-    if (may_go_on(r) && (chosen == kNone || ranks_[r].blocked < ranks_[chosen].blocked)) chosen = r;
+  const auto longest = [&](bool receives) {
+    std::uint32_t chosen = kNone;
+    for (std::uint32_t r = ranks_.first(); r < ranks_.last(); ++r) {
+      if (may_go_on(r, receives) && (chosen == kNone || ranks_[r].blocked < ranks_[chosen].blocked)) chosen = r;
+    }
+    return chosen;
+  };
+  std::uint32_t chosen = longest(false);
+  if (chosen == kNone) {
+    const bool whole = std::all_of(info_.ranks.begin(), info_.ranks.end(), [](const trace::RankInfo& r) { return r.complete && r.dropped == 0; });
+    chosen = whole ? longest(true) : kNone;
+    if (chosen == kNone) return check_let_go(), false;
+    if (stall_.empty()) stall_ = describe_stall();
   }
-  if (chosen == kNone) return false;
   for (const std::uint32_t i : requests_of(chosen)) {
     Request& n = requests_[i];
     if ((n.flags & kWaited) != 0) n.flags = static_cast<std::uint16_t>((n.flags & ~kWaited) | kFreed);
@@ -54,6 +69,16 @@ bool Engine::let_go() {
   ranks_[chosen].pending = 0;
   unblock(chosen, std::max(clock_, ranks_[chosen].now));
   return true;
+}
+
+/// What a rank was let go without has to come in the end.
+void Engine::check_let_go() const {
+  if (stall_.empty()) return;
+  for (std::uint32_t r = ranks_.first(); r < ranks_.last(); ++r) {
+    bool missing = ranks_[r].state != State::ended;
+    for (const std::uint32_t i : posted_.in_order(ranks_[r].posted)) missing = missing || (requests_[i].flags & kFreed) != 0;
+    if (missing) throw SimError(stall_);
+  }
 }
 
 }  // namespace fallow::sim
