@@ -216,11 +216,11 @@ def _doubts(base: Outcome) -> list[str]:
         )
     if calls := base.raw.get("let_go"):
         out.append(
-            f"left before their end: {plural(calls, 'call')} of ranks with several threads, which had waited for less where "
-            "they were recorded; without that all ranks would wait for ever. What comes after them may come too late"
+            f"left before their end: {plural(calls, 'call')} of ranks with several threads, as all ranks would have waited for "
+            "ever; times after that say less"
         )
     if calls := base.raw.get("refused"):
-        out.append(f"left out: {plural(calls, 'call')} that returned an error; their messages, if any, are not replayed")
+        out.append(f"left out: {plural(calls, 'call')} that returned an error; messages of theirs are not replayed")
     return out
 
 
