@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fallow import energy, histogram, linkage, polling, ranks, rundir, sites, timeline
+from fallow import energy, histogram, lasting, linkage, polling, ranks, rundir, sites, timeline
 from fallow.errors import UserError
 from fallow.model import (
     SCHEMA,
@@ -45,12 +45,7 @@ def _share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0
 
 
-def _end(rank: _native.RankDict, over: bool) -> str:
-    """How a rank ended: a file that says "running" after the run was left by a rank that was killed."""
-    return "unfinished" if over and rank["end"] == "running" else rank["end"]
-
-
-def _rank(rank: _native.RankDict, program: int, label: str, over: bool) -> RankReport:
+def _rank(rank: _native.RankDict, program: int, label: str) -> RankReport:
     threads = rank["threads"]
     residency = _sum_residency(threads)
     delay = sum(t["wake_delay_s"] for t in threads)
@@ -64,7 +59,7 @@ def _rank(rank: _native.RankDict, program: int, label: str, over: bool) -> RankR
         family=rank["family"],
         mode=rank["mode"],
         hook=rank["hook"],
-        end=_end(rank, over),
+        end=rank["end"],
         last_state=rank["state"],
         threads=len(threads),
         calls=sum(t["calls"] for t in threads),
@@ -171,10 +166,9 @@ def _mpi_name(version: str) -> str:
     return " ".join(line.split(",")[0].replace("Version:", "").split())
 
 
-def _run(directory: Path, info: rundir.RunInfo | None, read: list[_native.RankDict]) -> Run:
+def _run(directory: Path, info: rundir.RunInfo | None, found: ranks.Ranks) -> Run:
+    read = found.read
     first = min((rank["start_ns"] for rank in read), default=0)
-    last = max((max([rank["last_ns"], *(t["last_ns"] for t in rank["threads"])]) for rank in read), default=first)
-    seen = (last - first) * 1e-9
     started = time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(first / 1e9)) if info is None else info.started
     return Run(
         directory=str(directory),
@@ -183,7 +177,7 @@ def _run(directory: Path, info: rundir.RunInfo | None, read: list[_native.RankDi
         program=read[0]["program"] if read else "",
         started=started,
         host=info.host if info else (read[0]["host"] if read else ""),
-        run_time_s=info.run_time_s if info and info.run_time_s is not None else seen,
+        run_time_s=lasting.run_time_s(info, found),
         exit_status=info.exit_status if info else None,
         signal=info.signal if info else None,
         cpu_user_s=info.cpu_user_s if info else None,
@@ -296,13 +290,12 @@ def load(directory: Path, platform: str | None = None) -> Report:
                 "(mpirun, mpiexec, srun) is that of another MPI than the program's, which then starts alone each time"
             )
     notes += found.notes + _missing(found) + _left_awake(found.read, info)
-    run = _run(directory, info, found.read)
-    over = info is not None and info.run_time_s is not None
+    run = _run(directory, info, found)
+    if info is not None and info.run_time_s is not None:
+        lasting.tell_ends(found)
+        notes += lasting.notes(found, run.run_time_s - info.run_time_s, run.run_time_s)
     labels = found.labels
-    rows = [
-        _rank(rank, program, label, over)
-        for rank, program, label in zip(found.read, found.programs, labels, strict=True)
-    ]
+    rows = [_rank(*of) for of in zip(found.read, found.programs, labels, strict=True)]
     machine = _machine(platform, info, directory, notes)
     totals = _totals(found.read, rows, run.run_time_s)
     test_gap = info.options.get("test_gap", "auto") if info is not None else "auto"

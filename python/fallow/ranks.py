@@ -47,6 +47,8 @@ class Ranks:
     """Of each of `read` the MPI program that it is a rank of: from 1, in the order in which they were started."""
     notes: list[str]
     """What was corrected."""
+    written: list[bool]
+    """Of each of `read`, whether a process of this machine still wrote its file."""
 
     @property
     def labels(self) -> list[str]:
@@ -128,18 +130,19 @@ def wait_for_ends(directory: Path, seconds: float) -> None:
 def load(paths: Iterable[Path], max_events: int) -> Ranks:
     """Reads rank files, each with the last `max_events` calls of each thread."""
     module = native.require()
-    read: list[_native.RankDict] = []
+    found: list[tuple[_native.RankDict, bool]] = []
     unreadable: list[Unreadable] = []
     for path in paths:
+        written = _is_written(path)  # before it is read: what ends between the two has its end in the file
         try:
-            read.append(module.read_rank(native.file_name(path), max_events))
+            found.append((module.read_rank(native.file_name(path), max_events), written))
         except module.RankFileError as error:
             unreadable.append(Unreadable(path.name, str(error).removeprefix(f"{path}: ")))
-    read.sort(key=lambda rank: (rank["start_ns"], rank["pid"]))
-    numbered = list(zip(_programs(read), read, strict=True))
-    numbered.sort(key=lambda pair: (pair[0], pair[1]["rank"], pair[1]["pid"]))
-    ordered, programs = [rank for _, rank in numbered], [number for number, _ in numbered]
-    return Ranks(ordered, unreadable, programs, clocks.correct(ordered, programs))
+    found.sort(key=lambda pair: (pair[0]["start_ns"], pair[0]["pid"]))
+    numbered = [(number, *pair) for number, pair in zip(_programs(rank for rank, _ in found), found, strict=True)]
+    numbered.sort(key=lambda row: (row[0], row[1]["rank"], row[1]["pid"]))
+    read, programs = [rank for _, rank, _ in numbered], [number for number, *_ in numbered]
+    return Ranks(read, unreadable, programs, clocks.correct(read, programs), [written for *_, written in numbered])
 
 
 def _programs(read: Iterable[_native.RankDict]) -> list[int]:

@@ -22,7 +22,10 @@ FIELDS = {
     "Run.program": "the executable of the first rank",
     "Run.started": "local time at which the command was started, ISO 8601",
     "Run.host": "the node of the launcher",
-    "Run.run_time_s": "from the start of the command to its end; the ranks' own span where the launcher was killed",
+    "Run.run_time_s": (
+        "from the start of the command to its end, or to that of ranks that outlive it; the ranks' own span where the "
+        "launcher was killed"
+    ),
     "Run.exit_status": "of the command; null where a signal ended it or it is not known",
     "Run.signal": "that ended the command, or null",
     "Run.cpu_user_s": "user CPU time of the command and what it waited for; ranks on other nodes are not in it",
@@ -37,7 +40,9 @@ FIELDS = {
     "Run.fallow_version": "that made the run",
     "Health.ranks_expected": "ranks that the program had, as far as is known",
     "Health.ranks_read": "ranks with a readable record",
-    "Health.ranks_unfinished": "ranks that did not reach MPI_Finalize; their record ends at their last call",
+    "Health.ranks_unfinished": (
+        "ranks that did not reach MPI_Finalize, or have not yet; their record ends at their last call"
+    ),
     "Health.unreadable": "rank files that were refused",
     "Health.events_skipped": "calls left out of the timeline because they were torn or damaged",
     "Health.threads_dropped": (
@@ -89,7 +94,7 @@ FIELDS = {
     "RankReport.family": "openmpi, mpich or mpiabi",
     "RankReport.mode": "wait mode: spin, yield, sleep or auto",
     "RankReport.hook": "the idle hook in which waits sleep; twin: they do between looks at non-blocking calls",
-    "RankReport.end": "finalized, aborted (MPI_Abort), unfinished (killed), running",
+    "RankReport.end": "finalized, aborted (MPI_Abort), unfinished (killed), running (as far as can be told)",
     "RankReport.last_state": "what the rank was doing when its record ends",
     "RankReport.threads": "threads that made MPI calls",
     "RankReport.switches_voluntary": "context switches that the process asked for",

@@ -170,7 +170,10 @@ def _early(report: Report) -> Iterator[str]:
     for row in report.ranks:
         if row.end not in ("aborted", "finalized"):
             was = "" if row.last_state == "none" else f" (it was {row.last_state.replace('_', ' ')})"
-            yield f"rank {row.label} did not reach MPI_Finalize{was}; its record ends at its last call"
+            over = report.run.exit_status is not None or report.run.signal is not None
+            runs = "is still running" if over else "is still running, or was killed"
+            how = runs if row.end == "running" else "did not reach MPI_Finalize"
+            yield f"rank {row.label} {how}{was}; its record ends at its last call"
 
 
 def warnings(report: Report, style: Style) -> Iterator[str]:

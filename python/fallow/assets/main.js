@@ -63,6 +63,12 @@ function numbers() {
   return el("div", { class: "numbers" }, cards);
 }
 
+/** Of a rank whose record has no end. */
+function howItEnded(rank, run) {
+  if (rank.end !== "running") return "did not reach MPI_Finalize";
+  return run.exit_status === null && run.signal === null ? "is still running, or was killed" : "is still running";
+}
+
 function warnings() {
   const lines = reports.flatMap((r, i) => {
     const h = r.health, tag = two ? `${NAMES[i]}: ` : "", out = [];
@@ -73,7 +79,7 @@ function warnings() {
     if (early.length > 20) out.push(`${early.length} ranks ended early; the first 20:`);
     early.slice(0, 20).forEach((rank) => out.push(rank.end === "aborted"
       ? `rank ${rank.label} called MPI_Abort; its record ends there`
-      : `rank ${rank.label} did not reach MPI_Finalize${rank.last_state === "none" ? "" : ` (it was ${rank.last_state.replace("_", " ")})`}; its record ends at its last call`));
+      : `rank ${rank.label} ${howItEnded(rank, r.run)}${rank.last_state === "none" ? "" : ` (it was ${rank.last_state.replace("_", " ")})`}; its record ends at its last call`));
     if (h.threads_dropped) out.push(`not recorded: ${h.threads_dropped} thread${h.threads_dropped === 1 ? "" : "s"}, beyond 64 of a rank, without room on disk, or without access to it by then`);
     return out.concat(h.notes).map((line) => tag + line);
   });
