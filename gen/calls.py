@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 KINDS = ("other", "send", "recv", "start", "wait", "test", "probe", "collective", "rma", "rma_sync", "io", "setup")
-SIZES = ("none", "count", "send", "recv", "send_each", "sendv", "sendw", "recv_each", "recvcounts", "origin", "parts")
+SIZES = ("none", "count", "send", "recv", "send_each", "sendv", "sendw", "recv_each", "recvcounts", "origin", "one", "parts")
 WAKES = ("none", "peer", "all", "later", "recent")
 FREES = ("", "comm", "type", "win", "file", "request", "session")
 

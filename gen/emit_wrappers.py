@@ -75,6 +75,8 @@ def _received_too(call: Call, proto: Prototype) -> str:
         return f"source == MPI_PROC_NULL ? 0 : {size}"
     if proto.has("result_count", "target_rank"):
         return "target_rank == MPI_PROC_NULL ? 0 : scope.bytes(result_count, result_datatype)"
+    if call.size == "one":
+        return "target_rank == MPI_PROC_NULL ? 0 : scope.bytes(1, datatype)"
     return ""
 
 
@@ -105,9 +107,9 @@ def _size_of_all(call: Call, proto: Prototype) -> str:
         return "fallow::pmpi::size_as_u64(scope.own_group(comm)) * scope.bytes(recvcount, datatype)"
     if call.size == "recvcounts":
         return "scope.sum(scope.own_group(comm), recvcounts, datatype)"  # also of an intercommunicator, its own group's
-    if call.size == "origin":
-        fetched = "op == MPI_NO_OP ? 0 : " if proto.has("result_count") else ""  # nothing is sent, and its type ignored
-        return f"{fetched}scope.bytes(origin_count, origin_datatype)"
+    if call.size in {"origin", "one"}:
+        fetched = "op == MPI_NO_OP ? 0 : " if proto.has("op", "result_addr") else ""  # nothing is sent, and its type ignored
+        return fetched + ("scope.bytes(1, datatype)" if call.size == "one" else "scope.bytes(origin_count, origin_datatype)")
     if call.size == "parts":
         return "fallow::pmpi::size_as_u64(partitions) * scope.bytes(count, datatype)"
     return "0"

@@ -62,6 +62,16 @@ static void between_groups(int rank) {
   MPI_Comm_free(&both);
 }
 
+// Two elements of 4 bytes there, and three back.
+static void one_by_one(int other, MPI_Win window) {
+  int one = 1, none = 0, old[4];
+  MPI_Fetch_and_op(&one, &old[0], MPI_INT, other, 0, MPI_SUM, window);
+  MPI_Fetch_and_op(NULL, &old[1], MPI_INT, other, 4, MPI_NO_OP, window);
+  MPI_Compare_and_swap(&one, &none, &old[2], MPI_INT, other, 8, window);
+  MPI_Compare_and_swap(&one, &none, &old[3], MPI_INT, MPI_PROC_NULL, 8, window);
+  MPI_Win_fence(0, window);
+}
+
 int main(int argc, char **argv) {
   int rank;
   MPI_Init(&argc, &argv);
@@ -85,6 +95,7 @@ int main(int argc, char **argv) {
   MPI_Get_accumulate(NULL, 0, MPI_CHAR, in + 500, 150, MPI_CHAR, other, 0, 150, MPI_CHAR, MPI_NO_OP, window);
   MPI_Put(out, 500, MPI_CHAR, MPI_PROC_NULL, 0, 500, MPI_CHAR, window);
   MPI_Win_fence(0, window);
+  one_by_one(other, window);
   MPI_Win_free(&window);
   to_the_right(rank);
   again_and_again(other);
