@@ -139,7 +139,7 @@ def _missing(found: ranks.Ranks) -> list[str]:
     shown = ", ".join(map(str, missing[:_MISSING_SHOWN])) + (", ..." if len(missing) > _MISSING_SHOWN else "")
     return [
         f"no record of rank {shown}: where it ran, the launcher did not pass on the environment "
-        "(LD_PRELOAD, FALLOW_*), or the run directory is not to be seen"
+        "(LD_PRELOAD, FALLOW_*), or the run directory is not to be seen, not to be written, or without room"
     ]
 
 
@@ -229,7 +229,10 @@ def _why_nothing(found: ranks.Ranks, info: rundir.RunInfo | None) -> str:
         return ": Fallow was switched off (--off or FALLOW_OFF), so that no rank recorded anything"
     if info is not None and (static := list(linkage.unreachable(info.command, info.cwd))):
         return ": no rank recorded anything; " + "; ".join(static)
-    return ": no rank recorded anything; did the command start an MPI program?"
+    return (
+        ": no rank recorded anything; did the command start an MPI program? Had its ranks the right and the room to "
+        "write there?"
+    )
 
 
 def _runs_in(directory: Path) -> str:
