@@ -100,6 +100,8 @@ def read_file(path: Path) -> dict[str, str]:
         option = rows.get(key.replace("-", "_"))
         if option is None:
             raise UserError(f"{where}: unknown option '{key}'; known are {', '.join(sorted(rows))}")
+        if isinstance(value, bool) and option.type != "flag":  # its 1 may be all of something
+            raise UserError(f"{where}: '{str(value).lower()}' is not a {option.type}")
         text = _as_text(value)
         wrong = "not a plain value" if text is None else problem(option, text)
         if text is None or wrong:

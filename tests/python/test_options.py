@@ -53,6 +53,8 @@ def test_a_broken_flag_is_the_users_error():
         ('mode = "auto"\nspeed = 3\n', r"f\.toml:2: unknown option 'speed'"),
         ('# x\n\nmode = "what"\n', r"f\.toml:3: 'what'"),
         ("mode = [1]\n", r"f\.toml:1: not a plain value"),
+        ("slowdown = true\n", r"f\.toml:1: 'true' is not a fraction"),
+        ("trace = false\n", r"f\.toml:1: 'false' is not a path"),
         ("mode = \n", r"f\.toml: .*line 1"),
         ('run_id = "x"\n', r"f\.toml:1: unknown option 'run_id'"),
     ],
