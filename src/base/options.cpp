@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 
 namespace fallow {
 namespace {
@@ -175,7 +176,8 @@ Options options_from_environment(std::vector<std::string>& problems) {
     for (const char* c = row.name; *c != 0; ++c) variable += static_cast<char>(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
     const char* text = std::getenv(variable.c_str());
     if (text == nullptr || *text == 0) continue;  // set to nothing: as if it were not set
-    if (std::string problem = set_option(options, row.name, text); !problem.empty()) problems.push_back("FALLOW_" + problem);
+    const std::string problem = set_option(options, row.name, text);
+    if (!problem.empty()) problems.push_back(variable + problem.substr(std::strlen(row.name)));
   }
   return options;
 }
