@@ -58,13 +58,14 @@ EnergyParts energy_of(const Platform& p, const Usage& u, double used, double sha
   const double cores = nodes * p.cores();
   const Seconds node_time = u.run_time * nodes;
   const Seconds in_use = u.in_use > Seconds{} ? std::min(u.in_use, u.run_time * cores) : u.run_time * used;
-  e.unaccounted = p.core.compute * std::max(Seconds{}, in_use - s.accounted);
+  const Seconds unaccounted = std::max(Seconds{}, in_use - s.accounted);
+  e.unaccounted = p.core.compute * unaccounted;
   const Seconds free = u.run_time * cores - in_use, besides = std::min(u.besides, free);
   e.computing += p.core.compute * besides;
   e.unused_cores = p.core.sleep * (free - besides);
   // Memory: active in proportion to the cores that work. Network card: active while any rank of its node transfers,
   // at most all the time.
-  const Seconds memory_busy = std::min(node_time, (s.busy + besides) * (1.0 / p.cores()));
+  const Seconds memory_busy = std::min(node_time, (s.busy + unaccounted + besides) * (1.0 / p.cores()));
   const Seconds nic_busy = std::min(node_time, s.transfer);
   e.memory = p.memory.idle * node_time + (p.memory.active - p.memory.idle) * memory_busy;
   e.nic = p.nic.idle * node_time + (p.nic.active - p.nic.idle) * nic_busy;

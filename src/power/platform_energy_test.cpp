@@ -54,11 +54,11 @@ TEST(PlatformEnergy, AddsUpByHand) {
   EXPECT_DOUBLE_EQ(e.actual.io.value, 1);
   EXPECT_DOUBLE_EQ(e.actual.unaccounted.value, 10);   // one second of the second rank
   EXPECT_DOUBLE_EQ(e.actual.unused_cores.value, 20);  // two cores
-  EXPECT_DOUBLE_EQ(e.actual.memory.value, 40 + 4 * 11.0 / 4);
+  EXPECT_DOUBLE_EQ(e.actual.memory.value, 40 + 4 * 12.0 / 4);  // the second that is in no state too, which is computation
   EXPECT_DOUBLE_EQ(e.actual.nic.value, 51);
   EXPECT_DOUBLE_EQ(e.actual.base.value, 500);
   EXPECT_DOUBLE_EQ(e.actual.switch_share.value, 20);
-  EXPECT_DOUBLE_EQ(e.actual.total().value, 100 + 8 + 16 + 5 + 1 + 10 + 20 + 51 + 51 + 500 + 20);
+  EXPECT_DOUBLE_EQ(e.actual.total().value, 100 + 8 + 16 + 5 + 1 + 10 + 20 + 52 + 51 + 500 + 20);
   EXPECT_DOUBLE_EQ(e.all_awake.wait_asleep.value, 40);
   EXPECT_DOUBLE_EQ(e.saved().value, 35);
 }
