@@ -56,7 +56,10 @@ FIELDS = {
     "Totals.wait_burnt_s": "waits awake that can have been on a core: of each rank at most the CPU time of its process",
     "Totals.wake_delay_share_worst": "the same for the rank that paid the most",
     "Totals.wake_absorbed_share": "wake_absorbed_s as a share of core time",
-    "Totals.wake_lasting_share_worst": "wake_lasting_share of the rank where it is largest; the budget bounds it",
+    "Totals.wake_lasting_share_worst": (
+        "wake_lasting_share of the rank where it is largest; in mode auto the budget bounds it where each rank has a "
+        "core that no other process wants: where cores are short, sleeps hardly depend on it"
+    ),
     "Totals.slowdown_budget": "slowdown that was accepted: 0.01 is 1 %",
     "Totals.wakes_by_peer": "sleeps that a peer on the node ended",
     "Totals.wakes_sent": "peers woken",

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fallow import text, timeline_text
+from fallow.compare import DISTURBED_CORES
 from fallow.model import Bin, HistogramReport, RankReport, Report, Residency, Run
 from fallow.sites import SEVERAL_COMMS
 from fallow.text import Style
@@ -82,7 +83,8 @@ def _figures(report: Report, style: Style) -> Iterator[_Figure]:
     over = t.wake_lasting_share_worst > t.slowdown_budget > 0
     absorbed = f"of which {text.percent(t.wake_absorbed_share, 2)} made good by later waits"
     worst = f"worst rank's rest {text.percent(t.wake_lasting_share_worst, 2)}"
-    budget = f"{worst}, budget {text.percent(t.slowdown_budget, 2)}"
+    short = ", which does not bound sleeps where cores are short" if over and _cores_are_short(report) else ""
+    budget = f"{worst}, budget {text.percent(t.slowdown_budget, 2)}{short}"
     yield "wake-up delay", text.percent(t.wake_delay_share, 2), (absorbed,), (budget, *(["red"] if over else []))
     if t.wake_send_s > 0:
         share = text.percent(t.wake_send_s / t.core_time_s, 2)
@@ -94,10 +96,20 @@ def _figures(report: Report, style: Style) -> Iterator[_Figure]:
     yield from _energy_figures(report)
 
 
+def _wait_for_cores(report: Report) -> bool:
+    return report.totals.wait_burnt_s < 0.9 * report.totals.residency.wait_awake_s
+
+
+def _cores_are_short(report: Report) -> bool:
+    """Whether ranks waited for cores, or others used some of theirs, which waits heed where one node has the job."""
+    others_s = (report.run.other_busy_s or 0.0) if len(report.run.hosts) == 1 else 0.0
+    return _wait_for_cores(report) or others_s > DISTURBED_CORES * report.run.run_time_s
+
+
 def _burnt(report: Report) -> str:
     """How much of the waits' time awake can have been on a core."""
     t = report.totals
-    if t.wait_burnt_s < 0.9 * t.residency.wait_awake_s:
+    if _wait_for_cores(report):
         return f"at most {text.seconds(t.wait_burnt_s)} of it on a core: ranks waited for cores, too"
     return "core time burnt in waits"
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fallow import analyse, timeline_text
+from fallow import analyse, report_text, timeline_text
 from fallow.model import Timeline, TimelineRow
+from fallow.text import Style
 from rank_writer import OPS, Call, RankFile, write_run
 
 
@@ -35,3 +36,13 @@ def test_a_timeline_shows_waits_as_the_totals_count_them(tmp_path):
         rank = RankFile(calls=calls, ops=OPS, oversubscribed=oversubscribed)
         events = analyse.load(write_run(tmp_path / str(oversubscribed), [rank])).timeline.rows[0].events
         assert [tuple(e[3:5]) for e in events] == [(0, 0), (second, 0), (0, 0), (40, 50)]
+
+
+@pytest.mark.parametrize(("others_s", "cpu_ns", "short"), [(0.0, 2_000_000_000, False), (0.2, 2_000_000_000, True), (0.0, 10_000, True)])
+def test_over_budget_where_cores_are_short_says_why(tmp_path, others_s, cpu_ns, short):
+    """There sleeps do not depend on the budget."""
+    calls = [Call(0, 1_000), Call(1_000, 401_000_000, awake=300_000_000, asleep=50_000_000)]
+    rank = RankFile(calls=calls, wake_delay=20_000_000, cpu_ns=cpu_ns)
+    report = analyse.load(write_run(tmp_path / "r", [rank], other_busy_s=others_s))
+    said = ", budget 1.00 %, which does not bound sleeps where cores are short"
+    assert any(said in line for line in report_text.headline(report, Style(False, True, 160, breaks=False))) == short

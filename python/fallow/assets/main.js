@@ -40,6 +40,15 @@ function number(label, kind, of) {
     kind ? el("span", { class: "kind" }, kind) : null), values, el("div", { class: "more" }, two ? "" : found[0].more || ""));
 }
 
+/** Whether the delay that lasts passes the budget. */
+const overBudget = (t) => t.slowdown_budget > 0 && t.wake_lasting_share_worst > t.slowdown_budget;
+
+/** Ranks waited for cores. */
+const waitedForCores = (t) => t.wait_burnt_s < 0.9 * t.residency.wait_awake_s;
+
+/** Ranks waited for cores, or others used more than 0.05 of one on the job's only node: as the report in the terminal has it. */
+const coresAreShort = ({ totals: t, run }) => waitedForCores(t) || (run.hosts.length === 1 && (run.other_busy_s || 0) > 0.05 * run.run_time_s);
+
 function numbers() {
   const cards = [
     number("run time", "", ({ totals: t }) => ({ value: t.run_time_s, show: seconds(t.run_time_s), more: `${seconds(t.core_time_s)} of core time` })),
@@ -47,12 +56,13 @@ function numbers() {
     number("rested in waits", "", ({ totals: t }) => ({ value: t.residency.wait_asleep_s, show: seconds(t.residency.wait_asleep_s), mood: "good",
       more: `of core time; ${percent(t.wait_asleep_share)} of what was waited` })),
     number("burnt in waits", "", ({ totals: t }) => ({ value: t.wait_burnt_s, show: seconds(t.wait_burnt_s),
-      more: t.wait_burnt_s < 0.9 * t.residency.wait_awake_s ? `at most, of ${seconds(t.residency.wait_awake_s)} awake: ranks waited for cores, too`
+      more: waitedForCores(t) ? `at most, of ${seconds(t.residency.wait_awake_s)} awake: ranks waited for cores, too`
         : `${percent(t.wait_burnt_s / (t.core_time_s || 1))} of core time` })),
-    number("wake-up delay", "", ({ totals: t }) => ({ value: t.wake_delay_share, show: percent(t.wake_delay_share, 2),
-      mood: t.slowdown_budget > 0 && t.wake_lasting_share_worst > t.slowdown_budget ? "bad" : "",
+    number("wake-up delay", "", ({ totals: t, run }) => ({ value: t.wake_delay_share, show: percent(t.wake_delay_share, 2),
+      mood: overBudget(t) ? "bad" : "",
       more: `of which ${percent(t.wake_absorbed_share, 2)} made good by later waits; ` +
-        `worst rank's rest ${percent(t.wake_lasting_share_worst, 2)}, budget ${percent(t.slowdown_budget, 2)}` })),
+        `worst rank's rest ${percent(t.wake_lasting_share_worst, 2)}, budget ${percent(t.slowdown_budget, 2)}` +
+        (overBudget(t) && coresAreShort({ totals: t, run }) ? ", which does not bound sleeps where cores are short" : "") })),
     number("waking others", "", ({ totals: t }) => (t.wake_send_s > 0 ? { value: t.wake_send_s, show: seconds(t.wake_send_s),
       more: `${percent(t.wake_send_s / (t.core_time_s || 1), 2)} of core time, in the calls of those whom they waited for` } : null)),
     number("energy", "metered", ({ energy: { metered: m } }) => (m === null || m.energy_j === null ? null : { value: m.energy_j,
