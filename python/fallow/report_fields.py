@@ -53,7 +53,10 @@ FIELDS = {
     "UnreadableFile.reason": "offset and reason",
     "Totals.ranks": "ranks with a readable record",
     "Totals.cpu_ranks_s": "CPU time of the ranks' processes, as they saw it when they last looked",
-    "Totals.wait_burnt_s": "waits awake that can have been on a core: of each rank at most the CPU time of its process",
+    "Totals.wait_burnt_s": (
+        "waits awake that were on a core, at most: of each rank no more than its process's CPU time, which may hold "
+        "computation"
+    ),
     "Totals.wake_delay_share_worst": "the same for the rank that paid the most",
     "Totals.wake_absorbed_share": "wake_absorbed_s as a share of core time",
     "Totals.wake_lasting_share_worst": (
@@ -153,10 +156,13 @@ FIELDS = {
     "other rank had waited for it meanwhile; on several nodes estimated from when later messages came",
     "wake_lasting_share": "the rest of wake_delay_s as a share of core time",
     "sleeps": "times that a thread was put to sleep",
-    "sent_bytes": "as counts and datatypes given to the calls say",
-    "received_bytes": "as counts and datatypes given to the calls say",
+    "sent_bytes": "as counts and datatypes given to the calls say; a collective call counts here alone, once at each "
+    "of its ranks, whether that sends there or receives",
+    "received_bytes": "as counts and datatypes given to the calls say: buffers as posted, which messages may not "
+    "fill; collective calls are not in it",
     "time_s": "inside these calls",
-    "size_bytes": "as counts and datatypes given to the calls say",
+    "size_bytes": "as counts and datatypes given to the calls say: buffers as posted, which messages may not "
+    "fill; of calls that send and receive, what they send",
     "wait_awake_s": "of it, waiting for others on the core",
     "wait_asleep_s": "of it, waiting for others off the core",
 }
