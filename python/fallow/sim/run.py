@@ -216,8 +216,8 @@ def _doubts(base: Outcome) -> list[str]:
         )
     if calls := base.raw.get("let_go"):
         out.append(
-            f"left before their end: {plural(calls, 'call')} of ranks with several threads, as all ranks would have waited for "
-            "ever; times after that say less"
+            f"left before their end: {plural(calls, 'call')} of ranks with several threads, as all ranks would have "
+            "waited for ever; times after that say less"
         )
     if calls := base.raw.get("refused"):
         out.append(f"left out: {plural(calls, 'call')} that returned an error; messages of theirs are not replayed")
