@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import trace_samples as samples
+from fallow.errors import UserError
 from fallow.traces import convert, model, simgrid
 from fallow.traces.others import collective_sizes
 from fallow.traces.text import Losses
@@ -163,6 +164,36 @@ def test_simgrid_has_blocks_that_are_reduced_and_scattered_as_counts(tmp_path: P
     assert not any("Reduce_scatter" in line for line in losses.lines("it"))
     back = simgrid.read(tmp_path / "t.tit")
     assert [(e.size_bytes, e.recv_bytes) for e in back.events(2)] == [(120, 40)]
+
+
+@pytest.mark.parametrize("name", ["a b.tit", "#a.tit", "a\n.tit"])
+def test_a_simgrid_file_whose_name_cannot_be_listed_is_refused(tmp_path: Path, name: str) -> None:
+    convert.convert(samples.plain(2, 2), tmp_path / "x.ftr", None)
+    with pytest.raises(UserError, match="its name can have no white space"):
+        convert.convert(samples.plain(2, 2), tmp_path / name, None)
+    assert list(tmp_path.iterdir()) == [tmp_path / "x.ftr"]
+
+
+def test_a_simgrid_trace_takes_the_place_of_one_of_more_ranks(tmp_path: Path) -> None:
+    convert.convert(samples.plain(12, 2), tmp_path / "a.tit", None)
+    folder = tmp_path / "a.tit.ranks"
+    for other in ("rank-03.txt", "rank-9.txt.old", "notes.txt"):
+        (folder / other).touch()
+    convert.convert(samples.plain(2, 2), tmp_path / "a.tit", None)
+    assert {p.name for p in folder.iterdir()} == {"rank-0.txt", "rank-1.txt", "rank-03.txt", "rank-9.txt.old", "notes.txt"}
+    assert convert.open_source([tmp_path / "a.tit"], None).info.size == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [("0 send x 0 8", "'x' is no whole number"), ("0 send 1 0 much", "'much' is no number"), ("0 compute long", "'long' is no number"),
+     ("0 bcast 8 0 int", "'int' is no whole number"), ("zero barrier", "'zero' is no whole number"), ("0 send " + "9" * 5000 + " 0 8", "is no whole number")],
+)  # fmt: skip
+def test_what_is_no_number_is_said_in_words(tmp_path: Path, line: str, why: str) -> None:
+    (tmp_path / "x.tit").write_text(f"0 init\n1 init\n{line}\n")
+    with pytest.raises(UserError, match=f"x.tit: line 3: .*{why}$") as error:
+        convert.open_source([tmp_path / "x.tit"], None)
+    assert len(str(error.value)) < 200 + len(str(tmp_path))
 
 
 @pytest.mark.parametrize("first", ["# made by hand\n0 init\n", "p0 init\n"])

@@ -61,7 +61,7 @@ FORMATS = (
 
 _WITH_ALL = ("fallow", "parquet")  # that a trace says of its run
 _NAME_PARTNERS = ("dimemas", "simgrid", "goal")  # where a message begins
-_WHOLE_BY_THEMSELVES = ("fallow", "otf2")  # a temporary name, and a new directory
+_WHOLE_BY_THEMSELVES = ("fallow", "otf2", "simgrid")  # a temporary name, a new directory, and files of ranks
 
 
 def by_name(name: str) -> Format:

@@ -7,16 +7,31 @@ without them they are bytes, or doubles after an `init` with an argument.
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Callable
 from pathlib import Path
 
+from fallow import files
 from fallow.errors import UserError
 from fallow.traces import model, persistent
 from fallow.traces.model import COLLECTIVE, COMM_WORLD, Event, Info, MemorySource, Source
-from fallow.traces.text import ONE_THREAD, FormatError, Losses, RequestNumbers, nanoseconds, read_lines, tag_of, whole
+from fallow.traces.text import (
+    LARGEST,
+    ONE_THREAD,
+    FormatError,
+    Losses,
+    RequestNumbers,
+    decimal,
+    nanoseconds,
+    read_lines,
+    tag_of,
+    whole,
+)
 
 DEFAULT_FLOPS_PER_S = 1e9  # so that one flop stands for one nanosecond
 _MAX_RANKS = 1 << 21
+_RANK_FILE = re.compile(r"rank-(0|[1-9][0-9]*)\.txt")
 _ROOTED = ("MPI_Bcast", "MPI_Reduce")
 _POINT_TO_POINT = {
     "MPI_Send": "send", "MPI_Ssend": "send", "MPI_Rsend": "send", "MPI_Bsend": "send", "MPI_Recv": "recv",
@@ -153,8 +168,23 @@ def _collective_words(name: str, e: Event, ranks: int) -> tuple[object, ...] | N
 
 
 def write(source: Source, path: Path, losses: Losses, flops_per_s: float = DEFAULT_FLOPS_PER_S) -> None:
-    """Writes the list file `path` and the ranks' files beside it."""
-    folder = path.with_name(path.name + ".ranks")
+    """Writes the list file `path` and the ranks' files beside it; those of an earlier trace of more ranks go."""
+    if len(path.name.split()) != 1 or path.name.startswith("#"):
+        raise UserError(f"{path}: it lists files named after it, so its name can have no white space and no # first")
+    files.whole_set(path, lambda target: _write(source, target, losses, flops_per_s))
+    for file in _folder(path).iterdir():
+        number = _RANK_FILE.fullmatch(file.name)
+        if number is not None and int(number[1]) >= source.info.size:
+            with contextlib.suppress(OSError):
+                file.unlink()
+
+
+def _folder(path: Path) -> Path:
+    return path.with_name(path.name + ".ranks")
+
+
+def _write(source: Source, path: Path, losses: Losses, flops_per_s: float) -> None:
+    folder = _folder(path)
     folder.mkdir(exist_ok=True)
     names = []
     for rank in range(source.info.size):
@@ -211,7 +241,7 @@ class _RankReader:
 
     def size(self, text: str, w: list[str], at: int) -> int:
         """Bytes of so many elements, whose datatype is word `at` if there is one."""
-        each = _TYPE_BYTES.get(int(w[at]), 1) if len(w) > at else self.element_bytes
+        each = _TYPE_BYTES.get(whole(w[at], -LARGEST), 1) if len(w) > at else self.element_bytes
         return _amount(text) * each
 
     def compute(self, w: list[str]) -> None:
@@ -316,7 +346,7 @@ class _RankReader:
 
 
 def _amount(text: str) -> int:
-    value = float(text)
+    value = decimal(text)
     if not 0 <= value < 1 << 62:
         raise ValueError(f"{text} is no size")
     return int(value)

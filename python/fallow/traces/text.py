@@ -14,6 +14,7 @@ from fallow.traces.model import ANY_TAG, Event, Site
 
 LARGEST = (1 << 62) - 1
 _LONGEST_LINE = 1 << 26  # characters: counts for 2^21 ranks, both ways
+_LONGEST_WORD = 60  # that a message repeats
 
 ONE_THREAD = "the threads of a rank (their calls stand one after the other, in the order in which they began)"
 """A loss of formats that know ranks only."""
@@ -100,7 +101,10 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def whole(text: str, low: int = 0, high: int = LARGEST) -> int:
     """A number in bounds; ValueError else."""
-    value = int(text)
+    try:
+        value = int(text)
+    except ValueError:
+        raise ValueError(f"'{_short(text)}' is no whole number") from None
     if not low <= value <= high:
         raise ValueError(f"{value} is out of range")
     return value
@@ -108,10 +112,22 @@ def whole(text: str, low: int = 0, high: int = LARGEST) -> int:
 
 def nanoseconds(text: str, per_unit: float) -> int:
     """A decimal number of some unit of time, in ns; ValueError if it makes no sense."""
-    value = float(text) * per_unit
+    value = decimal(text) * per_unit
     if not 0 <= value < LARGEST:  # refuses NaN too
         raise ValueError(f"{text} is no time")
     return round(value)
+
+
+def decimal(text: str) -> float:
+    """A number with or without a fraction; ValueError else."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"'{_short(text)}' is no number") from None
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_WORD else text[:_LONGEST_WORD] + "..."
 
 
 class RequestNumbers:
