@@ -273,11 +273,16 @@ def test_what_slurm_refuses_is_said_in_a_line(tmp_path):
     assert found == ("fallow: Slurm: sbatch: error: invalid partition\n", 2)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_keeps_what_is_done(tmp_path, number):
     (tmp_path / "s.toml").write_text(SMALL.replace("iterations = 5", "iterations = 3000").replace("[4, 8]", "[16, 32]"))
+
+    def hear() -> None:
+        for usual in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(usual, signal.SIG_DFL)
+
     # tests may run in the background; a terminal interrupts the workers, too
-    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), "start_new_session": True}
+    heard = {"preexec_fn": hear, "start_new_session": True}
     running = start(tmp_path, "s.toml", "--on", "local:1", stderr=subprocess.PIPE, **heard)
     end = time.monotonic() + 240
     while time.monotonic() < end and not list(tmp_path.glob("s.results/part-*.parquet")):

@@ -112,9 +112,10 @@ def _uninterrupted() -> Iterator[None]:
     for number in ours:
         signal.signal(number, lambda number, _frame: came.append(number))
     tracker = importlib.import_module("multiprocessing.resource_tracker")
-    tracker.ensure_running()  # it would let interrupts through again in the thread that starts it
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})  # it passes over the other two by itself
     try:
+        tracker.ensure_running()  # it would let interrupts through again in the thread that starts it
+        signal.pthread_sigmask(signal.SIG_SETMASK, before | {signal.SIGINT})
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
