@@ -236,6 +236,23 @@ void read_network(Section s, std::string_view file, Machine& m) {
   m.topology = spec;
 }
 
+/// A deeper rest draws no more than the other and takes no less to come back from. What the file leaves open is so.
+void read_deep(Section& s, LinkSpec& link) {
+  s.time("deep_react_us", kUs, link.deep.up);
+  s.time("deep_react_down_us", kUs, link.deep.down);
+  s.number("deep_fraction", 0, 1, link.deep.fraction);
+  if (link.deep.up < link.rest.up) {
+    const toml::node* const given = s.find("deep_react_us");
+    if (given != nullptr) s.refuse(*given, "deep_react_us", "no less than react_us: a deeper rest takes longer to come back from");
+    link.deep.up = link.rest.up;
+  }
+  if (link.deep.fraction > link.rest.fraction) {
+    const toml::node* const given = s.find("deep_fraction");
+    if (given != nullptr) s.refuse(*given, "deep_fraction", "no more than low_power_fraction: a deeper rest draws less");
+    link.deep.fraction = link.rest.fraction;
+  }
+}
+
 void read_link(Section s, LinkSpec& link) {
   rate(s, "gbit_s", 0.125, link.ps_per_kib, 2e-3);  // slower ones do not fit into the network's 32 bits
   s.whole("lanes", 1, 64, link.lanes);
@@ -244,9 +261,7 @@ void read_link(Section s, LinkSpec& link) {
   link.rest.down = link.rest.up;
   s.time("react_down_us", kUs, link.rest.down);
   s.number("low_power_fraction", 0, 1, link.rest.fraction);
-  s.time("deep_react_us", kUs, link.deep.up);
-  s.time("deep_react_down_us", kUs, link.deep.down);
-  s.number("deep_fraction", 0, 1, link.deep.fraction);
+  read_deep(s, link);
   s.watts("port_w", link.port);
   s.number("share_of_switch", 0.01, 1, link.share_of_switch);
   if (const toml::node* node = s.find("lane_fractions")) {

@@ -94,6 +94,28 @@ TEST(MachineFile, TheSlowestLinkCanBeSimulated) {
   EXPECT_THROW(p.run(slower), std::invalid_argument) << "1 Mbit/s is too slow for 32 bits of picoseconds";
 }
 
+TEST(MachineFile, ADeeperRestDrawsLessAndWakesLater) {
+  const auto link = [](const std::string& keys) { return parse_machine("[link]\n" + keys, "m.toml").link; };
+  const auto why = [&](const std::string& keys) {
+    try {
+      link(keys);
+    } catch (const MachineFileError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(why("low_power_fraction = 0.3\ndeep_fraction = 0.4"),
+            "m.toml:3: link.deep_fraction must be no more than low_power_fraction: a deeper rest draws less");
+  EXPECT_EQ(why("deep_react_us = 20\nreact_us = 30"),
+            "m.toml:2: link.deep_react_us must be no less than react_us: a deeper rest takes longer to come back from");
+  EXPECT_EQ(why("deep_fraction = 0.5"), "m.toml:2: link.deep_fraction must be no more than low_power_fraction: a deeper rest draws less")
+      << "than the default";
+  EXPECT_EQ(why("low_power_fraction = 0.3\ndeep_fraction = 0.3\nreact_us = 30\ndeep_react_us = 30"), "");
+  const LinkSpec given = link("low_power_fraction = 0.05\nreact_us = 3000");
+  EXPECT_EQ(given.deep.fraction, 0.05) << "what is left open is no worse than what was said";
+  EXPECT_EQ(given.deep.up, 3 * kMs);
+}
+
 TEST(MachineFile, PlatformsAreMachinesToo) {
   for (const auto& entry : std::filesystem::directory_iterator(FALLOW_PLATFORMS)) {
     const Machine m = read_machine(entry.path().string());
