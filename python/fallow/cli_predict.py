@@ -16,7 +16,7 @@ from fallow import native, predict_html, predict_study, predict_text
 from fallow.errors import UserError
 from fallow.files import deliver, expect_apart, expect_room
 from fallow.predict_model import PredictReport
-from fallow.quantities import share, time_ns
+from fallow.quantities import named_path, rank_list, share, time_ns
 from fallow.text import Style, seconds, size
 from fallow.traces import convert, model
 from fallow.traces.found import find_files
@@ -69,20 +69,6 @@ def _react(text: str) -> list[float]:
     if len(times) > 2:
         raise _error(text, "10us, or 10us,20us for down and up")
     return times
-
-
-def _ranks(text: str) -> list[int]:
-    out: list[int] = []
-    try:
-        for piece in text.split(","):
-            first, _, last = piece.partition("-")
-            low, high = int(first), int(last or first)
-            if not 0 <= low <= high < 1 << 21:
-                raise ValueError
-            out.extend(range(low, high + 1))
-    except ValueError:
-        raise _error(text, "0,4-7") from None
-    return out
 
 
 def _threads(text: str) -> int:
@@ -138,7 +124,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Runs predictors over a recorded trace: what they would have rested, and the delay caused by it.",
         epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    p.add_argument("trace", nargs="+", type=Path, metavar="TRACE", help="a trace, its parts, or a directory with them")
+    p.add_argument(
+        "trace", nargs="+", type=named_path, metavar="TRACE", help="a trace, its parts, or a directory with them"
+    )
     p.add_argument("--predictor", type=_list(str), metavar="LIST", help="oracle, last, pps, spps, adaptive [all]")
     p.add_argument("--threshold", type=_list(_time), default=[], metavar="LIST",
                    help="grouping thresholds of pps, e.g. 20us,200us [the best of 41]")  # fmt: skip
@@ -146,7 +134,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
                    help="share of a gap by which pps, spps and last wake earlier, e.g. 1%%,5%% [5%%]")  # fmt: skip
     p.add_argument("--react", type=_react, default=[10e3], metavar="TIME",
                    help="time to go to rest and to come back; DOWN,UP where they differ [10us]")  # fmt: skip
-    p.add_argument("--ranks", type=_ranks, default=[], metavar="LIST", help="only these ranks, e.g. 0,4-7")
+    p.add_argument("--ranks", type=rank_list, default=[], metavar="LIST", help="only these ranks, e.g. 0,4-7")
     p.add_argument("--ranks-per-node", type=_positive, metavar="N",
                    help="ranks that share a link [those recorded on one node]")  # fmt: skip
     p.add_argument("--no-nodes", action="store_true", help="do not join the ranks of a node")
@@ -155,7 +143,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     form = p.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON; its schema is part of the documentation")
     form.add_argument(
-        "--html", type=Path, metavar="FILE", help="write one self-contained page with plots; - is standard output"
+        "--html", type=named_path, metavar="FILE", help="write one self-contained page with plots; - is standard output"
     )
     line = p.add_argument_group("timeline, in the page; in JSON if one of these is given")
     line.add_argument("--timeline-rank", type=int, metavar="RANK", help="whose calls to show [the first studied]")
@@ -220,7 +208,9 @@ def _wish(a: argparse.Namespace) -> predict_study.Wish:
     _expect_range("--react", "react_down", a.react)
     options |= {"react_down": a.react[0], "react_up": a.react[-1]}
     timeline = (a.timeline_rank, a.timeline_from, a.timeline_calls)
-    drawn = a.html is not None or any(value is not None for value in timeline)
+    asked_for = any(value is not None for value in timeline)
+    if asked_for and a.html is None and not a.json:
+        raise UserError("--timeline-rank, -from and -calls are of timelines: add --html FILE or --json")
     if a.timeline_rank is not None and a.timeline_rank < 0:
         raise UserError(f"--timeline-rank {a.timeline_rank}: ranks count from 0")
     if any(lead >= 1 for lead in a.lead or ()):
@@ -235,7 +225,7 @@ def _wish(a: argparse.Namespace) -> predict_study.Wish:
         ranks=a.ranks,
         ranks_per_node=0 if a.no_nodes else a.ranks_per_node,
         costs=not a.no_cost,
-        timeline=drawn,
+        timeline=a.html is not None or asked_for,
         timeline_rank=a.timeline_rank,
         timeline_from_ns=int(a.timeline_from or 0),
         timeline_calls=a.timeline_calls or 4000,

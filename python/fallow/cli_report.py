@@ -11,6 +11,7 @@ from fallow import analyse, compare, compare_text, pair_text, report_html, repor
 from fallow.errors import UserError
 from fallow.files import deliver
 from fallow.model import Report
+from fallow.quantities import named_path
 from fallow.text import Style
 
 _EPILOG = """\
@@ -32,7 +33,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    p.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="run directory, at most two (default: the newest)")
+    p.add_argument(
+        "runs", nargs="*", type=named_path, metavar="RUN", help="run directory, at most two (default: the newest)"
+    )
     p.add_argument(
         "--platform", metavar="NAME", help="machine to model energy on: a name or a TOML file (fallow doctor)"
     )
@@ -41,7 +44,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     form.add_argument(
         "--html",
         nargs="?",
-        const="",
+        type=named_path,
+        const=True,
         metavar="FILE",
         help="write one self-contained page; - is standard output (default: RUN/report.html)",
     )
@@ -83,9 +87,9 @@ def _show_comparison(arguments: argparse.Namespace, directory: Path) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    if arguments.html and Path(arguments.html).is_dir():  # fallow report --html RUN
-        arguments.runs.append(Path(arguments.html))
-        arguments.html = ""
+    if isinstance(arguments.html, Path) and arguments.html.is_dir():  # fallow report --html RUN
+        arguments.runs.append(arguments.html)
+        arguments.html = True
     if len(arguments.runs) > 2:
         raise UserError("report takes at most two runs")
     paths = arguments.runs or [newest(Path())]
@@ -100,7 +104,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(report_json.dumps(reports))
     elif arguments.html is not None:
-        target = Path(arguments.html) if arguments.html else paths[-1] / "report.html"
+        target = arguments.html if isinstance(arguments.html, Path) else paths[-1] / "report.html"
         deliver(target, report_html.page(reports))
     else:
         _print(reports)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fallow.errors import UserError
 from fallow.files import expect_room, save
-from fallow.quantities import whole
+from fallow.quantities import named_path, whole
 from fallow.reproduce import dickov2015, document, record
 
 _EPILOG = """\
@@ -30,10 +30,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )  # fmt: skip
     p.add_argument("publication", choices=["dickov2015"], metavar="PUBLICATION", help="dickov2015")
     p.add_argument(
-        "--traces", type=Path, default=Path("traces"), metavar="DIR", help="where traces are kept (default: traces)"
-    )
+        "--traces", type=named_path, default=Path("traces"), metavar="DIR",
+        help="where traces are kept (default: traces)",
+    )  # fmt: skip
     p.add_argument("--record", action="store_true", help="record the traces that are missing there")
-    p.add_argument("--programs", type=Path, metavar="DIR", help="the built programs of examples/")
+    p.add_argument("--programs", type=named_path, metavar="DIR", help="the built programs of examples/")
     p.add_argument(
         "--most-ranks",
         type=whole(1, 1 << 20),
@@ -51,7 +52,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     p.add_argument(
         "-o",
         "--output",
-        type=Path,
+        type=named_path,
         default=Path("dickov2015"),
         metavar="NAME",
         help="NAME.html, NAME.md and NAME.json are written",

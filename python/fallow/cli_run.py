@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fallow import analyse, cli_config, compare, compare_text, energy, launch, options, report_text, rundir, runner
 from fallow.errors import UserError
-from fallow.quantities import whole
+from fallow.quantities import named_path, whole
 from fallow.text import Style
 from fallow.traces import parts
 
@@ -43,8 +43,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    p.add_argument("--out", type=Path, metavar="DIR", help="run directory (default: fallow-run-DATE-TIME here)")
-    p.add_argument("--config", type=Path, metavar="FILE", help="options from a TOML file (fallow config --toml)")
+    p.add_argument("--out", type=named_path, metavar="DIR", help="run directory (default: fallow-run-DATE-TIME here)")
+    p.add_argument("--config", type=named_path, metavar="FILE", help="options from a TOML file (fallow config --toml)")
     p.add_argument("--platform", default="", metavar="NAME", help="machine to model energy on: a name or a TOML file")
     p.add_argument(
         "--compare",

@@ -12,7 +12,7 @@ from fallow import native
 from fallow.cli_synth import add_synth_options, synth_options
 from fallow.errors import UserError
 from fallow.files import deliver, expect_apart, expect_room
-from fallow.quantities import listed, positive, share, time_us, whole
+from fallow.quantities import listed, named, named_path, positive, share, time_us, whole
 from fallow.sim import page, run, text, timeline
 from fallow.sim.machine import MachineSpec, machine_settings
 from fallow.sim.model import Case, Study
@@ -50,8 +50,9 @@ def _add_rest_options(group: argparse._ArgumentGroup) -> None:
         "--core-timer", type=time_us, metavar="TIME", help="sleep, countdown, throttle: polling before the rest"
     )
     group.add_argument(
-        "--core-state", metavar="NAME", help="sleep, adaptive, oracle: the platform's sleep state (default: blocked)"
-    )
+        "--core-state", type=named, metavar="NAME",
+        help="sleep, adaptive, oracle: the platform's sleep state (default: blocked)",
+    )  # fmt: skip
     group.add_argument(
         "--frequency", type=positive, metavar="GHZ", help="fixed, countdown: default the platform's lowest"
     )
@@ -83,7 +84,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         usage="fallow sim [options] TRACE [TRACE ...]\n       fallow sim [options] --synth PROGRAM",
         epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    p.add_argument("trace", nargs="*", type=Path, metavar="TRACE", help="a trace, its parts, or a directory with them")
+    p.add_argument(
+        "trace", nargs="*", type=named_path, metavar="TRACE", help="a trace, its parts, or a directory with them"
+    )
     p.add_argument(
         "--platform",
         default="minotauro",
@@ -92,6 +95,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     p.add_argument(
         "--topology",
+        type=named,
         metavar="SHAPE",
         help="another network: XGFT(h;m..;w..), fat-tree or crossbar, these two as large as the program needs",
     )
@@ -169,7 +173,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     draw = p.add_argument_group("timelines (part of --html)")
     draw.add_argument(
         "--timeline",
-        type=Path,
+        type=named_path,
         metavar="FILE",
         help="write a timeline: .json for ui.perfetto.dev, .prv for Paraver (the last policy)",
     )
@@ -187,7 +191,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     form = p.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
-    form.add_argument("--html", type=Path, metavar="FILE", help="write one self-contained page; - is standard output")
+    form.add_argument(
+        "--html", type=named_path, metavar="FILE", help="write one self-contained page; - is standard output"
+    )
     p.set_defaults(action=_run)
 
 

@@ -6,10 +6,10 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from fallow.errors import UserError
+from fallow.quantities import named_path
 from fallow.sweep import execute
 from fallow.sweep.store import Store
 from fallow.sweep.study import SweepStudy, read
@@ -48,12 +48,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Runs all simulations of a study, on this machine or a cluster.",
         epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    p.add_argument("study", type=Path, metavar="STUDY.toml", help="programs, machines and policies")
+    p.add_argument("study", type=named_path, metavar="STUDY.toml", help="programs, machines and policies")
     p.add_argument(
         "--on", default="local", metavar="PLACE",
         help="local[:N], N processes here; slurm[:N], N jobs; dask://HOST:PORT, a scheduler (default: local)",
     )  # fmt: skip
-    p.add_argument("--results", type=Path, metavar="DIR", help="where results are kept (default: STUDY.results)")
+    p.add_argument("--results", type=named_path, metavar="DIR", help="where results are kept (default: STUDY.results)")
     p.add_argument("--retry-failed", action="store_true", help="simulate points again that failed")
     p.add_argument("--dry-run", action="store_true", help="count the points and stop")
     p.set_defaults(action=_run)

@@ -6,10 +6,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fallow import files, native
-from fallow.quantities import share, size_bytes, time_us, whole
+from fallow import native
+from fallow.quantities import named_path, share, size_bytes, time_us, whole
 from fallow.sim import run
 from fallow.text import plural
+from fallow.traces import convert
 
 _EPILOG = """\
 examples:
@@ -70,13 +71,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )  # fmt: skip
     p.add_argument("program", choices=[n for n, _ in _programs()] or None, metavar="PROGRAM", help="see below")
     add_synth_options(p, flag=False)
-    p.add_argument("-o", "--output", type=Path, metavar="FILE", help="trace to write (default: PROGRAM.ftr)")
+    p.add_argument("-o", "--output", type=named_path, metavar="FILE", help="trace to write (default: PROGRAM.ftr)")
     p.set_defaults(action=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     output: Path = arguments.output or Path(f"{arguments.program}.ftr")
-    files.expect_name(output)
+    convert.expect_own(output)
     program = run.write(run.ProgramSpec(synth=arguments.program, options=synth_options(arguments)), output)
     per_call = output.stat().st_size / max(program.events, 1)
     print(f"{output}: {plural(program.ranks, 'rank')}, {plural(program.events, 'call')}, {per_call:.2f} bytes a call")

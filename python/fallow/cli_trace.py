@@ -13,7 +13,7 @@ from typing import Any
 from fallow import files, native
 from fallow.errors import UserError
 from fallow.progress import Bar
-from fallow.quantities import time_ns
+from fallow.quantities import named_path, rank_list, time_ns
 from fallow.text import Style, plural, seconds
 from fallow.traces import convert
 from fallow.traces.found import find_files, find_parts, numbered
@@ -68,7 +68,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
         p.add_argument(
-            "trace", nargs="+", type=Path, metavar="TRACE", help="a trace, its parts, or a directory with them"
+            "trace", nargs="+", type=named_path, metavar="TRACE", help="a trace, its parts, or a directory with them"
         )
         p.set_defaults(action=action)
         return p
@@ -89,7 +89,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--to", dest="to_ns", type=_time, default=_END_NS, metavar="TIME", help="end of the window (default: the end)"
     )
     cut.add_argument(
-        "--ranks", type=_ranks, default=[], metavar="LIST", help="ranks to keep, e.g. 0,4-7 (default: all)"
+        "--ranks", type=rank_list, default=[], metavar="LIST", help="ranks to keep, e.g. 0,4-7 (default: all)"
     )
     other = part("convert", "write another tool's format, or read one", _convert)
     names = [f.name for f in convert.FORMATS]
@@ -100,25 +100,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--to", dest="target", choices=names, metavar="FORMAT", help="format to write (default: by its name)"
     )
     for p in (merge, cut, other):
-        p.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="file to write")
+        p.add_argument("-o", "--output", type=named_path, required=True, metavar="FILE", help="file to write")
 
 
 def _time(text: str) -> int:
     return round(time_ns(text))
-
-
-def _ranks(text: str) -> list[int]:
-    try:
-        out: list[int] = []
-        for piece in text.split(","):
-            first, _, last = piece.partition("-")
-            low, high = int(first), int(last or first)
-            if not 0 <= low <= high < 1 << 21:
-                raise ValueError
-            out.extend(range(low, high + 1))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' is no list of ranks; say 0,4-7") from None
-    return out
 
 
 def _open(paths: list[Path]) -> FileSource:
@@ -227,7 +213,7 @@ def _expect_other(paths: list[Path], output: Path) -> None:
 
 
 def _merge(arguments: argparse.Namespace) -> int:
-    files.expect_name(arguments.output)
+    convert.expect_own(arguments.output)
     if len(arguments.trace) > 1:
         _expect_other(arguments.trace, arguments.output)
     starts = find_parts(arguments.trace[0]) if len(arguments.trace) == 1 else []
@@ -247,7 +233,7 @@ def _merge(arguments: argparse.Namespace) -> int:
 
 
 def _cut(arguments: argparse.Namespace) -> int:
-    files.expect_name(arguments.output)
+    convert.expect_own(arguments.output)
     _expect_other(arguments.trace, arguments.output)
     source = _open(arguments.trace)
     missing = [r for r in arguments.ranks if r >= source.info.size]

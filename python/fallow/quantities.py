@@ -1,16 +1,20 @@
-"""Times, shares, sizes and lists of them, as users write them on a command line or in a file."""
+"""Times, shares, sizes, names and lists of them, as users write them on a command line or in a file."""
 
 from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
 
 _TIMES_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _LONGEST_NS = 1e18
+_RANKS = re.compile(r"\s*([0-9]{1,9})\s*(?:-\s*([0-9]{1,9})\s*)?")
+_MOST_RANKS = 1 << 21
 _SIZES = {"B": 1, "KB": 1024, "KiB": 1024, "MB": 1024**2, "MiB": 1024**2, "GB": 1024**3, "GiB": 1024**3}
 
 
@@ -89,6 +93,30 @@ def positive(text: str) -> float:
     if not 0 < value <= 1e6:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0, up to 1000000")
     return value
+
+
+def rank_list(text: str) -> list[int]:
+    """'0,4-7'."""
+    out: list[int] = []
+    for piece in text.split(","):
+        found = _RANKS.fullmatch(piece)
+        low, high = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        if not low <= high < _MOST_RANKS:
+            raise argparse.ArgumentTypeError(f"'{text}' is no list of ranks; say 0,4-7")
+        out.extend(range(low, high + 1))
+    return out
+
+
+def named(text: str) -> str:
+    """What is called something: an empty text is a variable of the user's that is not set."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the name is empty")
+    return text
+
+
+def named_path(text: str) -> Path:
+    """A file or directory; an empty text would be the current directory."""
+    return Path(named(text))
 
 
 def listed(one: Callable[[str], T]) -> Callable[[str], list[T]]:

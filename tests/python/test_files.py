@@ -67,6 +67,21 @@ def test_what_cannot_be_written_is_told_before_the_work(tmp_path, fallow):
     assert (out.returncode, out.stderr) == (2, "fallow: nowhere/x.html: No such file or directory\n")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [["sim", "--synth", "cg", "--topology", ""], ["sim", "--synth", "cg", "--cores", "sleep", "--core-state", ""], ["sim", "--synth", "cg", "--html", ""],
+     ["sim", "--synth", "cg", "--timeline", ""], ["sim", ""], ["sweep", "s.toml", "--results", ""], ["predict", "no.ftr", "--html", ""], ["predict", ""],
+     ["trace", "merge", ".", "-o", ""], ["trace", "info", ""], ["synth", "cg", "-o", ""], ["report", "--html", ""], ["report", ""],
+     ["run", "--out", "", "--", "true"], ["reproduce", "dickov2015", "-o", ""]],
+)  # fmt: skip
+def test_an_empty_name_is_said_to_be_empty(tmp_path, fallow, command):
+    """A variable that is not set: the path would be the current directory."""
+    (tmp_path / "s.toml").write_text("[[synth]]\nprogram = 'cg'\nranks = 2\niterations = 2\n")
+    out = fallow(*command)
+    assert out.returncode == 2 and out.stderr.endswith(": the name is empty\n"), out.stderr
+    assert list(tmp_path.iterdir()) == [tmp_path / "s.toml"]
+
+
 def test_the_mark_before_a_text_is_left_out(tmp_path):
     (tmp_path / "a.toml").write_bytes(b"\xef\xbb\xbfa = 1\n")
     assert files.text(tmp_path / "a.toml") == "a = 1\n"

@@ -268,7 +268,10 @@ def test_traces_of_other_tools_are_read(trace: Path, tmp_path: Path, capsys: pyt
         (["{dir}"], "no trace in this directory"),
         (["{trace}", "--predictor", "pps,magic"], "there is no predictor 'magic'; there are oracle"),
         (["{trace}", "--ranks", "9"], "rank 9 is not in this trace of 4 ranks"),
-        (["{trace}", "--timeline-rank", "4"], "rank 4 is not in this trace"),
+        (["{trace}", "--timeline-rank", "4", "--json"], "rank 4 is not in this trace"),
+        (["{trace}", "--timeline-rank", "0"], "are of timelines: add --html FILE or --json\n"),
+        (["{trace}", "--timeline-from", "0"], "are of timelines"),
+        (["{trace}", "--timeline-calls", "9"], "are of timelines"),
         (["{trace}", "--repeats", "0"], "--repeats: 0 is not from 1 to 1000\n"),
         (["{trace}", "--repeats", "2.5"], "--repeats: 2.5 is not a whole number\n"),
         (["{trace}", "--alpha", "nan"], "--alpha: nan is not from 0 to"),
@@ -302,7 +305,7 @@ def test_errors_are_one_line_and_status_2(
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--threshold", "20"], ["--threshold", "-1us"], ["--lead", "200%"], ["--react", "1us,2us,3us"], ["--ranks", "3-1"], ["--threads", "-1"],
+    [["--threshold", "20"], ["--threshold", "-1us"], ["--lead", "200%"], ["--react", "1us,2us,3us"], ["--ranks", "3-1"], ["--ranks", "3-"], ["--threads", "-1"],
      ["--budget", "x"], ["--memory", "1T"], ["--ranks-per-node", "0"], ["--json", "--html", "x"], ["--timeline-calls", "0"]],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_refused(trace: Path, arguments: list[str]) -> None:

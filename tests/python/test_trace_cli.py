@@ -132,6 +132,8 @@ def test_convert_says_once_what_is_lost(trace: Path, tmp_path: Path, capsys: pyt
         (["merge", "{trace}", "-o", "-"], "-o -: a trace is not written to standard output; name a file"),
         (["cut", "{trace}", "-o", "-"], "-o -: a trace is not"),
         (["convert", "{trace}", "--to", "goal", "-o", "-"], "-o -: a trace is not"),
+        (["merge", "{trace}", "-o", "x.prv"], "x.prv: this would be a trace of Fallow's own, not Paraver: name it x.ftr; fallow trace convert makes the other of it"),
+        (["cut", "{trace}", "-o", "x.json"], "x.json: this would be a trace of Fallow's own, not Perfetto: name it x.ftr"),
     ],
 )
 def test_errors_are_one_line_and_status_2(
@@ -200,6 +202,13 @@ def test_a_part_that_was_cut_short_is_read_and_noted(
     assert json.loads(said.out)["events"] > 0
 
 
+@pytest.mark.parametrize("text", ["3-", "-3", "", "1,", "1-2-3", "2-1", "0x1", "1_0", "2097152", "9" * 5000])
+def test_ranks_that_are_none_are_refused(trace: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["trace", "cut", str(trace), f"--ranks={text}", "-o", "x.ftr"])
+    assert stopped.value.code == 2 and "is no list of ranks; say 0,4-7\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text", ["x", "-1s", "1h", "nan", "1e30s"])
 def test_times_that_are_none_are_refused(trace: Path, text: str) -> None:
     with pytest.raises(SystemExit) as stopped:
@@ -211,6 +220,8 @@ def test_a_made_up_program_is_not_written_to_a_file_called_dash(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    assert cli.main(["synth", "cg", "--ranks", "2", "-o", "x.tit"]) == 2
+    assert capsys.readouterr().err.startswith("fallow: x.tit: this would be a trace of Fallow's own, not SimGrid's time-independent format: name it x.ftr; ")
     assert cli.main(["synth", "cg", "--ranks", "2", "-o", "-"]) == 2
     assert capsys.readouterr().err == "fallow: -o -: a trace is not written to standard output; name a file\n"
     assert not list(tmp_path.iterdir())

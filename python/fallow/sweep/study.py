@@ -26,14 +26,14 @@ SYNTH_KEYS: dict[str, _Parser] = {
     "seed": quantities.whole(0, 1 << 62),
 }  # fmt: skip
 MACHINE_KEYS: dict[str, _Parser] = {
-    "platform": str, "topology": str, "ranks_per_node": quantities.whole(1, 65536), "network": str,
-    "cpu_speed": quantities.positive,
+    "platform": quantities.named, "topology": quantities.named, "ranks_per_node": quantities.whole(1, 65536),
+    "network": str, "cpu_speed": quantities.positive,
 }  # fmt: skip
 POLICY_KEYS: dict[str, _Parser] = {
     "policy": str, "lead": quantities.share, "threshold": quantities.time_us, "budget": quantities.share,
     "idle_timer": quantities.time_us, "deep_timer": quantities.time_us, "call_cost": quantities.time_us, "cores": str,
     "compress": quantities.share, "core_timer": quantities.time_us, "rest_switches": bool, "rest_cards": bool,
-    "edge_only": bool, "published_cost": bool, "no_cap_by_first": bool, "core_state": str,
+    "edge_only": bool, "published_cost": bool, "no_cap_by_first": bool, "core_state": quantities.named,
     "frequency": quantities.positive, "memory_share": quantities.share, "compress_only": str,
 }  # fmt: skip
 _POLICY_NAMES = {
@@ -166,6 +166,8 @@ def _programs(file: _File) -> Iterator[tuple[str, str, dict[str, Any], Any]]:
     if not isinstance(traces, list) or not all(isinstance(t, str) for t in traces):
         raise file.fail("", "traces", "must be a list of paths")
     for name in traces:
+        if not name:
+            raise file.fail("", "traces", "has an empty name")
         path = here / name
         if not path.exists():
             raise file.fail("", "traces", f"names {path}, which is not there")
@@ -196,10 +198,13 @@ def _machines(file: _File) -> Iterator[tuple[dict[str, Any], str]]:
             except UserError as error:
                 raise file.fail("machine", "topology", f"is wrong: {error}", table) from None
         for machine in _product(values):
-            path = machines.path_of(machine["platform"])
-            if "/" in machine["platform"] or machine["platform"].endswith(".toml"):
-                machine["platform"] = str((file.path.parent / path).resolve())
-            machines.load(machines.MachineSpec(machine["platform"]))  # refuses what cannot be read, first of all
+            try:
+                path = machines.path_of(machine["platform"])
+                if "/" in machine["platform"] or machine["platform"].endswith(".toml"):
+                    machine["platform"] = str((file.path.parent / path).resolve())
+                machines.load(machines.MachineSpec(machine["platform"]))  # refuses what cannot be read, first of all
+            except UserError as error:
+                raise file.fail("machine", "platform", f"is wrong: {error}", table) from None
             yield machine, hashlib.sha256(machines.path_of(machine["platform"]).read_bytes()).hexdigest()
 
 

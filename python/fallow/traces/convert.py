@@ -87,6 +87,17 @@ def by_path(path: Path, option: str = "") -> Format:
     raise UserError(f"{path}: its name does not tell the format{say}")
 
 
+def expect_own(out: Path) -> None:
+    """UserError for a name that says another format than the one of ours, which is to be written there."""
+    files.expect_name(out)
+    for f in FORMATS:
+        if f.name != "fallow" and out.suffix in f.endings:
+            raise UserError(
+                f"{out}: this would be a trace of Fallow's own, not {f.title}: name it {out.with_suffix('.ftr').name}; "
+                "fallow trace convert makes the other of it"
+            )
+
+
 def open_source(paths: Sequence[Path], name: str | None) -> Source:
     """Opens a trace of any format that can be read."""
     f = by_name(name) if name else by_path(paths[0], "--from")
