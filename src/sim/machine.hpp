@@ -35,7 +35,7 @@ struct RestStates {
 
 struct LinkSpec : RestStates {
   Time ps_per_kib = 204800;      ///< 40 Gbit/s; a KiB keeps rates exact that a byte would round
-  Time latency = 100 * kNs;      ///< of the switch behind it
+  Time latency = 100 * kNs;      ///< that each link of a way adds: through one switch, twice
   std::uint32_t lanes = 4;
   Watts port{2.0};               ///< a 4X port at full width; each direction of a link is driven by one
   double share_of_switch = 0.64; ///< of a switch's power that its ports draw

@@ -16,6 +16,7 @@
 //   vertices, edges = [[a, b], [a, b, relative]]
 //   [link]     gbit_s lanes switch_latency_ns port_w share_of_switch low_power_fraction react_us react_down_us
 //              lane_fractions = [0.43, 0.62, 0.81, 1]   deep_fraction deep_react_us deep_react_down_us
+//              # switch_latency_ns: each link of a message's way adds it, so once more than there are switches;
 //              # deep_fraction is at most low_power_fraction, deep_react_us at least react_us
 //   [switch]   idle_fraction rest_fraction rest_react_us rest_react_down_us       # what is not its ports
 //   [nic]      idle_w active_w rest_fraction rest_react_us rest_react_down_us

@@ -99,9 +99,9 @@ def assumptions(facts: Mapping[str, Any]) -> list[str]:
     return [
         f"Network: {f['topology']}, {f['nodes']} nodes, {f['routing']} routing, "
         f"{plural(f['ranks_per_node'], 'rank')} a node; {contention}.",
-        f"Links: {f['link_gbit_s']:g} Gbit/s, {f['link_lanes']} lanes, {f['switch_latency_us']:g} us a switch, "
-        f"{f['mpi_latency_us']:g} us of MPI a message, rendezvous above {f['eager_bytes']} bytes; collectives as "
-        f"{f['collectives']} has them.",
+        f"Links: {f['link_gbit_s']:g} Gbit/s, {f['link_lanes']} lanes; each link of a message's way adds "
+        f"{f['switch_latency_us']:g} us, MPI {f['mpi_latency_us']:g} us a message; rendezvous above {f['eager_bytes']} "
+        f"bytes; collectives as {f['collectives']} has them.",
         f"A link at rest draws {f['link_rest_fraction'] * 100:g} % of its port's {f['link_port_w']:g} W; it takes "
         f"{f['link_rest_down_us']:g} us to get there and {f['link_rest_up_us']:g} us back, at full power. Ports are "
         f"{f['link_share_of_switch'] * 100:g} % of a switch. Where the rest of switches and cards may rest, they take "
