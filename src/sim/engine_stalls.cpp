@@ -46,7 +46,7 @@ bool Engine::let_go() {
   const auto longest = [&](bool receives) {
     std::uint32_t chosen = kNone;
     for (std::uint32_t r = ranks_.first(); r < ranks_.last(); ++r) {
-      if (may_go_on(r, receives) && (chosen == kNone || ranks_[r].blocked < ranks_[chosen].blocked)) chosen = r;
+      if ((chosen == kNone || ranks_[r].blocked < ranks_[chosen].blocked) && may_go_on(r, receives)) chosen = r;
     }
     return chosen;
   };
