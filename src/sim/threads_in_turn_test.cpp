@@ -87,6 +87,11 @@ std::vector<std::string> told(trace::EventSource& source, std::uint32_t rank) {
   return all;
 }
 
+Result replayed(Threads& t, std::uint32_t nodes) {
+  const auto source = t.in_turn();
+  return Engine(testing::crossbar(nodes), {}, *source).run();
+}
+
 using Lines = std::vector<std::string>;
 
 TEST(ThreadsInTurn, ACallInWhichAnotherBeginsIsCutInTwo) {
@@ -244,8 +249,7 @@ void wait_for_each_other(Threads& t) {
 TEST(ThreadsInTurn, ThreadsThatWaitForEachOtherEnd) {
   Threads t(2), same(2);
   for (Threads* const threads : {&t, &same}) wait_for_each_other(*threads);
-  const auto source = t.in_turn();
-  const Result result = Engine(testing::crossbar(2), {}, *source).run();
+  const Result result = replayed(t, 2);
   EXPECT_EQ(result.unreceived.count, 0u);
   EXPECT_GE(result.messages, 4u);
   EXPECT_EQ(result.let_go, 0u);
@@ -286,8 +290,7 @@ TEST(ThreadsInTurn, ACollectiveCallGoesOnWithoutTheRankThatHasLeftIt) {
   reduce(2, 1, {10, 20}), reduce(2, 0, {30, 32});
   reduce(3, 0, {5, 40}), reduce(3, 1, {6, 7});
   for (std::uint32_t r = 0; r < 4; ++r) t.call(r, 0, {100, 110}, plain(Op::barrier));
-  const auto source = t.in_turn();
-  const Result result = Engine(testing::crossbar(4), {}, *source).run();
+  const Result result = replayed(t, 4);
   EXPECT_EQ(result.let_go, 1u);
   EXPECT_EQ(result.unreceived.count, 0u);
 }
@@ -306,8 +309,7 @@ TEST(ThreadsInTurn, TopologiesAreMadeInAnyOrder) {
     }
   }
   t.call(0, 2, {200, 201}, plain(Op::comm_dup)).call(1, 2, {200, 201}, plain(Op::comm_dup));
-  const auto source = t.in_turn();
-  const Result result = Engine(testing::crossbar(2), {}, *source).run();
+  const Result result = replayed(t, 2);
   EXPECT_EQ(result.unreceived.count, 0u);
   EXPECT_EQ(result.let_go, 0u);
   EXPECT_GE(result.messages, 2u * (2 + 2 + 1));  // of barriers, and to each neighbour
@@ -322,8 +324,7 @@ TEST(ThreadsInTurn, AReceiveThatAnotherOneTookTheMessageOfIsLeft) {
   t.call(0, 0, {10, 50}, receive).call(0, 1, {20, 30}, message(Op::recv, 1, 1)).call(0, 1, {35, 40}, message(Op::send, 1, 2));
   t.call(0, 0, {60, 90}, wait);
   t.call(1, 0, {5, 15}, message(Op::send, 0, 1)).call(1, 0, {16, 45}, message(Op::recv, 0, 2)).call(1, 0, {70, 75}, message(Op::send, 0, 1));
-  const auto source = t.in_turn();
-  const Result result = Engine(testing::crossbar(2), {}, *source).run();
+  const Result result = replayed(t, 2);
   EXPECT_EQ(result.let_go, 1u);
   EXPECT_EQ(result.unreceived.count, 0u);
 }
@@ -332,8 +333,7 @@ TEST(ThreadsInTurn, AReceiveThatAnotherOneTookTheMessageOfIsLeft) {
 TEST(ThreadsInTurn, AReceiveOfWhatNeverComesIsNotLeft) {
   Threads t(2);
   t.call(0, 0, {10, 12}, message(Op::recv, 1, 1)).call(0, 1, {20, 22}, message(Op::send, 1, 2)).call(1, 0, {5, 26}, message(Op::recv, 0, 3));
-  const auto source = t.in_turn();
-  EXPECT_THROW(Engine(testing::crossbar(2), {}, *source).run(), SimError);
+  EXPECT_THROW(replayed(t, 2), SimError);
 }
 
 }  // namespace
