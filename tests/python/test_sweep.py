@@ -19,7 +19,7 @@ import pytest
 from fallow import cli_sweep
 from fallow.errors import UserError
 from fallow.sim import machine
-from fallow.sweep import execute, point, study
+from fallow.sweep import execute, study
 from fallow.sweep.store import Store
 from fallow.traces.model import COMM_WORLD, Event, Info, MemorySource, op_number, write_source
 
@@ -308,85 +308,6 @@ def test_what_ends_a_sweep_while_workers_start_leaves_none(tmp_path):
     assert (running.returncode, errors.count("\n")) == (128 + signal.SIGTERM, 1) and "goes on where this was" in errors, errors
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[policy]\npolicy = 'oracle'\n", "names no program"),
-        ("traces = ['none.ftr']\n", "s.toml:1: traces names"),
-        ("[[synth]]\nprogram = 'cg'\nrnaks = 4\n", "s.toml:3: synth.rnaks is not known"),
-        ("[[synth]]\nprogram = 'cg'\nranks = [4, 'many']\n", "s.toml:3: synth.ranks is wrong"),
-        ("[[synth]]\nprogram = 'poetry'\n", "s.toml:2: synth.program must be one of"),
-        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'hope'\n", "s.toml:4: policy.policy must be of"),
-        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\nlead = '200%'\n", "s.toml:5: policy.lead is wrong"),
-        ("[[synth]]\nprogram = 'cg'\n[machine]\nplatform = 'atlantis'\n", "s.toml:4: machine.platform is wrong: no platform 'atlantis'"),
-        ("[[synth]]\nprogram = 'cg'\n[machine]\nplatform = ['minotauro', 'mine.toml']\n", "s.toml:4: machine.platform is wrong: "),
-        ("[[synth]]\nprogram = 'cg'\n[machine]\ntopology = ['crossbar', '']\n", "s.toml:4: machine.topology is wrong: the name is empty"),
-        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\ncores = 'sleep'\ncore_state = ''\n", "s.toml:6: policy.core_state is wrong: the name"),
-        ("traces = ['']\n", "s.toml:1: traces has an empty name"),
-        ("[[synth]]\nprogram = 'cg'\n[machine]\nnetwork = 'maybe'\n", "s.toml:4: machine.network must be"),
-        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\nrest_cards = 'yes'\n", "s.toml:5: policy.rest_cards must be true, false"),
-        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\nlead = true\n", "s.toml:5: policy.lead must be a value"),
-        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\ncores = 'dance'\n", "s.toml:5: policy.cores must be of spin"),
-        ("[[synth]]\nprogram = 'cg'\nranks = 4\n[[synth]]\nprogram = 'fft'\nranks = 0\n", "s.toml:6: synth.ranks is wrong"),
-        ("[[synth]]\nprogram = 'cg'\n[machine]\ntopology = 'ring'\n", "s.toml:4: machine.topology is wrong"),
-        ("[[synth]]\nprogram = 'cg'\n[policy]\nlead = '5%'\n", "s.toml: policy.policy is missing"),
-        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\nlead = '5%'\n", "s.toml:5: policy.lead would do nothing: it is for pps or spps"),
-        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\ncore_timer = '5us'\n", "cores countdown or cores sleep"),
-        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\nfrequency = 2\n", "cores countdown or cores fixed"),
-        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\ncompress_only = 'gather'\n", "s.toml:5: policy.compress_only must be point-to-point"),
-        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\ncompress_only = 'collectives'\n", "s.toml:5: policy.compress_only would do nothing"),
-        ("slurm = 5\n[[synth]]\nprogram = 'cg'\n", "s.toml:1: slurm must be a table"),
-        ("name = 5\n[[synth]]\nprogram = 'cg'\n", "s.toml:1: name must be a text"),
-        ("[[synth\n", "s.toml: "),
-        ("colour = 'red'\n", "s.toml:1: colour is not known"),
-    ],
-)
-def test_studies_are_checked_with_line_numbers(fallow, tmp_path, text, message):
-    (tmp_path / "s.toml").write_text(text)
-    with pytest.raises(UserError) as error:
-        study.read(tmp_path / "s.toml")
-    assert message in str(error.value)
-
-
-def test_a_study_may_say_what_a_simulation_may(fallow, tmp_path):
-    """Each option multiplies what it concerns, and is a column of the results."""
-    text = """
-[[synth]]
-program = "cg"
-ranks = 8
-iterations = 3
-[machine]
-platform = "kandalla2010"
-[policy]
-policy = ["always-on", "pps"]
-cores = ["spin", "sleep", "fixed"]
-core_state = ["C1", "C3"]
-frequency = [1.6, 2.0]
-memory_share = "50%"
-compress = "50%"
-compress_only = ["point-to-point", "collectives"]
-no_cap_by_first = [true, false]
-"""
-    (tmp_path / "s.toml").write_text(text)
-    points = study.read(tmp_path / "s.toml").points
-    ways = 1 + 2 + 2  # spin, two sleeps, two frequencies
-    assert len(points) == ways * 2 + ways * 2 * 2 + 1  # always-on; pps with and without the cap; plain always-on, to compare with
-    done = [point.evaluate(p) for p in points]
-    assert {row["status"] for row in done} == {"done"}, {row.get("error") for row in done}
-    assert len({(row["run_time_s"], row["energy_total_j"]) for row in done}) >= ways
-    store = Store(tmp_path / "results")
-    store.add(done)
-    kept = pyarrow.parquet.read_table(store.finish([p.id for p in points])).to_pylist()
-    assert {row["option_core_state"] for row in kept} >= {"C1", "C3"}
-
-
-def test_bad_studies_end_with_one_line(fallow, tmp_path):
-    (tmp_path / "s.toml").write_text("[[synth]]\nprogram = 'cg'\nrnaks = 4\n")
-    for args in (["s.toml"], ["none.toml"], ["s.toml", "--on", "mars"]):
-        done = fallow("sweep", *args)
-        assert done.returncode == 2 and "Traceback" not in done.stderr and done.stderr.count("\n") == 1
-
-
 def test_options_that_are_on_or_off(sweep, tmp_path):
     (tmp_path / "s.toml").write_text(
         "[[synth]]\nprogram = 'stencil3d'\nranks = 8\niterations = 20\ncompute = '2ms'\n"
@@ -403,18 +324,6 @@ def test_options_that_are_on_or_off(sweep, tmp_path):
     assert len(found) == 5 and all(r["status"] == "done" for r in found.values())
     assert found["oracle", True]["energy_cards_j"] < found["oracle", False]["energy_cards_j"]
     assert found["pps", True]["run_time_s"] > found["oracle", True]["run_time_s"]  # its cost
-
-
-def test_options_of_cores_concern_the_ways_that_they_wait(tmp_path):
-    (tmp_path / "s.toml").write_text(
-        "[[synth]]\nprogram = 'cg'\n[policy]\npolicy = ['always-on', 'oracle']\ncores = ['spin', 'sleep', 'adaptive']\n"
-        "core_timer = ['1us', '2us']\nbudget = ['1%', '5%']\ndeep_timer = '1ms'\n"
-    )
-    points = study.read(tmp_path / "s.toml").points
-    found = [(p.policy, p.options.get("core"), p.options.get("core_timer_us"), p.options.get("budget")) for p in points]
-    one = [(None, None, None), ("sleep", 1, None), ("sleep", 2, None), ("adaptive", None, 0.01), ("adaptive", None, 0.05)]
-    assert found == [(policy, *row) for policy in ("always-on", "oracle") for row in one]
-    assert all(("deep_timer_us" in p.options) == (p.policy == "oracle") for p in points)
 
 
 def test_a_platform_that_was_edited_is_simulated_anew(tmp_path):
