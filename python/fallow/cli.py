@@ -148,7 +148,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             name = arguments.subcommand
             raise UserError(f"{name} does not know {' '.join(unknown)}; 'fallow {name} --help' lists what it takes")
         if command is not None:
-            arguments.command = [*getattr(arguments, "command", []), *command]
+            begun = getattr(arguments, "command", [])  # without a -- of ours before it: the first one is its own
+            arguments.command = [*begun, "--", *command] if begun else command
         status = _act(arguments)
         sys.stdout.flush()
     except UserError as error:

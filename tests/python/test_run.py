@@ -64,6 +64,12 @@ def test_a_signal_ends_us_as_it_ended_the_command(run, tmp_path, number):
     assert record(tmp_path)["signal"] == number
 
 
+@pytest.mark.parametrize("ours", [["-q", "--"], ["-q"]])
+def test_two_dashes_after_the_command_are_its_own(run, ours):
+    out = run(*ours, "sh", "-c", 'printf "[%s]" "$@"', "x", "a", "--", "b", "--", "--mode", "c")
+    assert (out.returncode, out.stdout, out.stderr) == (0, "[a][--][b][--][--mode][c]", "")
+
+
 def test_what_cannot_be_started_has_the_shells_status(run):
     assert run("--", "no-such-command-here").returncode == 127
     assert run("--", "/etc/passwd").returncode == 126
