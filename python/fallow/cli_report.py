@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from fallow import analyse, compare, compare_text, pair_text, report_html, report_json, report_text
+from fallow import analyse, compare, compare_text, pair_text, report_html, report_json, report_text, rundir
 from fallow.errors import UserError
 from fallow.files import deliver
 from fallow.model import Report
@@ -52,12 +52,18 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     p.set_defaults(action=_run)
 
 
+def _made_ns(run: Path) -> int:
+    """When a run ended or began. The directory itself changes later, too: pages are written into it."""
+    records = [run / name for name in (rundir.RUN_FILE, compare.FILE)]
+    return next((p for p in records if p.exists()), run).stat().st_mtime_ns
+
+
 def newest(directory: Path) -> Path:
     """The newest run directory in `directory`."""
     runs = [p for p in directory.glob("fallow-run-*") if p.is_dir()]
     if not runs:
         raise UserError("no fallow-run-* directory here; name one, or make one: fallow run -- COMMAND")
-    return max(runs, key=lambda p: (p.stat().st_mtime_ns, p.name))
+    return max(runs, key=lambda p: (_made_ns(p), p.name))
 
 
 def _print(reports: list[Report]) -> None:

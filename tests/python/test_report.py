@@ -260,6 +260,13 @@ def test_the_newest_run_is_the_default(tmp_path, fallow):
     assert "newer" in fallow("report").stdout
 
 
+def test_a_page_in_an_older_run_does_not_make_it_the_newest(tmp_path, fallow):
+    for day, name in ((1, "older"), (2, "newer")):
+        write_run(tmp_path / f"fallow-run-2026010{day}-000000", [lively_rank(0, 1, 5)], command=[name])
+    assert fallow("report", "fallow-run-20260101-000000", "--html").returncode == 0
+    assert "newer" in fallow("report").stdout
+
+
 def test_two_runs_side_by_side(tmp_path, fallow):
     a = write_run(tmp_path / "a", [two_calls()], run_time_s=2.0)
     b = write_run(tmp_path / "b", [two_calls()], run_time_s=1.0)
