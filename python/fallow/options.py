@@ -70,12 +70,13 @@ def problem(option: Option, text: str) -> str:
     return f"{wrong} from 0% to 100%" if wrong and option.type == "fraction" else wrong
 
 
-def _line_of(source: str, key: str) -> int:
-    pattern = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*=""")
+def _place(path: Path, source: str, key: str) -> str:
+    """The file, with the line of a key, or of the table that is called so, where that is found."""
+    pattern = re.compile(rf"""\s*\[{{0,2}}\s*["']?{re.escape(key)}["']?\s*[=.\]]""")
     for number, line in enumerate(source.splitlines(), 1):
         if pattern.match(line):
-            return number
-    return 1
+            return f"{path}:{number}"
+    return str(path)
 
 
 def _as_text(value: object) -> str | None:
@@ -96,7 +97,7 @@ def read_file(path: Path) -> dict[str, str]:
     rows = {option.name: option for option in user_table()}
     out = {}
     for key, value in data.items():
-        where = f"{path}:{_line_of(source, key)}"
+        where = _place(path, source, key)
         option = rows.get(key.replace("-", "_"))
         if option is None:
             raise UserError(f"{where}: unknown option '{key}'; known are {', '.join(sorted(rows))}")
@@ -106,6 +107,8 @@ def read_file(path: Path) -> dict[str, str]:
         wrong = "not a plain value" if text is None else problem(option, text)
         if text is None or wrong:
             raise UserError(f"{where}: {wrong}")
+        if option.name in out:
+            raise UserError(f"{where}: '{key}' is said twice, with - and with _")
         out[option.name] = text
     return out
 
