@@ -150,14 +150,18 @@ def _compare(arguments: argparse.Namespace, settings: list[options.Setting]) -> 
         return error.status
     except OSError as error:
         raise UserError(f"cannot write to {directory}: {error.strerror}") from None
-    with contextlib.suppress(OSError):
+    more = f"{_shown(directory)}/{compare.FILE}, and "
+    try:
         compare.write(result)
+    except OSError as error:
+        say(f"cannot keep the comparison: {directory / compare.FILE}: {error.strerror}")
+        more = ""
     if arguments.json:
         print(json.dumps(compare.as_dict(result), indent=1))
     else:
         for line in compare_text.lines(result, Style.of(sys.stdout)):
             print(line)
-        print(f"  more: {_shown(directory)}/{compare.FILE}, and fallow report on each run in {_shown(directory)}")
+        print(f"  more: {more}fallow report on each run in {_shown(directory)}")
     return worst.shell_status
 
 

@@ -231,11 +231,12 @@ def warnings(trials: list[Trial], wanted: int) -> list[str]:
         if trial.note:
             out.append(f"run {trial.number}: {trial.note}")
     ends = {(t.exit_status, t.signal) for t in trials}
+    both = len({t.with_fallow for t in trials}) == 2
     if len(ends) > 1:
         out.append("the runs did not all end in the same way: see exit_status and signal of each")
-    elif ends and ends != {(0, None)}:
+    elif ends and ends != {(0, None)} and both:
         out.append("the command failed with Fallow and without; a comparison of failures says little")
-    if len({t.with_fallow for t in trials}) < 2:
+    if not both:
         out.append("there is nothing to compare with")
     return out
 
@@ -288,7 +289,13 @@ def run(series: Series, say: runner.Say) -> tuple[Comparison, launch.Outcome]:
         outcomes.append(outcome)
         if outcome.interrupted or (len(outcomes) == 2 and all(o.shell_status for o in outcomes)):
             break
-    trials = model_bare(trials)
+    counted, notes = trials, []
+    if outcomes[-1].interrupted:
+        counted = trials[:-1]
+        notes.append(f"run {len(trials)} was interrupted; it is in none of these figures")
+    if _leaves_input():
+        notes.append(_NO_INPUT)
+    counted = model_bare(counted)
     comparison = Comparison(
         schema=SCHEMA,
         version=VERSION,
@@ -296,9 +303,9 @@ def run(series: Series, say: runner.Say) -> tuple[Comparison, launch.Outcome]:
         command=series.command,
         options={s.option.name: s.value for s in series.settings},
         directory=str(series.directory),
-        trials=trials,
-        metrics=metrics(trials),
-        warnings=[*warnings(trials, 2 * series.pairs), *([_NO_INPUT] if _leaves_input() else [])],
+        trials=[*counted, *trials[len(counted) :]],
+        metrics=metrics(counted),
+        warnings=[*warnings(counted, 2 * series.pairs), *notes],
     )
     return comparison, next((o for o in outcomes if o.shell_status != 0), outcomes[0])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import signal
 
 import pytest
 
@@ -74,6 +75,8 @@ def test_warnings_name_what_is_doubtful():
     assert "run 1: other load took 0.50 cores" in compare.warnings(noisy, 2)[0]
     differ = [good[0], dataclasses.replace(good[1], exit_status=1)]
     assert "did not all end in the same way" in compare.warnings(differ, 2)[0]
+    alone = [dataclasses.replace(good[0], exit_status=1)]
+    assert compare.warnings(alone, 2) == ["stopped after 1 of 2 runs", "there is nothing to compare with"]
 
 
 def test_a_series(fallow, fake_library, tmp_path, run_dir):  # noqa: F811
@@ -141,6 +144,33 @@ def test_a_failing_command_stops_the_series(fallow, fake_library):  # noqa: F811
     out = fallow("run", "--compare", "5", "--", "sh", "-c", "exit 3", env=env, stdin=-3)
     assert out.returncode == 3
     assert "stopped after 2 of 10 runs" in out.stdout
+
+
+def test_an_interrupted_run_is_in_no_figure(fallow, fake_library, tmp_path):  # noqa: F811
+    """Also where the command makes an ordinary end of it, as some launchers do."""
+    fourth = 'trap "exit 0" INT; echo >> runs; if [ $(wc -l < runs) = 4 ]; then kill -INT $PPID; sleep 5 & wait; fi'
+    with_ctrl_c = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.default_int_handler)}
+    out = fallow(
+        "run", "--compare", "3", "--out", "series", "--", "sh", "-c", fourth,
+        env={"FALLOW_LIBRARY_DIR": str(fake_library)}, stdin=-3, **with_ctrl_c,
+    )  # fmt: skip
+    assert out.returncode == 0, out.stderr
+    assert "stopped after 3 of 6 runs" in out.stdout and "run 4 was interrupted" in out.stdout
+    data = json.loads((tmp_path / "series/compare.json").read_text())
+    assert len(data["trials"]) == 4
+    time = next(m for m in data["metrics"] if m["name"] == "run time")
+    figures = {time[side][edge] for side in ("bare", "fallow") for edge in ("low", "high")}
+    assert figures == {t["run_time_s"] for t in data["trials"][:3]}
+
+
+def test_a_comparison_that_cannot_be_kept_is_shown(fallow, fake_library, tmp_path):  # noqa: F811
+    out = fallow(
+        "run", "--compare", "1", "--out", "series", "--", "sh", "-c", "mkdir -p series/compare.json/x",
+        env={"FALLOW_LIBRARY_DIR": str(fake_library)}, stdin=-3,
+    )  # fmt: skip
+    assert out.returncode == 0 and "run time" in out.stdout
+    assert "cannot keep the comparison" in out.stderr
+    assert "more: fallow report on each run in series" in out.stdout
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"schema": "fallow-compare", "version": 2}', "[]"])
