@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fallow import text, timeline_text
 from fallow.compare import DISTURBED_CORES
-from fallow.model import Bin, HistogramReport, RankReport, Report, Residency, Run
+from fallow.model import Bin, HistogramReport, Metered, RankReport, Report, Residency, Run
 from fallow.sites import SEVERAL_COMMS
 from fallow.text import Style
 
@@ -119,7 +119,7 @@ def _energy_figures(report: Report) -> Iterator[_Figure]:
     if metered is None:
         yield "energy metered", "-", ("no meter was read here (fallow doctor says what would be needed)",)
     elif metered.energy_j is None or metered.energy_delay_js is None:
-        yield "energy metered", "-", (f"{len(metered.domains)} domains were read, none that adds up",)
+        yield "energy metered", "-", (_no_sum(metered),)
     else:
         names = ", ".join(d.domain for d in metered.domains if d.counted)
         delay = f"energy-delay {text.joule_seconds(metered.energy_delay_js)}"
@@ -131,6 +131,14 @@ def _energy_figures(report: Report) -> Iterator[_Figure]:
         more = f"{node} than spinning, cores alone {_less(modelled.cores_j, modelled.cores_spinning_j)}"
         delay = f"energy-delay {text.joule_seconds(modelled.energy_delay_js)}"
         yield "energy modelled", text.joules(modelled.energy_j), (more,), (delay,)
+
+
+def _no_sum(metered: Metered) -> str:
+    """Why the meters' domains have no sum."""
+    lost = [d.domain for d in metered.domains if d.counted and d.lost]
+    if lost:
+        return f"{', '.join(lost)} could not be read to the end, so there is no sum"
+    return f"{text.plural(len(metered.domains), 'domain')} read, none that adds up"
 
 
 def _less(energy_j: float, spinning_j: float) -> str:
@@ -153,7 +161,7 @@ def _energy(report: Report, style: Style) -> Iterator[str]:
             ]
             for d in metered.domains
         ]
-        yield from (f"  {line}" for line in text.table(header, rows, style))
+        yield from (f"  {line}" for line in text.table(header, rows, style, apart=True))
         yield from (style.paint(f"  {m}", "dim") for m in metered.measures)
     if modelled is not None:
         yield _heading(f"Energy, modelled on {style.safe(modelled.platform)}", style)

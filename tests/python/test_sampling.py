@@ -69,7 +69,22 @@ def test_a_lost_domain_takes_the_sum_with_it(tmp_path, fallow):
     assert metered is not None
     assert metered.energy_j is None
     assert metered.domains[2].lost == "gone"
-    assert "lost: gone" in fallow("report", tmp_path / "r").stdout
+    out = fallow("report", tmp_path / "r").stdout
+    assert "lost: gone" in out
+    assert "package-1 could not be read to the end, so there is no sum" in out
+
+
+def test_domains_are_told_apart_in_a_table_that_is_too_wide(tmp_path, fallow):
+    meter = FakeMeter(lasts=2)
+    meter.name = "a-meter-with-a-long-name"
+    sampler = sampling.Sampler(sampling.Found([meter], [(meter.name, "package-0")]))
+    for _ in range(2):
+        sampler.sample()
+    meters = sampler.stop()
+    meters["meters"][0]["off"] = {"package-1": "cannot read " + "x" * 60}
+    report_with(tmp_path, meters)
+    out = fallow("report", tmp_path / "r").stdout
+    assert f"{meter.name} package-0 " in out and f"{meter.name} package-1 " in out
 
 
 def test_long_runs_keep_their_ends():
