@@ -117,6 +117,24 @@ def test_on_paper_bars_have_their_colours_and_tables_all_columns(run_dir, fallow
     assert re.search(r"\.scroll[^{}]* \{ overflow: visible; \}", paper)
 
 
+def test_libraries_are_named_as_in_the_terminal(tmp_path):
+    """Of programs on several, the families of all; not the name of the first rank's alone."""
+    main = resources.files("fallow").joinpath("assets", "main.js").read_text()
+    families = re.search(r"^const FAMILY = .*$", main, re.MULTILINE)
+    library = re.search(r"^function library\(.*?^}$", main, re.MULTILINE | re.DOTALL)
+    assert families and library
+    runs = [
+        {"mpi": "MPICH 4.0.2", "families": ["mpich", "openmpi"]},
+        {"mpi": "MPICH 4.0.2", "families": ["mpich"]},
+        {"mpi": "MPICH 5.0.0", "families": ["mpiabi"]},
+        {"mpi": "", "families": ["openmpi"]},
+    ]
+    ask = f"{families[0]}\n{library[0]}\nconsole.log(JSON.stringify({json.dumps(runs)}.map(library)));"
+    (tmp_path / "library.js").write_text(ask)
+    done = subprocess.run(["node", tmp_path / "library.js"], capture_output=True, text=True, check=True, timeout=60)
+    assert json.loads(done.stdout) == ["MPICH, Open MPI", "MPICH 4.0.2", "MPICH 5.0.0 (MPI 5 ABI)", "Open MPI"]
+
+
 LABELS = """
 const PROBE = [];
 const svg = (tag, attributes, ...children) => (PROBE.push({ tag, ...attributes, text: children.join("") }), null);

@@ -9,11 +9,17 @@ const called = (index) => (two ? `${NAMES[index]}: ${reports[index].run.director
 /** A word of a command as it is typed in a shell. */
 const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`);
 
+/** The library as it calls itself, and the families where that does not say it. */
+function library({ mpi, families }) {
+  if (families.length === 1 && mpi) return families[0] === "mpiabi" ? `${mpi} (${FAMILY.mpiabi})` : mpi;
+  return families.map((f) => FAMILY[f] || f).join(", ");
+}
+
 function header() {
   return el("header", {}, el("h1", {}, two ? "Fallow: two runs" : "Fallow report"), reports.map((r, i) => {
     const where = r.run.hosts.length === 1 ? r.run.hosts[0] : `${r.run.hosts.length} nodes`;
     const meta = [r.run.started.replace("T", " "), `${plural(r.totals.ranks, "rank")} on ${where}`,
-      r.run.mpi || r.run.families.map((f) => FAMILY[f] || f).join(", "), `wait mode ${r.run.modes.join(", ")}`, plural(r.totals.calls, "MPI call")];
+      library(r.run), `wait mode ${r.run.modes.join(", ")}`, plural(r.totals.calls, "MPI call")];
     if (r.run.signal !== null) meta.push(`ended by signal ${r.run.signal}`);
     else if (r.run.exit_status) meta.push(`exit status ${r.run.exit_status}`);
     return el("div", { style: i ? "margin-top:14px" : null },
