@@ -25,6 +25,12 @@ void check(const Platform& p, const Usage& u) {
   }
 }
 
+// What is left of the whole. Sums of many times that make up all of it differ from it by rounding, which is no rest.
+Seconds beyond(Seconds part, Seconds whole) noexcept {
+  constexpr double kRounding = 1e-12;
+  return whole - part > whole * kRounding ? whole - part : Seconds{};
+}
+
 // Sums over ranks. `share` of a core is what one rank has: less than 1 where ranks share cores.
 struct CoreSums {
   EnergyParts energy;
@@ -58,9 +64,9 @@ EnergyParts energy_of(const Platform& p, const Usage& u, double used, double sha
   const double cores = nodes * p.cores();
   const Seconds node_time = u.run_time * nodes;
   const Seconds in_use = u.in_use > Seconds{} ? std::min(u.in_use, u.run_time * cores) : u.run_time * used;
-  const Seconds unaccounted = std::max(Seconds{}, in_use - s.accounted);
+  const Seconds unaccounted = beyond(s.accounted, in_use);
   e.unaccounted = p.core.compute * unaccounted;
-  const Seconds free = u.run_time * cores - in_use, besides = std::min(u.besides, free);
+  const Seconds free = beyond(in_use, u.run_time * cores), besides = std::min(u.besides, free);
   e.computing += p.core.compute * besides;
   e.unused_cores = p.core.sleep * (free - besides);
   // Memory: active in proportion to the cores that work. Network card: active while any rank of its node transfers,

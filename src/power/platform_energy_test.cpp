@@ -139,6 +139,17 @@ TEST(PlatformEnergy, ThreadsThatCallNoMpiComputeOnCoresOfTheirOwn) {
   EXPECT_DOUBLE_EQ(platform_energy(simple(), usage).actual.computing.value, 4 * 10 * 10);
 }
 
+TEST(PlatformEnergy, WhatSumsDifferByIsNoRest) {
+  const Residency rank = only(Doing::computing, 0.1 * 3);
+  Usage usage{{&rank, 1}, 1, Seconds(0.3)};
+  usage.at_once = 4;
+  usage.in_use = Seconds(0.3 * 4 * (1 - 1e-15));
+  EXPECT_EQ(platform_energy(simple(), usage).actual.unused_cores.value, 0);
+  usage.at_once = 1;
+  usage.in_use = Seconds(0.3 * (1 + 1e-15));
+  EXPECT_EQ(platform_energy(simple(), usage).actual.unaccounted.value, 0);
+}
+
 TEST(PlatformEnergy, RefusesWhatCannotBe) {
   const Platform p = simple();
   EXPECT_THROW(platform_energy(p, {{}, 0, Seconds(1)}), std::invalid_argument);
