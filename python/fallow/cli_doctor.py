@@ -7,11 +7,10 @@ import dataclasses
 import importlib
 import json
 import sys
-import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from fallow import coverage, doctor, mpis
+from fallow import coverage, doctor, mpis, text
 from fallow.doctor import Finding
 from fallow.progress import Bar
 from fallow.text import Style
@@ -64,12 +63,12 @@ def _lines(findings: list[Finding], style: Style) -> Iterator[str]:
             yield style.paint(group, "bold")
         wide, plain, colour = _MARKS[f.state]
         mark = style.paint(wide if style.unicode else plain, colour)
-        first, *rest = textwrap.wrap(style.safe(f.found), style.width - len(indent)) or [""]
-        yield f"  {mark} {f.name:<{width}}  {first}"
-        yield from (indent + line for line in rest)
+        first, *rest = text.paragraph(style.safe(f.found), style, indent, indent) or [""]
+        yield f"  {mark} {f.name:<{width}}  {first.removeprefix(indent)}"
+        yield from rest
         if f.remedy and f.state != doctor.OK:
-            for line in textwrap.wrap(f"> {f.remedy}", style.width - len(indent), subsequent_indent="  "):
-                yield indent + style.paint(line, "dim")
+            for line in text.paragraph(f"> {f.remedy}", style, indent, indent + "  "):
+                yield style.paint(line, "dim")
 
 
 def _coverage_lines(family: str, functions: list[coverage.Function], style: Style) -> Iterator[str]:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fallow import coverage, doctor, resttest, sysload, text
+from fallow import cli_doctor, coverage, doctor, resttest, sysload, text
 from fallow.errors import UserError
+from fallow.text import Style
 
 ROWS = [
     {"name": "MPI_Recv", "kind": "recv", "blocks": True, "treatment": "recorded, waits sleep", "why": ""},
@@ -147,6 +148,16 @@ def test_a_path_that_cannot_be_preloaded_is_no_reason_to_install_anew_there(fall
     found = next(f for f in findings if f["name"] == "preload library")
     assert found["state"] == "missing" and "space or colon" in found["found"]
     assert found["remedy"] == "install the package into a virtual environment whose path has neither"
+
+
+def test_paths_and_commands_are_not_broken():
+    """They are there to be copied."""
+    path, target = "/opt/a-long-name/" + "x" * 120 + "/libfallow.so", "/sys/class/powercap/intel-rapl:0/energy_uj"
+    findings = [doctor.Finding("Fallow", "preload library", doctor.NOTE, path, f"chmod a+r {target}")]
+    for width in (40, 80, 112):
+        lines = list(cli_doctor._lines(findings, Style(False, True, width)))
+        words = [word for line in lines for word in line.split()]
+        assert path in words and target in words
 
 
 def test_a_limit_of_processor_time_is_told(tmp_path):
