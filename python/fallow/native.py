@@ -38,14 +38,13 @@ def file_name(path: Path) -> str:
 
 
 def in_utf8(path: Path, advice: str) -> str:
-    """The path as text; UserError, with what to do, where it is not UTF-8."""
-    text = str(path)
+    """The path as text whose UTF-8 is its name, whatever the locale takes that for; UserError, with what to do, where
+    it is not UTF-8."""
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        shown = text.encode("utf-8", "backslashreplace").decode()
+        return os.fsencode(path).decode()
+    except UnicodeError:
+        shown = str(path).encode("utf-8", "backslashreplace").decode()
         raise UserError(f"{shown}: the name is not UTF-8; {advice}") from None
-    return text
 
 
 def library_dirs() -> tuple[Path, ...]:

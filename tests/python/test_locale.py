@@ -1,8 +1,10 @@
-"""A program that uses Fallow as a library may have set its locale: figures keep their decimal points."""
+"""Locales: what a program that uses Fallow has set changes no figure, what the user has set no file's name."""
 
 import os
 import subprocess
 import sys
+
+from rank_writer import lively_rank, write_run
 
 _COMMA = 'comment_char %\nescape_char /\nLC_NUMERIC\ndecimal_point ","\nthousands_sep "."\ngrouping 3;3\nEND LC_NUMERIC\n'
 _PROGRAM = """
@@ -27,3 +29,11 @@ def test_simulated_figures_have_points_in_any_locale(tmp_path):
     ]
     assert [done.returncode for done in shown] == [0, 0], shown[1].stderr
     assert shown[0].stdout == shown[1].stdout and '"edge_links": 0.' in shown[1].stdout
+
+
+def test_a_run_is_found_where_the_locale_has_not_the_letters_of_its_name(tmp_path, fallow):
+    """As in one that is not UTF-8: what Python takes a name for there is not what it is called."""
+    write_run(tmp_path / "läuft", [lively_rank(0, 1, 5)], command=["found"])
+    narrow = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    out = fallow("report", "läuft".encode().decode("ascii", "surrogateescape"), env=narrow)
+    assert (out.returncode, out.stderr) == (0, "") and "found" in out.stdout
