@@ -20,7 +20,7 @@ build/.packages: tools/packages.txt tools/install-packages
 	@mkdir -p build && touch $@
 
 $(VENV)/.ready: tools/requirements.txt build/.packages
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)  # also where one was cut off
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r tools/requirements.txt
 	@touch $@
 
