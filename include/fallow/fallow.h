@@ -16,13 +16,13 @@ extern int fallow_active(void) __attribute__((weak));
 extern void fallow_latency_critical_begin(void) __attribute__((weak));
 extern void fallow_latency_critical_end(void) __attribute__((weak));
 
-static inline int fallow_is_active(void) { return fallow_active ? fallow_active() : 0; }
+static __inline__ int fallow_is_active(void) { return fallow_active ? fallow_active() : 0; }
 
-static inline void fallow_begin_latency_critical(void) {
+static __inline__ void fallow_begin_latency_critical(void) {
   if (fallow_latency_critical_begin) fallow_latency_critical_begin();
 }
 
-static inline void fallow_end_latency_critical(void) {
+static __inline__ void fallow_end_latency_critical(void) {
   if (fallow_latency_critical_end) fallow_latency_critical_end();
 }
 

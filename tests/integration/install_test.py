@@ -16,7 +16,7 @@ from harness.families import REPOSITORY, base_environment, find_family
 from harness.running import run
 
 BUILD = REPOSITORY / "build" / "python"  # where `make build` made the wheel; its tree installs all the rest too
-HEADERS = {"c": ["-std=c99"], "c++": ["-std=c++11"]}
+HEADERS = {"c": ["-std=c89"], "c++": ["-std=c++11"]}
 PROGRAM = """#include <fallow/fallow.h>
 #include <mpi.h>
 #include <stdio.h>
