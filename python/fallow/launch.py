@@ -97,6 +97,8 @@ def _spawn(argv: Sequence[str], env: Mapping[str, str], mask: set[signal.Signals
             setsigdef=_PYTHON_CHANGED,
         )
 
+    if not argv[0]:  # a variable that is not set, in quotes: posix_spawnp takes no such name
+        raise CannotStart("'': command not found", 127)
     try:
         return attempt(argv)
     except OSError as error:

@@ -73,6 +73,8 @@ def test_two_dashes_after_the_command_are_its_own(run, ours):
 def test_what_cannot_be_started_has_the_shells_status(run):
     assert run("--", "no-such-command-here").returncode == 127
     assert run("--", "/etc/passwd").returncode == 126
+    nameless = run("--", "", "-n", "2", "./app")
+    assert (nameless.returncode, nameless.stderr) == (127, "fallow: '': command not found\n")
 
 
 def test_what_cannot_be_started_leaves_no_record(run, tmp_path):
