@@ -24,6 +24,14 @@ examples:
 """
 
 
+class _Html(argparse.Action):
+    """Keeps how many runs were named before it: what follows it may be a run, too."""
+
+    def __call__(self, _parser: object, namespace: argparse.Namespace, values: object, _option: object = None) -> None:
+        namespace.html = values
+        namespace.html_at = len(namespace.runs or [])
+
+
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds the command."""
     p = commands.add_parser(
@@ -43,6 +51,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     form.add_argument("--json", action="store_true", help="print JSON; its schema is part of the documentation")
     form.add_argument(
         "--html",
+        action=_Html,
         nargs="?",
         type=named_path,
         const=True,
@@ -94,7 +103,7 @@ def _show_comparison(arguments: argparse.Namespace, directory: Path) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     if isinstance(arguments.html, Path) and arguments.html.is_dir():  # fallow report --html RUN
-        arguments.runs.append(arguments.html)
+        arguments.runs.insert(arguments.html_at, arguments.html)
         arguments.html = True
     if len(arguments.runs) > 2:
         raise UserError("report takes at most two runs")

@@ -108,6 +108,14 @@ def test_a_run_after_html_is_the_run(run_dir, fallow):
     assert fallow("report", "--html", run_dir).stdout.strip() == str(run_dir / "report.html")
 
 
+def test_two_runs_stand_in_the_order_in_which_they_are_named(tmp_path, fallow):
+    a, b = (write_run(tmp_path / name, [lively_rank(0, 1, 5)]) for name in "ab")
+    for words in ((a, b, "--html"), ("--html", a, b), (a, "--html", b)):
+        assert fallow("report", *words).stdout.strip() == str(b / "report.html")
+        reports = json.loads(parse((b / "report.html").read_text()).data)["reports"]
+        assert [r["run"]["directory"] for r in reports] == [str(a), str(b)]
+
+
 def test_on_paper_bars_have_their_colours_and_tables_all_columns(run_dir, fallow):
     fallow("report", run_dir, "--html")
     style = parse((run_dir / "report.html").read_text()).style
