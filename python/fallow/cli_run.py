@@ -165,10 +165,15 @@ def _compare(arguments: argparse.Namespace, settings: list[options.Setting]) -> 
     return worst.shell_status
 
 
+def _of_a_run_around(trace: options.Setting) -> bool:
+    """Whether a `fallow run` around this one records, and makes one file each of what the ranks of all leave it."""
+    return trace.source == "environment" and "FALLOW_RUN_ID" in os.environ
+
+
 def _trace_target(settings: list[options.Setting]) -> tuple[list[options.Setting], parts.Target | None]:
     """Where the trace goes, and the settings with the directory in which the ranks are to put their parts."""
     setting = next((s for s in settings if s.option.name == "trace"), None)
-    if setting is None or not setting.value:
+    if setting is None or not setting.value or _of_a_run_around(setting):
         return settings, None
     value, target = "", None
     try:
@@ -198,7 +203,7 @@ def _run(arguments: argparse.Namespace) -> int:
         if "/" in arguments.platform or arguments.platform.endswith(".toml"):  # a file
             arguments.platform = str(Path(arguments.platform).absolute())
     if arguments.compare is not None:
-        if any(s.option.name == "trace" and s.value for s in settings):
+        if any(s.option.name == "trace" and s.value and not _of_a_run_around(s) for s in settings):
             raise UserError("--trace records one run; leave out --compare")
         return _compare(arguments, settings)
     if arguments.json:

@@ -132,6 +132,18 @@ def test_a_run_inside_another_installations_is_its_own(run, fake_library, tmp_pa
     assert not any(line.startswith(tuple(agents)) for line in quoted.splitlines())
 
 
+def test_what_a_run_inside_another_records_is_left_to_that(run, tmp_path):
+    """Which finds a trace of each program; one file in its place would be written over, or the next run refused."""
+    (tmp_path / "traces").mkdir()
+    part = tmp_path / "traces" / "trace-1-000000-node-1.ftr"
+    part.write_text("of a program before")
+    env = {"FALLOW_TRACE": str(part.parent), "FALLOW_RUN_ID": "outer"}
+    out = run("-q", "--", "sh", "-c", 'echo "$FALLOW_TRACE"', env=env)
+    assert (out.returncode, out.stdout, out.stderr) == (0, f"{part.parent}\n", "")
+    assert [p.name for p in part.parent.iterdir()] == [part.name]
+    assert run("--trace", part.parent, "--", "true", env=env).returncode == 2
+
+
 def test_open_mpi_is_told_what_to_forward(run, tmp_path):
     launcher = tmp_path / "mpirun"
     launcher.write_text("#!/bin/sh\nenv\n")
