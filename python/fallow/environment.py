@@ -73,6 +73,23 @@ def without_record(env: Mapping[str, str]) -> dict[str, str]:
     return out
 
 
+def bare(base: Mapping[str, str]) -> Mapping[str, str]:
+    """The base environment without the Fallow of a run around this one, or of a module that all jobs load."""
+    named = [name for name in re.split("[ :]", base.get("LD_PRELOAD", "")) if name]
+    others = [name for name in named if Path(name).name != PRELOAD_LIBRARY]
+    if others == named:
+        return base
+    env = {**base, "LD_PRELOAD": ":".join(others), "FALLOW_OFF": "1"}  # what a launch agent loads anew stays away, too
+    if not others:
+        del env["LD_PRELOAD"]
+    for agent in _OPEN_MPI_AGENTS:
+        if agent in env and _OUR_AGENT.match(env[agent]):
+            del env[agent]
+    if env.get(_OPEN_MPI_FORWARD, "").startswith("LD_PRELOAD;FALLOW_"):
+        del env[_OPEN_MPI_FORWARD]
+    return env
+
+
 def build(  # noqa: PLR0913 - one value each
     base: Mapping[str, str],
     *,

@@ -167,7 +167,7 @@ def run(plan: Plan, directory: Path | None, say: Say) -> Ended:
         say(f"running without Fallow: {problem}")
         with_fallow = False
     info = _first_info(plan, rundir.new_run_id(), with_fallow)
-    env = _environment(plan, info, directory, say)
+    env = _environment(plan, info, directory, say) if plan.with_fallow else environment.bare(os.environ)
     failures: list[str] = []
 
     def note(line: str) -> None:

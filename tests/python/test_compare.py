@@ -126,6 +126,25 @@ def test_input_that_no_run_is_given_is_told(fallow, fake_library, tmp_path, text
     assert any("over a pipe" in line for line in comparison["warnings"]) == told
 
 
+def test_runs_without_fallow_are_without_that_of_a_module(fallow, fake_library, tmp_path):  # noqa: F811
+    """Which all jobs load, or of a run around this one."""
+    library = fake_library / "libfallow.so"
+    other = tmp_path / "libother.so"
+    other.symlink_to(library)
+    env = {
+        "FALLOW_LIBRARY_DIR": str(fake_library), "LD_PRELOAD": f"{library}:{other}", "FALLOW_DIR": str(tmp_path),
+        "OMPI_MCA_orte_launch_agent": f"env LD_PRELOAD={library} FALLOW_DIR=x orted",
+    }  # fmt: skip
+    out = fallow("run", "--json", "--compare", "1", "--out", "series", "--", "env", env=env, stdin=-3)
+    assert out.returncode == 0, out.stderr
+    (log,) = (tmp_path / "series").glob("*-bare/stdout.log")
+    said = log.read_text().splitlines()
+    assert f"LD_PRELOAD={other}" in said and "FALLOW_OFF=1" in said
+    assert not any(line.startswith("OMPI_MCA_orte_launch_agent") for line in said)
+    (log,) = (tmp_path / "series").glob("*-fallow/stdout.log")
+    assert f"LD_PRELOAD={library}:{other}" in log.read_text().splitlines()
+
+
 def test_a_series_without_input(fallow, fake_library, tmp_path):  # noqa: F811
     seen, _ = _of_cat(fallow, tmp_path, fake_library, preexec_fn=lambda: os.close(0))
     assert seen == ["", ""]
