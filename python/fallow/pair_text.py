@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from fallow import text
+from fallow import report_text, text
 from fallow.model import Report
 from fallow.text import Style
 
@@ -69,8 +69,8 @@ def lines(first: Report, second: Report, style: Style) -> Iterator[str]:
     for name, report in (("A", first), ("B", second)):
         command = shlex.join(report.run.command) or report.run.program
         yield style.paint(style.safe(f"{name}: {command}"), "bold")
-        modes = ", ".join(report.run.modes)
-        yield style.paint(style.safe(f"   {report.run.directory}, {report.run.started}, wait mode {modes}"), "dim")
+        modes, how = ", ".join(report.run.modes), report_text.ended(report)
+        yield style.paint(style.safe(f"   {report.run.directory}, {report.run.started}, wait mode {modes}{how}"), "dim")
     yield ""
     rows = [cells for row in ROWS if (cells := _cells(row, first, second)) is not None]
     yield from (f"  {line}" for line in text.table(["", "A", "B", "B / A"], rows, style))

@@ -53,7 +53,8 @@ def _title(report: Report, style: Style) -> Iterator[str]:
     yield from (style.paint(x, "dim") for x in text.note(words, style, "", "  "))
 
 
-def _ended(report: Report) -> str:
+def ended(report: Report) -> str:
+    """How the command ended, if not well."""
     if report.run.signal is not None:
         return f", ended by signal {report.run.signal}"
     return f", exit status {report.run.exit_status}" if report.run.exit_status else ""
@@ -74,7 +75,7 @@ def headline(report: Report, style: Style) -> Iterator[str]:
 
 def _figures(report: Report, style: Style) -> Iterator[_Figure]:
     t, r = report.totals, report.totals.residency
-    yield "run time", text.seconds(t.run_time_s), (f"{text.count(t.calls)} MPI calls{_ended(report)}",)
+    yield "run time", text.seconds(t.run_time_s), (f"{text.count(t.calls)} MPI calls{ended(report)}",)
     bar = style.bar(t.mpi_share, min(24, max(4, style.width - _LABELS)) if style.breaks else 24)
     yield "in MPI", text.percent(t.mpi_share), (bar.rstrip(),)
     saved = f"{text.percent(t.wait_asleep_share)} of {text.seconds(r.wait_s)} of core time spent waiting"

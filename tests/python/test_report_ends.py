@@ -68,3 +68,12 @@ def test_ranks_that_still_run_are_told_from_those_that_were_killed(tmp_path, fal
     assert ("ranks ran on for 800 ms so far" in out) == over
     if over:
         assert [row.end for row in analyse.load(directory).ranks] == ["unfinished", "unfinished"]
+
+
+def test_a_run_that_failed_is_told_beside_another(tmp_path, fallow):
+    """Its figures are those of a part."""
+    well = write_run(tmp_path / "well", [_running(0, 1)])
+    failed = write_run(tmp_path / "failed", [_running(0, 1)], exit_status=7)
+    killed = write_run(tmp_path / "killed", [_running(0, 1)], exit_status=None, signal=9)
+    assert "wait mode auto, exit status 7\n" in fallow("report", well, failed).stdout
+    assert "wait mode auto, ended by signal 9\n" in fallow("report", killed, well).stdout
