@@ -123,7 +123,7 @@ std::vector<Channel> channels_of(const std::vector<Zone>& zones) {
 constexpr const char* kLoadDriver =
     "on bare metal load the driver (modprobe intel_rapl_msr, for Intel and AMD); a virtual machine has no such counters";
 constexpr const char* kOpenCounters =
-    "energy_uj is readable by root only since Linux 5.10; run the node agent as root, or let users read it: "
+    "energy_uj is readable by root only since Linux 5.10; let users read it: "
     "chmod a+r /sys/class/powercap/*/energy_uj (a udev rule keeps it so)";
 
 }  // namespace
@@ -142,12 +142,14 @@ Probe probe_powercap(const std::filesystem::path& root, const Clock& clock) {
   }
   const auto shortest = std::min_element(zones.usable.begin(), zones.usable.end(),
                                          [](const Zone& a, const Zone& b) { return a.range < b.range; });
+  std::string measures =
+      "processor packages and, where counted, their memory, by the processor's own counters (RAPL); boards, network "
+      "cards, fans and power supplies are not in it";
+  if (!zones.failure.empty()) measures += ", nor is what could not be read: " + zones.failure;
   const Seconds to_wrap(kMicrojoule * static_cast<double>(shortest->range) / (kMostSustained * Seconds{1.0}));
   return {std::make_unique<ChannelMeter>(
               "powercap",
-              MeterDescription{"processor packages and, where counted, their memory, by the processor's own counters "
-                               "(RAPL); boards, network cards, fans and power supplies are not in it",
-                               kResolution, kUpdatePeriod, to_wrap},
+              MeterDescription{std::move(measures), kResolution, kUpdatePeriod, to_wrap},
               channels_of(zones.usable), clock)};
 }
 

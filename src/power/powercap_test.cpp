@@ -74,6 +74,8 @@ TEST(Powercap, ReadsOneZoneWhereTheOtherIsClosed) {
   const auto found = find(tree);
   ASSERT_EQ(found.meters.size(), 1U);
   EXPECT_EQ(found.meters[0]->domains().size(), 1U);
+  const std::string& measures = found.meters[0]->description().measures;  // a sum without it is not the machine's
+  EXPECT_NE(measures.find("intel-rapl:1/energy_uj"), std::string::npos) << measures;
 }
 
 TEST(Powercap, ExplainsClosedCounters) {
