@@ -38,7 +38,8 @@ def _ratio(metric: Metric) -> tuple[str, str]:
 
 def lines(c: Comparison, style: Style) -> Iterator[str]:
     """The table, its warnings, and where more is."""
-    pairs = (sum(not t.with_fallow for t in c.trials), sum(t.with_fallow for t in c.trials))
+    times = [side for m in c.metrics if m.name == "run time" for side in (m.bare, m.fallow)] or [None, None]
+    pairs = [side.n if side is not None else 0 for side in times]  # without a run that was interrupted
     yield style.paint(style.safe(shlex.join(c.command)), "bold")
     yield style.paint(f"runs: {pairs[0]} without and {pairs[1]} with Fallow, alternating; medians and ranges", "dim")
     yield ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import signal
 
 import pytest
@@ -174,6 +175,7 @@ def test_an_interrupted_run_is_in_no_figure(fallow, fake_library, tmp_path):  # 
         env={"FALLOW_LIBRARY_DIR": str(fake_library)}, stdin=-3, **with_ctrl_c,
     )  # fmt: skip
     assert out.returncode == 0, out.stderr
+    assert re.search("runs: (1 without and 2|2 without and 1) with Fallow", out.stdout)
     assert "stopped after 3 of 6 runs" in out.stdout and "run 4 was interrupted" in out.stdout
     data = json.loads((tmp_path / "series/compare.json").read_text())
     assert len(data["trials"]) == 4
