@@ -240,6 +240,7 @@ class Engine {
   // engine_plans.cpp: collectives along neighbours and between two groups
   std::uint32_t planned(std::uint32_t r, const trace::CallEvent& call);
   void learn_neighbors(std::uint32_t r, const trace::CallEvent& call);
+  const Neighbors* neighbors_on(std::uint32_t r, std::uint32_t comm) const;
   bool neighbor_steps(std::uint32_t r, const trace::CallEvent& call, Plan& plan);
 
   // engine_epochs.cpp: post, start, complete and wait

@@ -6,6 +6,7 @@
 #include "sim/engine.hpp"
 
 #include "coll/select.hpp"
+#include "sim/synchronizing.hpp"
 
 namespace fallow::sim {
 
@@ -184,7 +185,7 @@ std::uint32_t Engine::planned(std::uint32_t r, const CallEvent& call) {
 
 /// A communicator with a topology has been made: the call lists ranks in it, plus one; 0 stands for MPI_PROC_NULL.
 void Engine::learn_neighbors(std::uint32_t r, const CallEvent& call) {
-  if ((call.counts.empty() && call.recv_counts.empty()) || (call.flags & trace::kEventCountsLost) != 0) return;
+  if (!makes_topology(call.op) || (call.flags & trace::kEventCountsLost) != 0) return;
   Neighbors& n = side_.neighbors[SideTables::key(r, call.comm)];
   const auto take = [&](std::span<const std::uint64_t> listed, std::vector<std::uint32_t>& into) {
     into.clear();
@@ -194,14 +195,26 @@ void Engine::learn_neighbors(std::uint32_t r, const CallEvent& call) {
   take(call.recv_counts, n.from);
 }
 
-bool Engine::neighbor_steps(std::uint32_t r, const CallEvent& call, Plan& plan) {
-  auto found = side_.neighbors.find(SideTables::key(r, call.comm));
-  for (std::uint32_t c = trace::kFirstComm; found == side_.neighbors.end() && c < info_.comms.size(); ++c) {
-    // A copy of the communicator with the topology has it too.
-    if (info_.comms[c].group == info_.comms[call.comm].group) found = side_.neighbors.find(SideTables::key(r, c));
+/// Null if they are not known. A copy of the communicator with the topology has it too.
+const Neighbors* Engine::neighbors_on(std::uint32_t r, std::uint32_t comm) const {
+  const auto learned = [&](std::uint32_t of) {
+    const auto found = side_.neighbors.find(SideTables::key(r, of));
+    return found == side_.neighbors.end() ? nullptr : &found->second;
+  };
+  const Neighbors* found = learned(comm);
+  const bool told = info_.comms[comm].parent != trace::kCommNone;
+  for (std::uint32_t c = info_.comms[comm].parent; found == nullptr && c >= trace::kFirstComm; c = info_.comms[c].parent) found = learned(c);
+  // Of what it was made is not said in traces of other tools and of earlier versions: there the members tell.
+  for (std::uint32_t c = trace::kFirstComm; !told && found == nullptr && c < info_.comms.size(); ++c) {
+    if (info_.comms[c].group == info_.comms[comm].group) found = learned(c);
   }
-  if (found == side_.neighbors.end()) return false;
-  const Neighbors& n = found->second;
+  return found;
+}
+
+bool Engine::neighbor_steps(std::uint32_t r, const CallEvent& call, Plan& plan) {
+  const Neighbors* const known = neighbors_on(r, call.comm);
+  if (known == nullptr) return false;
+  const Neighbors& n = *known;
   const Op op = trace::traits(call.op).blocking;
   const bool gathers = op == Op::neighbor_allgather || op == Op::neighbor_allgatherv;
   for (std::size_t k = 0; k < std::max(n.to.size(), n.from.size()); ++k) {

@@ -105,6 +105,31 @@ TEST(Neighbors, ACopyOfTheCommunicatorHasThemToo) {
   EXPECT_EQ(q.run(crossbar(4)).makespan - before, kLatency + 16 * kPerKib);
 }
 
+/// Two topologies of the same ranks: a ring both ways, and a message from rank 0 to rank 1 only.
+TEST(Neighbors, ACopyHasThoseOfWhatItWasMadeFrom) {
+  Program p(4);
+  trace::CommGroups& comms = p.source().edit().comms;
+  trace::Comm made;
+  made.group = trace::Group::contiguous(0, 4);
+  made.parent = trace::kCommWorld;
+  const std::uint32_t ring = comms.add(made), one_way = comms.add(made);
+  made.parent = one_way;
+  const std::uint32_t copy = comms.add(made);
+  for (std::uint32_t r = 0; r < 4; ++r) {
+    const Counts beside{(r + 3) % 4 + 1, (r + 1) % 4 + 1}, first{1}, second{2};
+    CallEvent call = call_of(Op::cart_create, 0, 0, ring);
+    call.counts = call.recv_counts = beside;
+    p.add(r, call);
+    call = call_of(Op::dist_graph_create_adjacent, 0, 0, one_way);
+    if (r == 0) call.counts = second;
+    if (r == 1) call.recv_counts = first;
+    p.add(r, call);
+  }
+  const std::uint64_t before = p.run(crossbar(4)).messages;
+  for (std::uint32_t r = 0; r < 4; ++r) p.add(r, call_of(Op::neighbor_alltoall, r == 0 ? kKib : 0, r == 1 ? kKib : 0, copy));
+  EXPECT_EQ(p.run(crossbar(4)).messages - before, 1u);
+}
+
 TEST(Neighbors, NothingMovesWhereTheyAreNotKnown) {
   Program p(2);
   for (std::uint32_t r = 0; r < 2; ++r) p.add(r, call_of(Op::neighbor_alltoall, kKib, kKib));

@@ -54,6 +54,7 @@ struct Comm {
   Group group;              ///< an intercommunicator's: one of its two sides
   Group remote;             ///< the other side; empty for an intracommunicator
   std::uint32_t ordinal = 0;///< tells communicators of the same group and origin apart, in order of creation
+  std::uint32_t parent = kCommNone;  ///< what it was made from, lower in number; kCommNone: nothing, or not known
   bool is_inter() const noexcept { return remote.size() != 0; }
 };
 

@@ -113,7 +113,8 @@ void Definitions::comm(std::span<const std::byte> payload) {
   append_key(key, c.group);
   append_key(key, c.remote);
   const CommOrigin from = origin(in, local);
-  key += std::to_string(from.parent < kFirstComm ? from.parent : l.comms[from.parent - kFirstComm]) + '/' + std::to_string(from.tag) + '|';
+  c.parent = from.parent < kFirstComm ? from.parent : l.comms[from.parent - kFirstComm];
+  key += std::to_string(c.parent) + '/' + std::to_string(from.tag) + '|';
   c.ordinal = l.ordinals[key]++;
   key += std::to_string(c.ordinal);
   auto [known, is_new] = comms_.try_emplace(std::move(key), info_.comms.size());

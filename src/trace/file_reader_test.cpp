@@ -71,6 +71,14 @@ TEST(TraceReader, CommunicatorsAreKnownByWhatTheyWereMadeFrom) {
       EXPECT_EQ(e.comm, comm) << "of rank " << rank;
     }
   }
+  write_trace(trace, folder / "rewritten");
+  const TraceReader rewritten({folder / "rewritten"});
+  const std::vector<std::uint32_t> parents = {kCommWorld, kCommWorld, 3, 4, kCommWorld};
+  ASSERT_EQ(rewritten.info().comms.size(), kFirstComm + parents.size());
+  for (std::uint32_t c = 0; c < parents.size(); ++c) {
+    EXPECT_EQ(trace.info().comms[kFirstComm + c].parent, parents[c]);
+    EXPECT_EQ(rewritten.info().comms[kFirstComm + c].parent, parents[c]);
+  }
 }
 
 TEST(TraceReader, LeavesOutACommunicatorMadeFromALaterOne) {

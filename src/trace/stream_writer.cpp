@@ -51,7 +51,8 @@ StreamWriter::StreamWriter(const std::string& path, const TraceInfo& info, const
 StreamWriter::StreamWriter(const std::string& path, const TraceInfo& info)
     : StreamWriter(path, info, std::vector<std::uint64_t>(info.ranks.size())) {
   for (std::uint32_t c = kFirstComm; c < info.comms.size(); ++c) {
-    require(writer_.define_comm(kEveryRank, info.comms[c].group, info.comms[c].remote) == c);
+    const Comm& comm = info.comms[c];
+    require(writer_.define_comm(kEveryRank, comm.group, comm.remote, {.parent = comm.parent}) == c);
   }
   for (std::uint32_t s = 1; s < info.sites.size(); ++s) {
     const Site& site = info.sites[s];
