@@ -256,3 +256,29 @@ def test_goal_hands_on_the_blocks_of_an_allgatherv(tmp_path: Path) -> None:
     moved = [[re.findall(rf"{verb} (\d+)b", text) for verb in ("send", "recv")] for text in ranks]
     assert [received for _, received in moved] == [["40", "20"], ["10", "40"], ["20", "10"]]
     assert [moved[(r - 1) % 3][0] for r in range(3)] == [received for _, received in moved]
+
+
+@pytest.mark.parametrize("ending", ["dim", "tit", "goal"])
+def test_nobody_waits_for_a_request_that_was_freed(tmp_path: Path, ending: str) -> None:
+    """A receive that was cancelled, and freed; the next request has its number."""
+    source = MemorySource(Info(size=2))
+    for r in range(2):
+        rank, other = Rank(source, r), 1 - r
+        rank.call("MPI_Irecv", comm=COMM_WORLD, peer=other, tag=9, size_bytes=8, requests=(0,))
+        rank.call("MPI_Cancel", requests=(0,))
+        rank.call("MPI_Request_free", requests=(0,))
+        rank.call("MPI_Isend", comm=COMM_WORLD, peer=other, tag=1, size_bytes=8, requests=(0,))
+        rank.call("MPI_Recv", comm=COMM_WORLD, peer=other, tag=1, size_bytes=8)
+        rank.call("MPI_Waitall", completed=(0,))
+    out = tmp_path / f"out.{ending}"
+    convert.convert(source, out, None)
+    if ending == "goal":
+        text = out.read_text()
+        label = re.search(r"(l\d+): recv 8b from 1 tag 9\n", text)
+        assert label is not None
+        assert f"requires {label[1]}\n" not in text
+        return
+    read = list(convert.open_source([out], None).events(0))
+    begun = [e for e in read if model.ops()[e.op].name == "MPI_Irecv"]
+    assert [e.tag for e in begun] == [9]
+    assert not [e for e in read if begun[0].requests[0] in e.completed]

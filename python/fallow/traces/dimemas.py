@@ -146,6 +146,8 @@ def write(source: Source, path: Path, losses: Losses) -> None:
             writer = _RankWriter(source, rank, own_comms.get(rank, 0), losses)
             for event in persistent.unfolded(source.events(rank)):
                 writer.add(event)
+                for request in persistent.freed(event):
+                    writer.open.pop(request, None)
                 if len(writer.lines) > 1 << 16:
                     file.write("\n".join(writer.lines) + "\n")
                     writer.lines.clear()

@@ -43,6 +43,8 @@ class _RankWriter:
         print(f"\nrank {self.rank} {{", file=self.file)
         for event in persistent.unfolded(self.source.events(self.rank)):
             self.add(event)
+            for request in persistent.freed(event):
+                self.open.pop(request, None)
         print("}", file=self.file)
 
     def emit(self, text: str, *, requires: Sequence[int] | None = None, blocks: bool = True) -> int:

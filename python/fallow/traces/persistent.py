@@ -76,6 +76,11 @@ def outcomes(e: Event) -> Iterable[tuple[int, tuple[int, int]]]:
     return zip(e.completed, told if said else repeat((0, 0)), strict=False)
 
 
+def freed(e: Event) -> tuple[int, ...]:
+    """Requests that nobody waits for after this call; their numbers are given to others."""
+    return tuple(e.requests) if model.ops()[e.op].name == "MPI_Request_free" else ()
+
+
 def unfolded(events: Iterable[Event]) -> Iterator[Event]:
     """The calls of one rank with starts unfolded."""
     starts = Starts()

@@ -59,6 +59,7 @@ class _RankWriter:
         self.info, self.rank, self.losses = source.info, rank, losses
         self.flops_per_ns = flops_per_s * 1e-9
         self.open: dict[int, tuple[int, int, int]] = {}  # request: source, destination, tag
+        self.freed = False  # some requests are open that nobody waits for
         self.lines = [f"{rank} init"]
 
     def emit(self, *words: object) -> None:
@@ -119,7 +120,7 @@ class _RankWriter:
 
     def wait(self, name: str, e: Event) -> None:
         done = [self.open.pop(r) for r in e.completed if r in self.open]
-        if name == "MPI_Waitall" and done and not self.open:
+        if name == "MPI_Waitall" and done and not self.open and not self.freed:
             self.emit("waitall")
             return
         if len(done) != 1 or name != "MPI_Wait":
@@ -191,6 +192,8 @@ def _write(source: Source, path: Path, losses: Losses, flops_per_s: float) -> No
         writer = _RankWriter(source, rank, losses, flops_per_s)
         for event in persistent.unfolded(source.events(rank)):
             writer.add(event)
+            for request in persistent.freed(event):  # it stays open there
+                writer.freed |= writer.open.pop(request, None) is not None
         writer.emit("finalize")
         (folder / f"rank-{rank}.txt").write_text("\n".join(writer.lines) + "\n")
         names.append(f"{folder.name}/rank-{rank}.txt")
