@@ -1,6 +1,7 @@
 #include "pmpi/comm_table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 
 #include "pmpi/runtime.hpp"
@@ -14,6 +15,10 @@ CommTable::CommTable() {
 
 namespace {
 constexpr std::uint32_t kRememberedSizes = 0xffff;  // numbers that an event can hold
+
+/// By number, kept when the communicator is freed. Read without the lock: a signal's handler may end the process while its own
+/// thread holds that.
+constinit std::array<std::atomic<std::uint32_t>, kRememberedSizes> g_sizes{};
 }  // namespace
 
 std::size_t CommTable::Slots::first(std::uint64_t key) const noexcept {
@@ -85,8 +90,7 @@ const CommInfo* CommTable::put(std::uint64_t key, MPI_Comm comm, std::unique_ptr
   }
   info->id = next_id_++;
   if (info->id < kRememberedSizes) {
-    sizes_.resize(info->id + 1);
-    sizes_[info->id] = static_cast<std::uint32_t>(info->size);
+    g_sizes[info->id].store(static_cast<std::uint32_t>(info->size), std::memory_order_relaxed);
   }
   if (target->key.load(std::memory_order_relaxed) == 0) ++used_;
   target->info.store(info, std::memory_order_release);
@@ -210,8 +214,7 @@ void CommTable::fill(CommInfo& info, CommMembers& members, MPI_Comm comm) {
 }
 
 std::uint32_t CommTable::size_of(std::uint32_t id) noexcept {
-  const std::lock_guard lock(mutex_);
-  return id < sizes_.size() ? sizes_[id] : 0;
+  return id < kRememberedSizes ? g_sizes[id].load(std::memory_order_relaxed) : 0;
 }
 
 void CommTable::forget(MPI_Comm comm) noexcept {

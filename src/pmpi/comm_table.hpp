@@ -53,7 +53,7 @@ class CommTable {
   void forget(MPI_Comm comm) noexcept;
 
   /// Size of the communicator with this number; 0 if there is none.
-  std::uint32_t size_of(std::uint32_t id) noexcept;
+  static std::uint32_t size_of(std::uint32_t id) noexcept;
 
   /// Changes with every forget(): pointers taken before it may be stale.
   std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
@@ -84,7 +84,6 @@ class CommTable {
   std::vector<std::unique_ptr<Slots>> tables_;  ///< the last is in use; others may still be read
   std::vector<std::unique_ptr<CommInfo>> all_;
   std::deque<CommInfo*> free_;
-  std::vector<std::uint32_t> sizes_;  ///< by number, kept when the communicator is freed
   std::uint32_t next_id_ = 1;
   std::size_t used_ = 0;  ///< slots that are not empty
   std::atomic<std::uint32_t> generation_{1};

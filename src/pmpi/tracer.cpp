@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/float_guard.hpp"
 #include "pmpi/launcher.hpp"
@@ -131,10 +132,23 @@ ThreadTrace* Tracer::attach(std::uint32_t index) noexcept try {
   return nullptr;
 }
 
+/// Marked as packing is, for the same locks are held: a signal's handler may end the process meanwhile.
+std::uint32_t Tracer::define_known(const CommMembers& members) noexcept {
+  const auto* const own = static_cast<const Thread*>(fallow_tls.thread);
+  bool none = false;
+  bool& packing = own != nullptr && own->trace != nullptr ? own->trace->packing : none;
+  const bool before = std::exchange(packing, true);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const std::uint32_t number = shared_->writer.define_comm(rank_, members.group, members.remote, members.origin);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  packing = before;
+  return number;
+}
+
 std::uint32_t Tracer::define(MPI_Comm comm, const CommMembers& members) noexcept {
   if (comm == MPI_COMM_WORLD) return trace::kCommWorld;
   if (comm == MPI_COMM_SELF) return trace::kCommSelf;
-  if (members.known) return shared_->writer.define_comm(rank_, members.group, members.remote, members.origin);
+  if (members.known) return define_known(members);
   say(kUnknownComm, "the trace leaves out where calls go on communicators with processes of another MPI_COMM_WORLD or process set");
   return trace::kCommNone;
 }

@@ -75,7 +75,7 @@ struct alignas(64) ThreadTrace {
   trace::Recorder recorder;
   CpuClock cpu;
   std::uint64_t computed_ns = 0;
-  bool packing = false;                ///< under way; stays so where a signal's handler left that by longjmp, or ends the process in it
+  bool packing = false;                ///< under way, or a definition is written; stays so where a signal's handler left that by longjmp, or ends the process
   trace::RawRecord* open = nullptr;    ///< null: none, or the ring has no room for it
   std::vector<std::uint64_t> handles;  ///< requests as they were given to the call under way; 0: null
   MPI_Status status{};                 ///< for calls whose own the program ignores
@@ -174,6 +174,7 @@ class Tracer {
 
  private:
   Status open_part(Runtime& rt, std::string& problem);
+  std::uint32_t define_known(const CommMembers& members) noexcept;
   void check() noexcept;
   void say_what_it_took() noexcept;
   std::uint32_t pack(ThreadTrace& thread, std::uint32_t most) noexcept;

@@ -39,10 +39,11 @@ def _bare_output(lab: Lab) -> str:
     return outcome.out
 
 
-def test_a_process_that_ends_while_its_trace_is_written(lab: Lab) -> None:
+@pytest.mark.parametrize("what", ["calls", "communicators"])
+def test_a_process_that_ends_while_its_trace_is_written(lab: Lab, what: str) -> None:
     """By a signal's handler that calls exit(): it ends, and the trace ends early."""
     out = lab.scratch / "out"
-    running, _ = lab.start(MODE, [lab.program("left_writing.c")], options=("--trace", str(out)))
+    running, _ = lab.start(MODE, [lab.program("left_writing.c"), what], options=("--trace", str(out)))
     outcome = running.finish(30.0)
     assert not outcome.timed_out and outcome.rc == 5, outcome.describe()
     assert "it ends early for 1 rank" in outcome.err, outcome.describe()
