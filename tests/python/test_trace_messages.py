@@ -282,3 +282,25 @@ def test_nobody_waits_for_a_request_that_was_freed(tmp_path: Path, ending: str) 
     begun = [e for e in read if model.ops()[e.op].name == "MPI_Irecv"]
     assert [e.tag for e in begun] == [9]
     assert not [e for e in read if begun[0].requests[0] in e.completed]
+
+
+@pytest.mark.parametrize("name", ["MPI_Bsend", "MPI_Ibsend"])
+@pytest.mark.parametrize("ending", ["dim", "tit", "goal"])
+def test_buffered_sends_wait_for_no_receiver(fallow: Fallow, tmp_path: Path, ending: str, name: str) -> None:
+    """A ring in which each rank sends before it receives: by sends that waited, none would come to its receive."""
+    source = MemorySource(Info(size=3))
+    for r in range(3):
+        rank = Rank(source, r)
+        request = {"requests": (0,)} if name == "MPI_Ibsend" else {}
+        rank.call(name, comm=COMM_WORLD, peer=(r + 1) % 3, tag=1, size_bytes=1 << 20, **request)
+        if request:
+            rank.call("MPI_Wait", completed=(0,))
+        rank.call("MPI_Recv", comm=COMM_WORLD, peer=(r - 1) % 3, tag=1, size_bytes=1 << 20)
+    out = tmp_path / f"out.{ending}"
+    convert.convert(source, out, None)
+    if ending == "goal":
+        assert not re.search(r"requires l1\n", out.read_text())
+        return
+    convert.convert(convert.open_source([out], None), tmp_path / "back.ftr", None)
+    done = fallow("sim", str(tmp_path / "back.ftr"), "--json")
+    assert done.returncode == 0, done.stderr

@@ -32,7 +32,7 @@ _COLLECTIVES = (
 )  # fmt: skip
 _NUMBERS = {f"MPI_{name}": i for i, name in enumerate(_COLLECTIVES)}
 _SENDS = {  # synchronism: bit 0 rendezvous, bit 1 immediate
-    "MPI_Send": 0, "MPI_Ssend": 1, "MPI_Rsend": 0, "MPI_Bsend": 0, "MPI_Isend": 2, "MPI_Issend": 3, "MPI_Irsend": 2,
+    "MPI_Send": 0, "MPI_Ssend": 1, "MPI_Rsend": 0, "MPI_Bsend": 2, "MPI_Isend": 2, "MPI_Issend": 3, "MPI_Irsend": 2,
     "MPI_Ibsend": 2,
 }  # fmt: skip
 _SEND_NAMES = ("MPI_Send", "MPI_Ssend", "MPI_Isend", "MPI_Issend")

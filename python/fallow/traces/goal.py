@@ -80,8 +80,9 @@ class _RankWriter:
                 self.emit("calc 0", requires=[self.last, out, back])
         elif op.kind in (1, 2, 3) and op.has(model.SENDS | model.RECEIVES) and op.has(model.STARTS):
             verb = "send" if op.has(model.SENDS) else "recv"
-            label = self.message(verb, e, sent(e), blocks=not op.has(model.CREATES))
-            for request in e.requests:
+            buffered = "bsend" in op.name.lower()  # it waits for no receiver, nor does a wait for it
+            label = self.message(verb, e, sent(e), blocks=not op.has(model.CREATES) and not buffered)
+            for request in () if buffered else e.requests:
                 self.open.setdefault(request, []).append(label)
         elif op.name not in ("MPI_Init", "MPI_Init_thread", "MPI_Finalize"):
             self.losses.add(persistent.AS_STARTED if op.has(model.PERSISTENT) else op.name)

@@ -34,10 +34,11 @@ _MAX_RANKS = 1 << 21
 _RANK_FILE = re.compile(r"rank-(0|[1-9][0-9]*)\.txt")
 _ROOTED = ("MPI_Bcast", "MPI_Reduce")
 _POINT_TO_POINT = {
-    "MPI_Send": "send", "MPI_Ssend": "send", "MPI_Rsend": "send", "MPI_Bsend": "send", "MPI_Recv": "recv",
+    "MPI_Send": "send", "MPI_Ssend": "send", "MPI_Rsend": "send", "MPI_Bsend": "isend", "MPI_Recv": "recv",
     "MPI_Isend": "isend", "MPI_Issend": "isend", "MPI_Irsend": "isend", "MPI_Ibsend": "isend", "MPI_Irecv": "irecv",
     "MPI_Mrecv": "recv", "MPI_Imrecv": "irecv",
 }  # fmt: skip
+_BUFFERED = ("MPI_Bsend", "MPI_Ibsend")  # they wait for no receiver: written as isend without a wait
 _EXACT = {"MPI_Send", "MPI_Recv", "MPI_Isend", "MPI_Irecv"}
 _DOUBLE = 8
 _TYPE_BYTES = {
@@ -59,7 +60,7 @@ class _RankWriter:
         self.info, self.rank, self.losses = source.info, rank, losses
         self.flops_per_ns = flops_per_s * 1e-9
         self.open: dict[int, tuple[int, int, int]] = {}  # request: source, destination, tag
-        self.freed = False  # some requests are open that nobody waits for
+        self.unwaited = False  # some requests are open that nobody waits for
         self.lines = [f"{rank} init"]
 
     def emit(self, *words: object) -> None:
@@ -103,6 +104,9 @@ class _RankWriter:
             self.losses.add("receives of probed messages as such" if "recv" in name else "send modes")
         tag = tag_of(e.tag, self.losses)
         self.emit(_POINT_TO_POINT[name], partner, tag, e.size_bytes)
+        if name in _BUFFERED:
+            self.unwaited = True
+            return
         sends = "send" in _POINT_TO_POINT[name]
         for request in e.requests:
             self.open[request] = (self.rank, partner, tag) if sends else (partner, self.rank, tag)
@@ -120,7 +124,7 @@ class _RankWriter:
 
     def wait(self, name: str, e: Event) -> None:
         done = [self.open.pop(r) for r in e.completed if r in self.open]
-        if name == "MPI_Waitall" and done and not self.open and not self.freed:
+        if name == "MPI_Waitall" and done and not self.open and not self.unwaited:
             self.emit("waitall")
             return
         if len(done) != 1 or name != "MPI_Wait":
@@ -193,7 +197,7 @@ def _write(source: Source, path: Path, losses: Losses, flops_per_s: float) -> No
         for event in persistent.unfolded(source.events(rank)):
             writer.add(event)
             for request in persistent.freed(event):  # it stays open there
-                writer.freed |= writer.open.pop(request, None) is not None
+                writer.unwaited |= writer.open.pop(request, None) is not None
         writer.emit("finalize")
         (folder / f"rank-{rank}.txt").write_text("\n".join(writer.lines) + "\n")
         names.append(f"{folder.name}/rank-{rank}.txt")
