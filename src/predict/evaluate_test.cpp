@@ -125,6 +125,15 @@ TEST(Last, RestsForTheLastGapOfTheSite) {
   EXPECT_EQ(last.on_exit(stream[4]).rest_for.value, 285'000 - 10'000);
 }
 
+TEST(Last, ForeseesTheOperationToo) {  // in traces of other tools no call has a site
+  LastPredictor last({});
+  Builder b(1);
+  for (const unsigned op : {1U, 2U, 1U, 3U, 1U, 3U}) b.call(op, 0, kMs);
+  std::vector<bool> foreseen;
+  for (const Event& event : b.take()) foreseen.push_back(last.on_exit(event).call_expected);
+  EXPECT_EQ(foreseen, (std::vector<bool>{false, false, false, false, false, true}));
+}
+
 TEST(Registry, MakesEveryPredictorAndNoOther) {
   for (const PredictorEntry& entry : predictors()) EXPECT_NE(make_predictor(entry.name, {}), nullptr) << entry.name;
   EXPECT_EQ(make_predictor("none", {}), nullptr);

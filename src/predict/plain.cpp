@@ -6,6 +6,12 @@
 #include "predict/hash.hpp"
 
 namespace fallow::predict {
+namespace {
+
+/// What tells calls apart: traces of other tools know no call sites, so the operation counts too.
+std::uint64_t identity(const Call& call) noexcept { return (std::uint64_t{call.site} << 16) | call.op; }
+
+}  // namespace
 
 WaitForecast OraclePredictor::on_enter(const Call&) noexcept {
   if (next_ >= future_.size()) return {};
@@ -24,23 +30,21 @@ LastPredictor::LastPredictor(const LastOptions& options)
     : options_(options), sites_(std::bit_ceil(std::max(16U, options.max_sites))) {}
 
 LastPredictor::Site& LastPredictor::site_of(const Call& call) noexcept {
-  const std::uint64_t id = (std::uint64_t{call.site} << 16) | call.op;
-  return sites_[(mix(id) >> 20) & (sites_.size() - 1)];
+  return sites_[(mix(identity(call)) >> 20) & (sites_.size() - 1)];
 }
 
 WaitForecast LastPredictor::on_enter(const Call& call) noexcept {
   const Site& site = site_of(call);
-  const std::uint64_t key = (std::uint64_t{call.site} << 16) | call.op;
-  return {key, site.known ? 1U : 0U, site.wait, site.wait, site.wait};
+  return {identity(call), site.known ? 1U : 0U, site.wait, site.wait, site.wait};
 }
 
 Answer LastPredictor::on_exit(const Event& event) noexcept {
   Site& site = site_of(event);
   bool expected = false;
   if (previous_ != nullptr) {
-    expected = previous_->known && previous_->next == event.site;
+    expected = previous_->known && previous_->next == identity(event);
     previous_->gap = event.enter - last_exit_;
-    previous_->next = event.site;
+    previous_->next = identity(event);
     previous_->known = true;
   }
   site.wait = event.wait;

@@ -46,7 +46,7 @@ class LastPredictor final : public Predictor {
  private:
   struct Site {
     Nanoseconds gap, wait;
-    std::uint32_t next = 0;  ///< what site was called next
+    std::uint64_t next = 0;  ///< the call that came next
     bool known = false;
   };
   [[nodiscard]] Site& site_of(const Call& call) noexcept;
