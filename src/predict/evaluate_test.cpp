@@ -198,6 +198,19 @@ TEST(NodeLink, TheBeginningOfTheClockIsNoGap) {
   EXPECT_EQ(oracle(later).low, oracle(stream).low);
 }
 
+TEST(NodeLink, WhatIsBeforeARanksFirstCallIsNoGap) {  // so that the oracle has all that is counted as its
+  Builder a(1), b(2);
+  a.call(1, 1, 0).call(1, 1, kMs).call(1, 1, kMs);
+  b.call(1, 1, 1'700 * kUs).call(1, 1, kMs);  // begins in the middle of a gap of the other
+  const auto early = a.take(), late = b.take();
+  OraclePredictor first(early, {}), second(late, {});
+  Predictor* const predictors[] = {&first, &second};
+  const std::span<const Event> both[] = {early, late};
+  const NodeEvaluation sum = evaluate_node(both, predictors, {});
+  EXPECT_GT(sum.low.value, 0);
+  EXPECT_EQ(sum.low, sum.oracle_low);
+}
+
 TEST(NodeLink, OneRankIsTheSameAsAlone) {
   const auto stream = streams::dynamics(200, 10, 0.05);
   PpsPredictor alone({}), in_node({});

@@ -44,7 +44,7 @@ namespace {
 
 struct Rank {
   Event event;         // the one that begins or ends next, as recorded
-  bool in_call = false;
+  bool started = false, in_call = false;
   Nanoseconds shift;   // its delays so far
   Nanoseconds entered;
 };
@@ -75,10 +75,10 @@ class NodeRun {
   NodeRun(RankEvents& events, std::span<Predictor* const> predictors, const EvaluateParams& params)
       : events_(events), predictors_(predictors), params_(params), link_(predictors.size(), params.react),
         ranks_(predictors.size()) {
-    for (std::size_t r = 0; r < ranks_.size(); ++r) advance(r);
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      if (!advance(r)) link_.on_exit(r, Nanoseconds(0), NodeLink::kForGood);
+    }
     if (!queue_.empty()) first_ = queue_.top().when;
-    // Before its first call a rank is not predicted; what was before the first of all is no gap.
-    for (std::size_t r = 0; r < ranks_.size(); ++r) link_.on_exit(r, first_, Nanoseconds(0));
   }
 
   NodeEvaluation operator()() {
@@ -111,6 +111,9 @@ class NodeRun {
     Event event = rank.event;
     event.enter = rank.entered = now.when;
     predictors_[now.rank]->on_enter(event);
+    // What is before a rank's first call is no gap: nobody, not even the oracle, is asked to predict it.
+    if (!rank.started) link_.on_exit(now.rank, now.when, Nanoseconds(0));
+    rank.started = true;
     const Nanoseconds wait = link_.on_enter(now.rank, now.when);
     if (params_.delays_shift) rank.shift += wait;
     rank.in_call = true;

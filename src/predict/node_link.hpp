@@ -14,6 +14,7 @@ namespace fallow::predict {
 
 class NodeLink {
  public:
+  /// All ranks are taken to be in a call until on_exit() is told of them.
   NodeLink(std::size_t ranks, const ReactTimes& react);
 
   /// A rank begins a call. Returns for how long it has to wait for the link. Times never go back. Not while in a call.
