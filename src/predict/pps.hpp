@@ -20,7 +20,7 @@ struct PpsOptions {
   Nanoseconds threshold{20'000};   ///< grouping threshold, GT; published: at least 2 x T_react
   double lead = 0.05;              ///< displacement factor
   ReactTimes react;                ///< `up` is what is subtracted from a predicted gap
-  int repeats = 3;                 ///< occurrences in a row until a pattern is predicted to go on
+  int repeats = 3;                 ///< occurrences in a row until a pattern is predicted to go on, two at least
   int min_pattern = 2;             ///< grams of the shortest pattern
   bool cap_by_first = true;        ///< the first predicted pattern's length caps that of later ones
   bool call_is_op_only = true;     ///< calls are alike if the operation is; false: also communicator and peer
