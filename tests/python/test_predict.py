@@ -252,6 +252,13 @@ def test_axes_have_round_steps():
     assert done.stdout.split("\n")[:-1] == ["0.001 0.001", "0.001 0.004", "0.01 0.03", "0.1 0.3", "0.2 1", "0.2 1"]
 
 
+def test_leads_below_a_percent_read_apart():
+    script = files("fallow").joinpath("assets/predict_plots.js").read_text()
+    asked = "console.log([0, 0.001, 0.005, 0.01, 0.05, 0.125].map(leadText).join())"
+    done = subprocess.run(["node", "-e", script + asked], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "0 %,0.1 %,0.5 %,1 %,5 %,12.5 %\n"
+
+
 def test_traces_of_other_tools_are_read(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = tmp_path / "solver.prv"
     assert cli.main(["trace", "convert", str(trace), "-o", str(other)]) == 0

@@ -101,6 +101,9 @@ function gapPlots(gaps, ways) {
       ...drawMarks(marks, x, top, bottom))));
 }
 
+/** As it was given, so that no two leads read alike. */
+const leadText = (share) => `${Number((100 * share).toPrecision(6))} %`;
+
 /** Share of the run at rest by threshold, one curve a lead, and as level lines what needs none to be given. */
 function sweepPlot(sweep, ways) {
   if (!sweep.length) return null;
@@ -111,7 +114,7 @@ function sweepPlot(sweep, ways) {
   const right = 1080, x = logAxis(low, high, right), top = 12, bottom = 230, y = (share) => bottom - (share / axis.end) * (bottom - top);
   const curves = leads.flatMap((lead, i) => {
     const points = sweep.filter((p) => p.lead === lead), colour = `stroke:var(${LINES[i % LINES.length]})`;
-    const said = (p) => `pps, threshold ${seconds(p.threshold_s)}, lead ${percent(p.lead, 0)}\nat rest ${percent(p.rest_share)} of the run, ` +
+    const said = (p) => `pps, threshold ${seconds(p.threshold_s)}, lead ${leadText(p.lead)}\nat rest ${percent(p.rest_share)} of the run, ` +
       `${percent(p.rest_of_oracle_share)} of the oracle's\ncalls predicted ${percent(p.calls_predicted_share)}\ndelay ${percent(p.delay_share, 3)}`;
     return [svg("path", { class: "curve", style: colour, d: points.map((p, n) => `${n ? "L" : "M"}${x(p.threshold_s).toFixed(1)} ${y(p.rest_share).toFixed(1)}`).join("") }),
       ...points.map((p) => svg("circle", { cx: x(p.threshold_s), cy: y(p.rest_share), r: 3.5, fill: `var(${LINES[i % LINES.length]})`,
@@ -126,7 +129,7 @@ function sweepPlot(sweep, ways) {
   });
   return card(el("h3", {}, "Share of the run at rest by grouping threshold"),
     el("div", { class: "legend" }, leads.map((lead, i) =>
-      el("span", {}, el("i", { style: `background:var(${LINES[i % LINES.length]})` }), `pps, lead ${percent(lead, 0)}`)),
+      el("span", {}, el("i", { style: `background:var(${LINES[i % LINES.length]})` }), `pps, lead ${leadText(lead)}`)),
     el("span", {}, "dashed: predictors that need none to be given")),
     el("div", { class: "plot" }, svg("svg", { class: "wide", viewBox: "0 0 1200 256", role: "img", "aria-label": "Rest by threshold" },
       ...shareScale(top, bottom, axis, right), ...ticks(x, low, high, top, bottom, right), ...levels, ...curves)));
