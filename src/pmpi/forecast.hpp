@@ -61,7 +61,10 @@ class Forecast {
   void note_gap(std::uint64_t ticks) noexcept;
   void publish(std::uint64_t tick) noexcept;
   predict::Call to_call(const CallNow& call) const noexcept;
-  Nanoseconds time_of(std::uint64_t tick) const noexcept { return length_of(tick - start_); }
+  /// Negative before the start: the first call, which sets this up, has begun earlier.
+  Nanoseconds time_of(std::uint64_t tick) const noexcept {
+    return Nanoseconds(static_cast<std::int64_t>(static_cast<double>(static_cast<std::int64_t>(tick - start_)) * ns_per_tick_));
+  }
   Nanoseconds length_of(std::uint64_t ticks) const noexcept {
     return Nanoseconds(static_cast<std::int64_t>(static_cast<double>(ticks) * ns_per_tick_));
   }

@@ -49,6 +49,18 @@ TEST(Forecast, ALongGapThatRepeatsIsPublishedWithItsEnd) {
   }
 }
 
+TEST(Forecast, TheFirstCallMayHaveBegunBeforeIt) {  // MPI_Init has, in which it is opened
+  const auto rank = std::make_unique<Rank>();
+  rank->now -= rank->ticks(50e3);
+  rank->call(3, 0, 60e3);
+  for (int i = 0; i < 100; ++i) {
+    rank->call(1, 1000);
+    rank->call(2, 3);
+  }
+  EXPECT_GT(rank->rest_us(), 900.0);
+  EXPECT_LT(rank->rest_us(), 1000.0);
+}
+
 TEST(Forecast, OnlyPlacesThatLongGapsFollowMatter) {
   const auto rank = std::make_unique<Rank>(0.0);  // no delay allowed: nothing is promised
   EXPECT_FALSE(rank->matters_after(1));
