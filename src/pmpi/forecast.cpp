@@ -48,6 +48,7 @@ predict::Call Forecast::to_call(const CallNow& now) const noexcept {
 }
 
 std::uint64_t Forecast::enter(const CallNow& call) noexcept {
+  withdraw();  // a gap that was over early is no wait that lasts
   if (entered_) return 0;
   entered_ = true;
   return predictor_->on_enter(to_call(call)).key;

@@ -61,6 +61,18 @@ TEST(Forecast, TheFirstCallMayHaveBegunBeforeIt) {  // MPI_Init has, in which it
   EXPECT_LT(rank->rest_us(), 1000.0);
 }
 
+TEST(Forecast, ACallThatComesEarlyAndWaitsTakesThePromiseBack) {
+  const auto rank = std::make_unique<Rank>();
+  for (int i = 0; i < 100; ++i) {
+    rank->call(1, 1000);
+    rank->call(2, 3);
+  }
+  EXPECT_GT(rank->rest_us(), 900.0);
+  rank->now += rank->ticks(100);
+  rank->forecast.enter({rank->now, &rank->places[64], 1});
+  EXPECT_EQ(rank->rest_us(), 0.0);
+}
+
 TEST(Forecast, OnlyPlacesThatLongGapsFollowMatter) {
   const auto rank = std::make_unique<Rank>(0.0);  // no delay allowed: nothing is promised
   EXPECT_FALSE(rank->matters_after(1));
