@@ -263,6 +263,17 @@ def _machine(
         return None
 
 
+class _Sums:
+    """What is added up of call sites while ranks are read."""
+
+    def __init__(self) -> None:
+        self.sites, self.tests = sites.Sums(), polling.Tests()
+
+    def add(self, rank: _native.RankDict) -> None:
+        self.sites.add(rank)
+        self.tests.add(rank)
+
+
 def load(directory: Path, platform: str | None = None) -> Report:
     """The report of a run directory, its energy modelled on the named platform or on the one the run was made with.
 
@@ -276,7 +287,8 @@ def load(directory: Path, platform: str | None = None) -> Report:
         paths = ranks.files(directory)
     except OSError as error:
         raise UserError(f"{directory}: {error.strerror}") from None
-    found = ranks.load(paths, timeline.events_per_thread(len(paths)))
+    sums = _Sums()
+    found = ranks.load(paths, timeline.events_per_thread(len(paths)), sums.add)
     notes: list[str] = []
     info = _info(directory, notes)
     if not paths and not (directory / rundir.RUN_FILE).exists():
@@ -302,8 +314,8 @@ def load(directory: Path, platform: str | None = None) -> Report:
     machine = _machine(platform, info, directory, notes)
     totals = _totals(found.read, rows, run.run_time_s)
     test_gap = info.options.get("test_gap", "auto") if info is not None else "auto"
-    notes += polling.notes(found.read, test_gap, totals.core_time_s)
-    shown, left_out = sites.build(found.read)
+    notes += polling.notes(sums.tests, run.program, test_gap, totals.core_time_s)
+    shown, left_out = sums.sites.build()
     notes += _changed(shown, max(t["last_ns"] for rank in found.read for t in [rank, *rank["threads"]]))
     return Report(
         schema=SCHEMA,

@@ -18,7 +18,7 @@ _STEPS = (1, 2, 5, 10)
 _CLOCK_S = 35e-9  # two readings of the clock, which the runtime adds, with room for slow ones
 
 
-class _Tests:
+class Tests:
     """Tests of the ranks that might have slept in them, and what else these ranks called."""
 
     def __init__(self) -> None:
@@ -29,7 +29,15 @@ class _Tests:
         self.time_s = 0.0
         self.asleep_s = 0.0
 
-    def add(self, op: tuple[str, str, bool], site: _native.SiteDict) -> None:
+    def add(self, rank: _native.RankDict) -> None:
+        """Adds a rank, once."""
+        if rank["mode"] not in ("sleep", "auto") or rank["oversubscribed"]:
+            return
+        for thread in rank["threads"]:
+            for site in thread["sites"]:
+                self._add(rank["ops"][site["op"]], site)
+
+    def _add(self, op: tuple[str, str, bool], site: _native.SiteDict) -> None:
         name, kind, blocks = op
         if kind != "test" and (kind != "probe" or blocks):
             self.others += site["calls"]
@@ -52,22 +60,15 @@ def _rounded_up(time_s: float) -> float:
     return next(step * unit for step in _STEPS if step * unit >= time_s)
 
 
-def notes(ranks: list[_native.RankDict], chosen: str, core_time_s: float) -> list[str]:
+def notes(tests: Tests, program: str, chosen: str, core_time_s: float) -> list[str]:
     """What to give for the option test_gap, which was `chosen`; empty if little is tested, or it would not help."""
-    tests = _Tests()
-    for rank in ranks:
-        if rank["mode"] not in ("sleep", "auto") or rank["oversubscribed"]:
-            continue
-        for thread in rank["threads"]:
-            for site in thread["sites"]:
-                tests.add(rank["ops"][site["op"]], site)
     if not tests.calls or tests.gaps_s <= 0 or core_time_s <= 0:
         return []
     if tests.spent_s < max(_TOLD_SHARE * core_time_s, _LEAST_LOOP_S * tests.others):
         return []
     gap_s = tests.gaps_s / tests.calls
     worth_s = _rounded_up(_ROOM * gap_s)
-    in_force_s: float = native.require().test_gap_s(chosen, ranks[0]["program"]) + _CLOCK_S
+    in_force_s: float = native.require().test_gap_s(chosen, program) + _CLOCK_S
     if gap_s > _MOST_GAP_S or gap_s <= in_force_s:
         return []
     names = sorted(tests.names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -127,17 +127,28 @@ def wait_for_ends(directory: Path, seconds: float) -> None:
         time.sleep(0.01)
 
 
-def load(paths: Iterable[Path], max_events: int) -> Ranks:
-    """Reads rank files, each with the last `max_events` calls of each thread."""
+def load(paths: Iterable[Path], max_events: int, sum_up: Callable[[_native.RankDict], None]) -> Ranks:
+    """Reads rank files, each with the last `max_events` calls of each thread.
+
+    `sum_up` is given each rank with its call sites. These are not kept: of thousands of ranks they would fill the
+    memory, and so would the table of operations, which is the same for all ranks of a program.
+    """
     module = native.require()
     found: list[tuple[_native.RankDict, bool]] = []
+    ops: list[tuple[str, str, bool]] = []
     unreadable: list[Unreadable] = []
     for path in paths:
         written = _is_written(path)  # before it is read: what ends between the two has its end in the file
         try:
-            found.append((module.read_rank(native.file_name(path), max_events), written))
+            rank = module.read_rank(native.file_name(path), max_events)
         except module.RankFileError as error:
             unreadable.append(Unreadable(path.name, str(error).removeprefix(f"{path}: ")))
+            continue
+        ops = rank["ops"] = ops if rank["ops"] == ops else rank["ops"]
+        sum_up(rank)
+        for thread in rank["threads"]:
+            thread["sites"] = []
+        found.append((rank, written))
     found.sort(key=lambda pair: (pair[0]["start_ns"], pair[0]["pid"]))
     numbered = [(number, *pair) for number, pair in zip(_programs(rank for rank, _ in found), found, strict=True)]
     numbered.sort(key=lambda row: (row[0], row[1]["rank"], row[1]["pid"]))

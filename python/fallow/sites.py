@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fallow import symbols
@@ -32,7 +32,8 @@ class _Sum:
     wake_delay_s: float = 0.0
     sleeps: int = 0
     comm_size: int = 0
-    ranks: set[int] = field(default_factory=set)  # by their place among those that were read
+    ranks: int = 0
+    last_rank: int = -1  # by its place among those that were read
 
     def add(self, row: _native.SiteDict | _native.OpDict) -> None:
         self.calls += row["calls"]
@@ -48,7 +49,8 @@ class _Sum:
         self.sleeps += site["sleeps"]
         self.wait_max_s = max(self.wait_max_s, site["wait_max_s"])
         self.comm_size = max(self.comm_size, site["comm_size"])
-        self.ranks.add(rank)
+        self.ranks += rank != self.last_rank
+        self.last_rank = rank
 
 
 def functions(ranks: list[_native.RankDict]) -> list[FunctionReport]:
@@ -80,17 +82,26 @@ def _key(rank: _native.RankDict, site: _native.SiteDict) -> _Key:
     return function, path, max(0, site["address"] - base), site["comm"]
 
 
-def build(ranks: list[_native.RankDict]) -> tuple[list[SiteReport], int]:
-    """The call sites with the most time, named, and how many more there are."""
-    sums: dict[_Key, _Sum] = {}
-    for place, rank in enumerate(ranks):
+class Sums:
+    """All ranks' call sites, added up rank by rank."""
+
+    def __init__(self) -> None:
+        self._sums: dict[_Key, _Sum] = {}
+        self._ranks = 0
+
+    def add(self, rank: _native.RankDict) -> None:
+        """Adds a rank, once."""
         for thread in rank["threads"]:
             for site in thread["sites"]:
-                sums.setdefault(_key(rank, site), _Sum()).add_site(site, place)
-    ordered = sorted(sums.items(), key=lambda item: (-item[1].time_s, item[0]))
-    shown = ordered[:MAX_SITES]
-    names = symbols.resolve((key[1], key[2]) for key, _ in shown)
-    return [_report(key, s, names[key[1], key[2]]) for key, s in shown], len(ordered) - len(shown)
+                self._sums.setdefault(_key(rank, site), _Sum()).add_site(site, self._ranks)
+        self._ranks += 1
+
+    def build(self) -> tuple[list[SiteReport], int]:
+        """The call sites with the most time, named, and how many more there are."""
+        ordered = sorted(self._sums.items(), key=lambda item: (-item[1].time_s, item[0]))
+        shown = ordered[:MAX_SITES]
+        names = symbols.resolve((key[1], key[2]) for key, _ in shown)
+        return [_report(key, s, names[key[1], key[2]]) for key, s in shown], len(ordered) - len(shown)
 
 
 def _report(key: _Key, s: _Sum, symbol: symbols.Symbol) -> SiteReport:
@@ -104,7 +115,7 @@ def _report(key: _Key, s: _Sum, symbol: symbols.Symbol) -> SiteReport:
         offset=offset,
         comm=comm,
         comm_size=s.comm_size,
-        ranks=len(s.ranks),
+        ranks=s.ranks,
         calls=s.calls,
         time_s=s.time_s,
         size_bytes=s.size_bytes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fallow import analyse, report_text, timeline_text
+from fallow import analyse, ranks, report_text, timeline_text
 from fallow.model import Timeline, TimelineRow
 from fallow.text import Style
 from rank_writer import OPS, Call, RankFile, write_run
@@ -46,3 +46,15 @@ def test_over_budget_where_cores_are_short_says_why(tmp_path, others_s, cpu_ns, 
     report = analyse.load(write_run(tmp_path / "r", [rank], other_busy_s=others_s))
     said = ", budget 1.00 %, which does not bound sleeps where cores are short"
     assert any(said in line for line in report_text.headline(report, Style(False, True, 160, breaks=False))) == short
+
+
+def test_of_many_ranks_little_is_kept(tmp_path):
+    """Call sites are summed while ranks are read, and what all ranks have alike is kept once: there may be thousands."""
+    run = write_run(tmp_path / "r", [RankFile(rank=n, size=3, calls=[Call(0, 1000)] * 5) for n in range(3)])
+    summed: list[int] = []
+    found = ranks.load(ranks.files(run), 10, lambda rank: summed.append(rank["threads"][0]["sites"][0]["calls"]))
+    assert summed == [5, 5, 5]
+    assert [thread["sites"] for rank in found.read for thread in rank["threads"]] == [[], [], []]
+    assert len({id(rank["ops"]) for rank in found.read}) == 1
+    (site,) = analyse.load(run).sites
+    assert (site.calls, site.ranks) == (15, 3)
