@@ -24,8 +24,10 @@ def _columns(stream: TextIO) -> int:
         return _USUAL_COLUMNS
 
 
-def _left(began: float, now: float, share: float) -> str:
-    return f", {seconds((now - began) * (1 - share) / share)} left" if share > _LEAST_SHARE else ""
+def _left(began: float, now: float, share: float, before: float = 0.0) -> str:
+    """`before`: the share that was done when it `began`."""
+    done = share - before
+    return f", {seconds((now - began) * (1 - share) / done)} left" if done > _LEAST_SHARE else ""
 
 
 class Bar:
@@ -68,17 +70,18 @@ class Words:
         self.tty = stream.isatty()
         self.said = self.began = time.monotonic()
         self.what = ""
+        self.before = 0.0
         self.drawn = False
 
     def show(self, what: str, share: float) -> None:
         """What is under way and its share done."""
         now = time.monotonic()
         if what != self.what:
-            self.what, self.began = what, now
+            self.what, self.began, self.before = what, now, share
         if now - self.said < (_EVERY_S if self.tty else _WORDS_EVERY_S):
             return
         self.said = now
-        line = f"fallow: {what}: {100 * share:.0f} %{_left(self.began, now, share)}"
+        line = f"fallow: {what}: {100 * share:.0f} %{_left(self.began, now, share, self.before)}"
         self.stream.write(f"\r\x1b[K{line[: _columns(self.stream) - 1]}" if self.tty else line + "\n")
         self.stream.flush()
         self.drawn = self.tty

@@ -88,14 +88,14 @@ def test_words_of_progress_say_what_is_left(columns, monkeypatch):
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     with os.fdopen(theirs, "w") as terminal:
         words = progress.Words(terminal)
-        for passed, what, share in ((0.0, "thresholds", 0.0), (30.0, "thresholds", 1 / 3), (1.0, "joining ranks", 0.0), (90.0, "joining ranks", 0.5)):
+        for passed, what, share in ((0.0, "thresholds", 0.0), (30.0, "thresholds", 1 / 3), (1.0, "joining ranks", 0.2), (90.0, "joining ranks", 0.6)):
             now[0] += passed
             words.show(what, share)
         terminal.write("end")
         terminal.flush()
         shown = _read_until(ours, "end")
     os.close(ours)
-    wanted = ["fallow: thresholds: 33 %, 60.0 s left", "fallow: joining ranks: 0 %", "fallow: joining ranks: 50 %, 90.0 s left"]
+    wanted = ["fallow: thresholds: 33 %, 60.0 s left", "fallow: joining ranks: 20 %", "fallow: joining ranks: 60 %, 90.0 s left"]
     assert shown.removesuffix("end").split("\r\x1b[K")[1:] == [line[: columns - 1] for line in wanted]
 
 
