@@ -15,6 +15,8 @@ class ByteSource {
   virtual ~ByteSource() = default;
   virtual std::uint64_t size() const = 0;
   virtual bool read(std::uint64_t offset, std::span<std::byte> out) const = 0;
+  /// Whether a descriptor is held between reads, as at first. A process may have a thousand; a trace more parts than that.
+  virtual void hold(bool) {}
 };
 
 /// A regular file, of the size that it has now. Null, with the reason, if it cannot be opened or is none.

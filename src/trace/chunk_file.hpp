@@ -44,6 +44,8 @@ class ChunkFile {
   const FileHead& head() const noexcept { return head_; }
   const std::string& name() const noexcept { return name_; }
   std::uint64_t size() const noexcept { return source_->size(); }
+  /// See ByteSource::hold.
+  void hold(bool on) { source_->hold(on); }
 
   /// The chunk at `offset`; nothing at the file's end. Throws where there is no whole chunk.
   std::optional<Chunk> chunk_at(std::uint64_t offset) const;

@@ -8,12 +8,18 @@ namespace fallow::trace {
 
 namespace {
 
+/// A trace of more files opens each when it reads from it: a replay has several readers of a trace.
+constexpr std::size_t kHeldFiles = 8;
+
 bool by_cpu(const ChunkFile& f) noexcept { return f.head().clock == static_cast<std::uint32_t>(ComputeClock::cpu); }
 
 }  // namespace
 
 TraceReader::TraceReader(const std::vector<std::string>& paths) {
-  for (const std::string& p : paths) files_.push_back(std::make_unique<ChunkFile>(p));
+  for (const std::string& p : paths) {
+    files_.push_back(std::make_unique<ChunkFile>(p));
+    files_.back()->hold(paths.size() <= kHeldFiles);
+  }
   open_all();
 }
 
@@ -45,7 +51,11 @@ void TraceReader::open_all() {
   for (RankInfo& r : info_.ranks) r.complete = false;
   definition_chunks_.resize(files_.size());
   definitions_ = std::make_unique<Definitions>(info_);
-  for (std::uint32_t i = 0; i < files_.size(); ++i) read_file(i);
+  for (std::uint32_t i = 0; i < files_.size(); ++i) {
+    files_[i]->hold(true);
+    read_file(i);
+    files_[i]->hold(files_.size() <= kHeldFiles);
+  }
   finish();
 }
 

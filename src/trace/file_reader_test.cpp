@@ -2,6 +2,7 @@
 #include "trace/file_reader.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <fstream>
 #include <string>
@@ -135,6 +136,28 @@ TEST(TraceReader, PartsByDifferentClocksAreSaidToBe) {
     ASSERT_EQ(both.problems().size(), 1u);
     EXPECT_NE(both.problems()[0].find(turned ? "0: computation by wall clock, unlike that of " : "1: computation by CPU clock, unlike that of "), std::string::npos);
   }
+}
+
+/// Runs of thousands of ranks leave as many parts, and a process usually may open 1024 files.
+TEST(TraceReader, ReadsMorePartsThanItMayOpen) {
+  constexpr std::uint32_t kParts = 100;
+  const TemporaryFolder folder;
+  std::vector<std::string> paths;
+  for (std::uint32_t r = 0; r < kParts; ++r) {
+    paths.push_back(folder / std::to_string(r));
+    write_part(paths.back(), r, {.world_size = kParts});
+  }
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit few{kParts / 2, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &few);
+  TraceReader parts(paths);
+  TraceReader at_the_same_time(paths);
+  merge_trace(parts, folder / "merged");
+  EXPECT_GT(count_events(at_the_same_time), kParts);
+  setrlimit(RLIMIT_NOFILE, &before);
+  TraceReader merged({folder / "merged"});
+  EXPECT_EQ(content(parts), content(merged));
 }
 
 /// Two blocks with a loss before each, and one at the end.

@@ -83,13 +83,14 @@ struct PartOptions {
   std::uint64_t start_wall_ns = 1'000'000'000;
   bool ends_well = true;
   int threads = 1;
+  std::uint32_t world_size = 2;
 };
 
-/// A rank's part of a run of two.
+/// A rank's part of a run, of two if not told otherwise.
 inline void write_part(const std::string& path, std::uint32_t rank, const PartOptions& o = {}) {
   FileWriter w;
   std::string problem;
-  ASSERT_EQ(w.open(path.c_str(), {.world_size = 2, .start_wall_ns = o.start_wall_ns}, problem), Status::ok) << problem;
+  ASSERT_EQ(w.open(path.c_str(), {.world_size = o.world_size, .start_wall_ns = o.start_wall_ns}, problem), Status::ok) << problem;
   w.define_rank(rank, {"node1", "/usr/bin/app", "Some MPI 4.0"});
   const std::uint32_t self_made = w.define_comm(rank, Group::contiguous(static_cast<std::int32_t>(rank), 1), {});
   EXPECT_EQ(self_made, kFirstComm);
