@@ -28,8 +28,11 @@ def errors(read: Sequence[_native.RankDict], programs: Sequence[int]) -> dict[st
     much tells their beginning: MPI_Init lets no rank go long before the others.
     """
     found: dict[str, tuple[int, str]] = {}
-    for number in dict.fromkeys(programs):
-        spans = _spans([rank for rank, program in zip(read, programs, strict=True) if program == number])
+    ranks_of: dict[int, list[_native.RankDict]] = {}
+    for rank, program in zip(read, programs, strict=True):
+        ranks_of.setdefault(program, []).append(rank)
+    for ranks in ranks_of.values():
+        spans = _spans(ranks)
         if not spans:
             continue
         first, (begin, end) = next(iter(spans.items()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -135,14 +137,20 @@ def _concerns(assumption: str, *, yields: bool) -> bool:
 
 def in_use_s(programs: Sequence[Span], run_time_s: float, cores: int) -> float:
     """Core time that programs had. Between two the next one starts; what is before or after all is the first one's."""
-    edges = sorted({time for begin, end, _ in programs for time in (begin, end)})
-    total = 0.0
+    started = sorted(programs)  # a script may start thousands
+    steps: Counter[int] = Counter()
+    for begin, end, threads in started:
+        steps[begin] += threads if end > begin else 0
+        steps[end] -= threads if end > begin else 0
+    edges = sorted(steps)
+    total, running = 0.0, 0
     for low, high in pairwise(edges):
-        running = sum(threads for begin, end, threads in programs if begin <= low and high <= end)
-        starting = min((p for p in programs if p[0] >= high), default=(0, 0, 0))[2]
+        running += steps[low]
+        following = bisect_left(started, (high,))
+        starting = started[following][2] if following < len(started) else 0
         total += min(running or starting, cores) * (high - low) * 1e-9
     outside_s = max(0.0, run_time_s - (edges[-1] - edges[0]) * 1e-9) if edges else 0.0
-    return total + outside_s * min(min(programs)[2], cores) if edges else 0.0
+    return total + outside_s * min(started[0][2], cores) if edges else 0.0
 
 
 def _besides(rank: RankReport, run_time_s: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fallow import analyse, ranks, report_text, timeline_text
+from fallow import analyse, clocks, energy, ranks, report_text, timeline_text
 from fallow.model import Timeline, TimelineRow
 from fallow.text import Style
 from rank_writer import OPS, Call, RankFile, write_run
@@ -58,3 +58,20 @@ def test_of_many_ranks_little_is_kept(tmp_path):
     assert len({id(rank["ops"]) for rank in found.read}) == 1
     (site,) = analyse.load(run).sites
     assert (site.calls, site.ranks) == (15, 3)
+
+
+def test_of_many_programs_each_is_looked_at_a_few_times(tmp_path):
+    """A script may start thousands: what looks at all of them for each of them takes minutes."""
+
+    class Counted(list):
+        walks = 0
+
+        def __iter__(self):
+            Counted.walks += 1
+            return super().__iter__()
+
+    spans = Counted((10 * n, 10 * n + 8, 2) for n in range(200))
+    assert energy.in_use_s(spans, 2000e-9, 4) == pytest.approx(2 * 2000e-9)
+    read = ranks.load(ranks.files(write_run(tmp_path / "r", [RankFile()])), 10, lambda _: None).read * 200
+    assert clocks.errors(read, Counted(range(200))) == {}
+    assert Counted.walks < 20
