@@ -14,6 +14,7 @@ import pytest
 import trace_samples as samples
 from fallow.errors import UserError
 from fallow.traces import convert, model, simgrid
+from fallow.traces.model import FIRST_COMM, Info
 from fallow.traces.others import collective_sizes
 from fallow.traces.text import Losses
 
@@ -254,3 +255,17 @@ def test_who_gets_what_of_a_scatterv(tmp_path: Path, fallow: Fallow, scattered: 
     done = fallow("sim", "x.ftr", "--policy", "always-on", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["simulations"][0]["raw"]["messages"] == sum(1 for n in received[1:] if n)
+
+
+def test_places_in_communicators_are_looked_up_not_searched_for() -> None:
+    """Formats name world ranks; of thousands in a communicator none is searched for at every call."""
+    shuffled = [3, 1, 4, 0]
+    info = Info(size=6, comms=[(model.runs_of(shuffled), []), (model.runs_of([1, 3, 5]), []), ([(2, 1, 1)], [(4, 1, 1), (3, 1, 1)])])
+    assert [info.place(FIRST_COMM, 3, r) for r in range(6)] == [3, 1, -1, 0, 2, -1]
+    assert [info.place(FIRST_COMM + 1, 3, r) for r in range(6)] == [-1, 0, -1, 1, -1, 2]
+    assert [info.place(FIRST_COMM + 2, 3, r) for r in range(6)] == [-1, -1, -1, 1, 0, -1]
+    assert [info.place(FIRST_COMM + 2, 2, r) for r in range(6)] == [-1, -1, 0, -1, -1, -1]
+    assert [info.place(model.COMM_SELF, c, r) for c, r in ((1, 1), (2, 2), (2, 1))] == [0, 0, -1]
+    assert (info.place(model.COMM_WORLD, 0, 5), info.place(model.COMM_WORLD, 0, 6), info.place(99, 0, 0)) == (5, -1, -1)
+    group = info.members(FIRST_COMM, 3)
+    assert isinstance(group, tuple) and info.members(FIRST_COMM, 1) is group  # by which they are kept

@@ -220,10 +220,9 @@ class _Reader:
             self.comm(f[7]),
             whole(f[8], 0, 3),
         )
-        members = self.source.info.members(comm, rank)
-        if world not in members:
+        peer = self.source.info.place(comm, rank, world)
+        if peer < 0:
             raise ValueError(f"task {world} is not in the communicator")
-        peer = world if comm == COMM_WORLD else list(members).index(world)
         key = (world, size, tag, comm)
         requests: tuple[int, ...] = ()
         if f[0] == "2":

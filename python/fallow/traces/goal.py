@@ -105,14 +105,15 @@ class _RankWriter:
         if self.source.info.is_inter(e.comm):
             self.losses.add("collectives of intercommunicators")
             return
-        if self.rank not in members:
+        me = self.source.info.place(e.comm, self.rank, self.rank)
+        if me < 0:
             self.losses.add(f"{name} over an unknown communicator")
             return
         if op.number != op.blocking:
             self.losses.add("non-blocking collectives (written as blocking ones)")
         turn = self.collectives[e.comm] = self.collectives.get(e.comm, -1) + 1
         tag = _TAG_BASE + (e.comm * 4096 + turn) % _TAGS
-        steps = _expand(name, list(members).index(self.rank), len(members), e)
+        steps = _expand(name, me, len(members), e)
         if steps is None:
             self.losses.add(name)
             return

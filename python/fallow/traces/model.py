@@ -114,6 +114,16 @@ class Info:
             return other
         return group
 
+    def place(self, comm: int, caller: int, rank: int) -> int:
+        """Which of `members` the world rank is; -1 if it is none. Asked for every call: none is searched for."""
+        members = self.members(comm, caller)
+        if isinstance(members, range) or len(members) < 2:
+            return members.index(rank) if rank in members else -1
+        cached: dict[int, dict[int, int]] = self.__dict__.setdefault("_places", {})
+        if id(members) not in cached:  # they are kept, too
+            cached[id(members)] = {member: place for place, member in enumerate(members)}
+        return cached[id(members)].get(rank, -1)
+
     def is_inter(self, comm: int) -> bool:
         """Whether it is an intercommunicator."""
         return FIRST_COMM <= comm < FIRST_COMM + len(self.comms) and bool(self.comms[comm - FIRST_COMM][1])

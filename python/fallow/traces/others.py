@@ -176,17 +176,13 @@ def _collectives(source: MemorySource, roots: Sequence[set[Place]]) -> None:
         for index, comm, number in _numbered(events)
         if (events[index].thread, events[index].enter_ns) in roots[rank]
     }
-    places: dict[tuple[int, int], int] = {}
     for rank, events in enumerate(source.lists):
         for index, comm, number in _numbered(events):
-            events[index] = _settled(source.info, rank, events[index], root_of.get((comm, number)), places)
+            events[index] = _settled(source.info, rank, events[index], root_of.get((comm, number)))
 
 
-def _settled(info: Info, rank: int, e: Event, root: int | None, places: dict[tuple[int, int], int]) -> Event:
+def _settled(info: Info, rank: int, e: Event, root: int | None) -> Event:
     op, members = model.ops()[e.op], info.members(e.comm, rank)
+    at = -1 if root is None or not op.has(model.ROOTED) else info.place(e.comm, rank, root)
     given, got = collective_sizes(model.ops()[op.blocking].name, e.size_bytes, e.recv_bytes, len(members))
-    if root is None or not op.has(model.ROOTED) or root not in members:
-        return e._replace(size_bytes=given, recv_bytes=got)
-    if (e.comm, root) not in places:
-        places[e.comm, root] = members.index(root)
-    return e._replace(size_bytes=given, recv_bytes=got, root=places[e.comm, root])
+    return e._replace(size_bytes=given, recv_bytes=got, root=at if at >= 0 else e.root)
