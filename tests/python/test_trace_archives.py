@@ -246,3 +246,12 @@ def test_one_sided_calls_of_which_nothing_is_told(tmp_path: Path, fallow: Fallow
                 with made.call(rank, name, at, at + 50):
                     pass
     assert replayed(tmp_path, fallow)["unplaced"] == 6
+
+
+def test_readers_need_little_memory_for_each_rank_of_ours(tmp_path: Path) -> None:
+    """They have a chunk of each location in memory: with the library's usual size, 10 GB for 10,000 ranks."""
+    source = model.MemorySource(model.Info(size=1), [[Event(op=1, enter_ns=1, exit_ns=2)]])
+    convert.convert(source, tmp_path / "a.otf2", "otf2")
+    with otf2.reader.open(str(tmp_path / "a" / "traces.otf2")) as trace:
+        events, _ = pytest.importorskip("_otf2").Reader_GetChunkSize(trace.handle)
+    assert events == 1 << 18

@@ -17,6 +17,7 @@ from fallow.traces.model import COMM_SELF, COMM_WORLD, FIRST_COMM, Event, Source
 from fallow.traces.text import Losses, site_text
 
 TIMER_HZ = 1_000_000_000
+_CHUNK = 1 << 18  # bytes, the least; readers have one of each rank's in memory, of thousands together
 _UNDEFINED_ROOT = 0xFFFFFFFF
 ROOTS = {model.ROOT_HERE: 0xFFFFFFFE, model.NULL_PEER: 0xFFFFFFFD}
 """Of intercommunicators: the root itself, and the other ranks of its group."""
@@ -189,7 +190,7 @@ def write(source: Source, path: Path, losses: Losses) -> None:
     trace, given = None, folder.exists()
     with otf2_errors.collected() as complaints:
         try:
-            with otf2.writer.open(str(folder), timer_resolution=TIMER_HZ) as trace:
+            with otf2.writer.open(str(folder), timer_resolution=TIMER_HZ, chunk_size_events=_CHUNK) as trace:
                 writer = _Writer(otf2, trace, source, losses)
                 for rank in range(source.info.size):
                     writer.rank(rank)
