@@ -82,8 +82,8 @@ def percent(share: float, digits: int = 1) -> str:
 
 def size(value: float) -> str:
     """A number of bytes."""
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if abs(value) < 1024 or unit == "TiB":
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"):
+        if abs(value) < 1024 or unit == "EiB":
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
         value /= 1024
     raise AssertionError
@@ -117,8 +117,9 @@ def joules(value: float) -> str:
 
 def joule_seconds(value: float) -> str:
     """An energy times a delay."""
-    if abs(value) >= 1e3:
-        return f"{value / 1000:.{2 if abs(value) < 1e4 else 1}f} kJ s"
+    for scale, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= scale:
+            return f"{value / scale:.{2 if abs(value) < 10 * scale else 1}f} {prefix}J s"
     return _three_digits(value, "J s")
 
 

@@ -136,8 +136,14 @@ def test_what_rounds_to_nothing_has_no_sign():
     assert [text.percent(v) for v in (-0.0001, -0.001, 0.0001)] == ["0.0 %", "-0.1 %", "0.0 %"]
 
 
+def test_sizes():
+    assert [text.size(v) for v in (12, 2**20, 6.25 * 2**50, 2**63)] == ["12 B", "1.0 MiB", "6.2 PiB", "8.0 EiB"]
+
+
 def test_energy_delays():
-    assert [text.joule_seconds(v) for v in (0.0123, 3.21, 456.78, 1886.9, 12345)] == ["12.3 mJ s", "3.21 J s", "456.8 J s", "1.89 kJ s", "12.3 kJ s"]
+    assert [text.joule_seconds(v) for v in (0.0123, 3.21, 456.78, 1886.9, 12345, 2.5e6, 1.296e13)] == [
+        "12.3 mJ s", "3.21 J s", "456.8 J s", "1.89 kJ s", "12.3 kJ s", "2.50 MJ s", "13.0 TJ s"
+    ]  # fmt: skip
 
 
 def test_a_path_that_cannot_be_preloaded_is_no_reason_to_install_anew_there(fallow, tmp_path):

@@ -36,11 +36,11 @@ const percent = (share, digits = 1) => `${(share * 100).toFixed(digits).replace(
 const count = (value) => Math.round(value).toLocaleString("en").replaceAll(",", "\u202f");
 const plural = (number, what) => `${count(number)} ${what}${number === 1 ? "" : "s"}`;
 function size(value) {
-  for (const unit of ["B", "KiB", "MiB", "GiB"]) {
+  for (const unit of ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]) {
     if (Math.abs(value) < 1024) return `${unit === "B" ? value : value.toFixed(1)} ${unit}`;
     value /= 1024;
   }
-  return `${value.toFixed(1)} TiB`;
+  return `${value.toFixed(1)} EiB`;
 }
 function threeDigits(value, unit) {
   const size = Math.abs(value);
@@ -52,7 +52,12 @@ function joules(value) {
   if (Math.abs(value) >= 3.6e6) return `${(value / 3.6e6).toFixed(2)} kWh`;
   return Math.abs(value) >= 1e4 ? `${(value / 1000).toFixed(2)} kJ` : threeDigits(value, "J");
 }
-const jouleSeconds = (value) => (Math.abs(value) >= 1e3 ? `${(value / 1000).toFixed(Math.abs(value) < 1e4 ? 2 : 1)} kJ s` : threeDigits(value, "J s"));
+function jouleSeconds(value) {
+  const found = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]].find(([scale]) => Math.abs(value) >= scale);
+  if (!found) return threeDigits(value, "J s");
+  const [scale, prefix] = found;
+  return `${(value / scale).toFixed(Math.abs(value) < 10 * scale ? 2 : 1)} ${prefix}J s`;
+}
 const ratio = (after, before) => (before > 0 ? `× ${+(after / before).toPrecision(after < before / 10 ? 2 : 3)}` : "");
 
 function section(title, small, ...children) {
