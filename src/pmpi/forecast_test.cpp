@@ -22,6 +22,13 @@ class Rank {
     if (matters_after(place)) forecast.promise();
     return key;
   }
+  /// A loop in which a long gap comes after the second of two calls.
+  void repeat(int times) {
+    for (int i = 0; i < times; ++i) {
+      call(1, 1000);
+      call(2, 3);
+    }
+  }
   bool matters_after(int place) const { return forecast.matters_after(&places[place * 64]); }
   std::uint64_t ticks(double us) const { return clock.to_ticks(us * 1e3); }
   double rest_us() const {
@@ -53,20 +60,14 @@ TEST(Forecast, TheFirstCallMayHaveBegunBeforeIt) {  // MPI_Init has, in which it
   const auto rank = std::make_unique<Rank>();
   rank->now -= rank->ticks(50e3);
   rank->call(3, 0, 60e3);
-  for (int i = 0; i < 100; ++i) {
-    rank->call(1, 1000);
-    rank->call(2, 3);
-  }
+  rank->repeat(100);
   EXPECT_GT(rank->rest_us(), 900.0);
   EXPECT_LT(rank->rest_us(), 1000.0);
 }
 
 TEST(Forecast, ACallThatComesEarlyAndWaitsTakesThePromiseBack) {
   const auto rank = std::make_unique<Rank>();
-  for (int i = 0; i < 100; ++i) {
-    rank->call(1, 1000);
-    rank->call(2, 3);
-  }
+  rank->repeat(100);
   EXPECT_GT(rank->rest_us(), 900.0);
   rank->now += rank->ticks(100);
   rank->forecast.enter({rank->now, &rank->places[64], 1});
@@ -76,10 +77,7 @@ TEST(Forecast, ACallThatComesEarlyAndWaitsTakesThePromiseBack) {
 TEST(Forecast, OnlyPlacesThatLongGapsFollowMatter) {
   const auto rank = std::make_unique<Rank>(0.0);  // no delay allowed: nothing is promised
   EXPECT_FALSE(rank->matters_after(1));
-  for (int i = 0; i < 3; ++i) {
-    rank->call(1, 1000);
-    rank->call(2, 3);
-  }
+  rank->repeat(3);
   EXPECT_FALSE(rank->matters_after(1));
   EXPECT_TRUE(rank->matters_after(2));
   for (int i = 0; i < 7; ++i) rank->call(2, 3);
@@ -90,10 +88,7 @@ TEST(Forecast, OnlyPlacesThatLongGapsFollowMatter) {
 
 TEST(Forecast, CallsThatWentByLeaveNoGapAndNoPromiseBehind) {
   const auto rank = std::make_unique<Rank>();
-  for (int i = 0; i < 100; ++i) {
-    rank->call(1, 1000);
-    rank->call(2, 3);
-  }
+  rank->repeat(100);
   EXPECT_GT(rank->rest_us(), 900.0);
   rank->now += rank->ticks(1e6);
   rank->forecast.withdraw();
