@@ -8,6 +8,9 @@ SOURCES := $(shell find src gen python include platforms cmake CMakeLists.txt py
 PYTEST := $(BIN)/python -m pytest
 ALIKE := tests/python tests/gen  # measure no times and start no MPI programs: they share the cores
 
+# When the Python that the environment was made with is gone, as after an upgrade of the distribution, it is made anew.
+$(if $(wildcard $(VENV)/.ready),$(shell $(BIN)/python -c 'import pip' 2>/dev/null || rm -f $(VENV)/.ready))
+
 .PHONY: help build demo test test-long fuzz bench lint docs clean
 
 help:

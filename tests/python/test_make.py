@@ -14,20 +14,40 @@ def has_pip(interpreter: Path) -> bool:
     return subprocess.run([interpreter, "-m", "pip", "--version"], capture_output=True, timeout=300, check=False).returncode == 0
 
 
+def checkout(place: Path) -> Path:
+    """A checkout that needs no packages, and the interpreter of its environment, which has no pip."""
+    shutil.copy(ROOT / "Makefile", place)
+    (place / "tools").mkdir()
+    (place / "tools/requirements.txt").touch()
+    (place / "tools/packages.txt").touch()
+    (place / "tools/install-packages").symlink_to("/bin/true")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place / ".venv"], check=True, timeout=300)
+    interpreter = place / ".venv/bin/python"
+    assert not has_pip(interpreter)
+    return interpreter
+
+
+def make_environment(place: Path) -> None:
+    done = subprocess.run(
+        ["make", f"PYTHON={sys.executable}", ".venv/.ready"],
+        cwd=place, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
 def test_an_environment_that_was_cut_off_is_made_anew(tmp_path):
     """As an interrupt leaves it: with an interpreter, but without pip."""
-    shutil.copy(ROOT / "Makefile", tmp_path)
-    (tmp_path / "tools").mkdir()
-    (tmp_path / "tools/requirements.txt").touch()
-    (tmp_path / "tools/packages.txt").touch()
-    (tmp_path / "tools/install-packages").symlink_to("/bin/true")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / ".venv"], check=True, timeout=300)
-    interpreter = tmp_path / ".venv/bin/python"
-    assert not has_pip(interpreter)
+    interpreter = checkout(tmp_path)
     for _ in range(2):
-        done = subprocess.run(
-            ["make", f"PYTHON={sys.executable}", ".venv/.ready"],
-            cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
+        make_environment(tmp_path)
         assert has_pip(interpreter)
+
+
+def test_an_environment_whose_python_is_gone_is_made_anew(tmp_path):
+    """As an upgrade of the distribution leaves it: it was ready, and the Python that stands in its place now does not know it."""
+    interpreter = checkout(tmp_path)
+    (tmp_path / "build").mkdir()
+    for mark in ("build/.packages", ".venv/.ready"):
+        (tmp_path / mark).touch()
+    make_environment(tmp_path)
+    assert has_pip(interpreter)
