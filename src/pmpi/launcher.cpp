@@ -56,10 +56,12 @@ std::int32_t slurm_tasks(std::string_view list, std::int32_t node) noexcept {
 
 LaunchInfo launch_info() noexcept {
   LaunchInfo info;
-  info.world_rank = number({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}, -1);
-  info.world_size = number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}, -1);
-  info.local_rank = number({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, -1);
-  info.local_size = number({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, 0);
+  info.world_rank = number({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID", "SLURM_PROCID"}, -1);
+  info.world_size = number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS"}, -1);
+  info.local_rank = number({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK", "PMI_LOCAL_RANK",
+                            "PALS_LOCAL_RANKID", "SLURM_LOCALID"}, -1);
+  info.local_size = number({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE", "PMI_LOCAL_SIZE",
+                            "PALS_LOCAL_SIZE"}, 0);
   if (const char* tasks = variable("SLURM_STEP_TASKS_PER_NODE"); info.local_size == 0 && tasks != nullptr) {
     info.local_size = slurm_tasks(tasks, number({"SLURM_NODEID"}, 0));
   }

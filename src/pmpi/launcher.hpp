@@ -14,7 +14,7 @@ struct LaunchInfo {
   std::int32_t local_size = 0;    ///< 0: not said
 };
 
-/// Reads the variables of Open MPI, Hydra, PMIx and Slurm.
+/// Reads the variables of Open MPI, Hydra, PMIx, MVAPICH, HPE's PMI and PALS, and Slurm.
 LaunchInfo launch_info() noexcept;
 
 /// Tasks on node `node` (from 0) as Slurm lists them, "4(x2),3": 0 if the list does not say.

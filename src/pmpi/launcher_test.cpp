@@ -47,6 +47,14 @@ TEST(Launcher, MpisOwnWordCountsMoreThanSlurms) {
   EXPECT_EQ(launch_info().local_size, 0);
 }
 
+TEST(Launcher, OtherLaunchersSayHowManyRanksANodeHas) {
+  for (const char* name : {"MV2_COMM_WORLD_LOCAL_SIZE", "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE"}) {
+    setenv(name, "6", 1);
+    EXPECT_EQ(launch_info().local_size, 6) << name;
+    unsetenv(name);
+  }
+}
+
 TEST(Launcher, TheProgramsChildrenSeeNothingOfOurs) {
   setenv("FALLOW_DIR", "/somewhere", 1);
   setenv("OMPI_MCA_orte_launch_agent", "env FALLOW_RUN_ID=1 orted", 1);
