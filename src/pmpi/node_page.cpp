@@ -149,7 +149,7 @@ Status Node::attach(const std::string& run_id, std::int32_t world_rank, std::uin
   fall_back();
   if (!usable()) return Status::failed;
   own_->world_rank.store(world_rank, std::memory_order_relaxed);
-  name_ = "/fallow-" + (run_id.empty() ? std::to_string(getuid()) : run_id) + "-" + job_key();
+  name_ = "/fallow-" + (run_id.empty() ? std::to_string(getuid()) : run_id) + "-" + (local_size == 1 ? std::to_string(getpid()) : job_key());
   const int fd = shm_open(name_.c_str(), O_RDWR | O_CREAT, 0600);
   if (fd < 0) return Status::failed;
   // The pages must be there before they are touched: a full /dev/shm would answer with SIGBUS.

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -22,6 +23,13 @@ bool segment_exists(const std::string& run) {
   const int fd = shm_open(name.c_str(), O_RDWR, 0);
   if (fd >= 0) close(fd);
   return fd >= 0;
+}
+
+bool shared_memory_has(const std::string& prefix) {
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    if (entry.path().filename().string().rfind(prefix, 0) == 0) return true;
+  }
+  return false;
 }
 
 TEST(NodePage, NameIsGivenBackWhenTheLastRankHasCome) {
@@ -45,6 +53,16 @@ TEST(NodePage, DetachingGivesTheNameBackWhenTheNumberOfRanksIsUnknown) {
     EXPECT_TRUE(segment_exists(run));
   }
   EXPECT_FALSE(segment_exists(run));
+}
+
+TEST(NodePage, ARankThatIsAloneLeavesNoName) {
+  const std::string run = unique_run();
+  Node alone, another;
+  ASSERT_EQ(alone.attach(run, 0, 1), Status::ok);
+  EXPECT_FALSE(shared_memory_has("fallow-" + run));
+  ASSERT_EQ(another.attach(run, 0, 1), Status::ok);  // of another program that the same shell runs
+  EXPECT_EQ(alone.attached(), 1u);
+  EXPECT_EQ(another.attached(), 1u);
 }
 
 TEST(NodePage, AllRanksKnowWhetherAllHaveCome) {

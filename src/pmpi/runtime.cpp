@@ -146,8 +146,9 @@ void fill_header(Runtime& rt, const LaunchInfo& launch) noexcept {
 }
 
 void open_everything(Runtime& rt) {
-  const LaunchInfo launch = launch_info();
+  LaunchInfo launch = launch_info();
   read_world(rt, launch);
+  if (launch.local_size == 0 && rt.world_size == 1) launch.local_size = 1;  // started without a launcher, which would say it
   rt.ns_per_tick = 1.0 / rt.clock.ticks_per_ns();
   rt.ns_per_tick_q32 = static_cast<std::uint64_t>(rt.ns_per_tick * 4294967296.0);
   const auto local = static_cast<std::uint32_t>(launch.local_size);
