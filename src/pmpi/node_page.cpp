@@ -152,6 +152,11 @@ Status Node::attach(const std::string& run_id, std::int32_t world_rank, std::uin
   name_ = "/fallow-" + (run_id.empty() ? std::to_string(getuid()) : run_id) + "-" + (local_size == 1 ? std::to_string(getpid()) : job_key());
   const int fd = shm_open(name_.c_str(), O_RDWR | O_CREAT, 0600);
   if (fd < 0) return Status::failed;
+  // The name can be guessed: who made the page before may write into it, and cut it off, which would end the program.
+  if (struct stat found {}; fstat(fd, &found) != 0 || found.st_uid != geteuid()) {
+    close(fd);
+    return Status::failed;
+  }
   // The pages must be there before they are touched: a full /dev/shm would answer with SIGBUS.
   if (posix_fallocate(fd, 0, sizeof(NodePage)) != 0) {
     close(fd);

@@ -65,6 +65,21 @@ TEST(NodePage, ARankThatIsAloneLeavesNoName) {
   EXPECT_EQ(another.attached(), 1u);
 }
 
+TEST(NodePage, ThePageOfAnotherUserIsNotJoined) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make files of others";
+  const std::string run = unique_run(), name = "/fallow-" + run + "-" + job_key();
+  const int fd = shm_open(name.c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(fchown(fd, 65534, 65534), 0);
+  fchmod(fd, 0666);
+  close(fd);
+  Node node;
+  EXPECT_EQ(node.attach(run, 0, 2), Status::failed);
+  EXPECT_TRUE(node.usable());
+  EXPECT_FALSE(node.shared());
+  shm_unlink(name.c_str());
+}
+
 TEST(NodePage, AllRanksKnowWhetherAllHaveCome) {
   const std::string run = unique_run();
   Node first, second;
