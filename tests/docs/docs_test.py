@@ -28,13 +28,29 @@ def test_commands_of_tutorials_run(page: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
 
 
+def _links(page: Path) -> list[Path]:
+    """What a page leads to within the project."""
+    targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text())
+    return [page.parent / target for target in targets if "://" not in target]
+
+
 def test_links_between_pages_lead_somewhere() -> None:
-    broken = []
-    for page in PAGES:
-        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
-            if "://" not in target and not (page.parent / target).exists():
-                broken.append(f"{page.relative_to(ROOT)} -> {target}")
+    broken = [f"{page.relative_to(ROOT)} -> {target}" for page in PAGES for target in _links(page) if not target.exists()]
     assert not broken, broken
+
+
+def test_every_page_is_found_from_the_readme() -> None:
+    """By links; decisions by their folder."""
+    found: set[Path] = set()
+    ahead = [ROOT / "README.md"]
+    while ahead:
+        page = ahead.pop().resolve()
+        if page.is_dir():
+            ahead += page.glob("*.md")
+        elif page not in found and page.suffix == ".md":
+            found.add(page)
+            ahead += _links(page)
+    assert not [str(page.relative_to(ROOT)) for page in PAGES if page.resolve() not in found]
 
 
 def test_generated_pages_are_up_to_date() -> None:
