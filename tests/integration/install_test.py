@@ -143,6 +143,13 @@ def test_nothing_names_where_it_was_built(prefix: Path) -> None:
         assert not re.search(r"R(UN)?PATH", dynamic), f"{library.name}: {dynamic}"
 
 
+def test_runtimes_show_one_name(prefix: Path) -> None:
+    """No function of the program or of its libraries takes the place of one of ours, and none of ours that of theirs."""
+    for runtime in (prefix / "lib/fallow").glob("libfallow-rt-*.so"):
+        names = _run("nm", "-D", "--defined-only", "--format=posix", runtime).splitlines()
+        assert [name.split()[0] for name in names] == ["fallow_runtime_attach"], runtime.name
+
+
 def test_staged(prefix: Path, tmp_path: Path) -> None:
     """DESTDIR goes in front of the prefix, and the files are the same."""
     _run("cmake", "--install", BUILD, "--prefix", "/opt/fallow", env={**os.environ, "DESTDIR": str(tmp_path)})
