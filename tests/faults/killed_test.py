@@ -112,6 +112,18 @@ def test_killed(lab: Lab, fallow: Fallow, what: str) -> None:
     assert "Traceback" not in trial.outcome.err
 
 
+def test_killed_without_a_launcher(lab: Lab, fallow: Fallow) -> None:
+    """Where a module preloads Fallow into every job, nobody tidies up after a program."""
+    begun, run = lab.scratch / "begun", f"alone-{os.getpid()}"
+    env = {"LD_PRELOAD": str(fallow.library()), "FALLOW_RUN_ID": run}
+    running, _ = lab.start(BARE, [lab.program("steady.c"), "600", lab.scratch / "stop", begun], env=env)
+    assert running.wait_for(begun.exists, _START_S), "the program does not get on"
+    _kill(_ranks(running))
+    outcome = running.finish(_END_S)
+    assert outcome.rc == -signal.SIGKILL and not outcome.timed_out, outcome.describe()
+    assert not {name for name in _shared_memory() if run in name}
+
+
 @pytest.mark.parametrize("last", [1, 61, 128])
 def test_every_call_before_the_kill_is_counted(lab: Lab, fallow: Fallow, last: int) -> None:
     """Also those that were not in the totals yet: `last` and a few more were made without a wait among them."""
