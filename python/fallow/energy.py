@@ -30,16 +30,16 @@ def _domains(meter: dict[str, Any], additive: set[tuple[str, str]], notes: list[
     for domain in meter["domains"]:
         name = domain["name"]
         seen = [(when, float(energy[name])) for when, energy in samples if name in energy]
-        if len(seen) < 2:
-            continue
-        time_s = (seen[-1][0] - seen[0][0]) * 1e-9
-        energy_j = seen[-1][1] - seen[0][1]
-        counted = (meter["name"], name) in additive
         lost = meter["off"].get(name)
-        if meter["lost_intervals"].get(name):
-            notes.append(
-                f"{meter['name']} {name}: {meter['lost_intervals'][name]} intervals are missing, so its energy too"
-            )
+        if len(seen) < 2 and lost is None:
+            continue
+        first, last = (seen[0], seen[-1]) if seen else ((0, 0.0), (0, 0.0))  # lost ones take the sum with them
+        time_s = (last[0] - first[0]) * 1e-9
+        energy_j = last[1] - first[1]
+        counted = (meter["name"], name) in additive
+        if missing := meter["lost_intervals"].get(name):
+            intervals = "an interval is" if missing == 1 else f"{missing} intervals are"
+            notes.append(f"{meter['name']} {name}: {intervals} missing, so its energy too")
         out.append(
             MeterEnergy(
                 meter["name"],

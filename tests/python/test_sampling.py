@@ -74,6 +74,25 @@ def test_a_lost_domain_takes_the_sum_with_it(tmp_path, fallow):
     assert "package-1 could not be read to the end, so there is no sum" in out
 
 
+@pytest.mark.parametrize("lasts", [0, 1])
+def test_a_domain_that_was_lost_at_once_takes_the_sum_with_it(tmp_path, fallow, lasts):
+    """Short runs have two readings, and the second may fail: the other package alone is not what the node used."""
+    metered = report_with(tmp_path, sampled(FakeMeter(lasts=lasts), times=1)).energy.metered
+    assert metered is not None
+    assert metered.energy_j is None
+    assert [(d.domain, d.lost, d.energy_j) for d in metered.domains if d.counted] == [
+        ("package-0", None, 5.0), ("package-1", "gone", 0.0),
+    ]  # fmt: skip
+    assert "package-1 could not be read to the end, so there is no sum" in fallow("report", tmp_path / "r").stdout
+
+
+def test_intervals_that_are_missing_are_told(tmp_path):
+    meter = FakeMeter()
+    for missing, told in ((1, "an interval is missing"), (2, "2 intervals are missing")):
+        meter.lost_intervals = {"package-0": missing}
+        assert f"fake package-0: {told}, so its energy too" in report_with(tmp_path, sampled(meter)).health.notes
+
+
 def test_domains_are_told_apart_in_a_table_that_is_too_wide(tmp_path, fallow):
     meter = FakeMeter(lasts=2)
     meter.name = "a-meter-with-a-long-name"
