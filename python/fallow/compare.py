@@ -162,13 +162,16 @@ def _measured(ended: runner.Ended, number: int, directory: Path) -> Trial:
         signal=info.signal,
         other_cores=other,
         metered_j=metered.energy_j if metered else None,
+        note="; ".join(notes),
     )
     if not info.with_fallow:
         return trial
     try:
         report = analyse.load(directory)
     except UserError as error:
-        return dataclasses.replace(trial, note=str(error).removeprefix(f"{directory}: "))
+        return dataclasses.replace(trial, note="; ".join([*notes, str(error).removeprefix(f"{directory}: ")]))
+    if any(rank.end == "running" for rank in report.ranks):
+        notes.append(_RAN_ON)
     residency, modelled = report.totals.residency, report.energy.modelled
     return dataclasses.replace(
         trial,
@@ -177,8 +180,11 @@ def _measured(ended: runner.Ended, number: int, directory: Path) -> Trial:
         wake_delay_share=report.totals.wake_delay_share,
         modelled_j=modelled.energy_j if modelled else None,
         spinning_w=modelled.power_spinning_w if modelled and run_time > 0 else None,
+        note="; ".join(notes),
     )
 
+
+_RAN_ON = "ranks ran on after the command had ended: what they did then is in no figure, and the next run met them"
 
 _METRICS = (
     ("run time", "s", "run_time_s"),

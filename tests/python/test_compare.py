@@ -6,12 +6,15 @@ import dataclasses
 import json
 import os
 import re
+import resource
 import signal
+import sys
 
 import pytest
 
-from fallow import compare, stats
+from fallow import compare, launch, rundir, runner, stats
 from fallow.compare import Trial
+from rank_writer import Call, RankFile, write_run
 from test_run import fake_library  # noqa: F401 - a fixture
 
 
@@ -192,6 +195,47 @@ def test_a_comparison_that_cannot_be_kept_is_shown(fallow, fake_library, tmp_pat
     assert out.returncode == 0 and "run time" in out.stdout
     assert "cannot keep the comparison" in out.stderr
     assert "more: fallow report on each run in series" in out.stdout
+
+
+_OUTLIVES = """
+import mmap, os, shutil, sys, time
+name = f"{os.environ['FALLOW_DIR']}/rank-000000-node1-{os.getpid()}.fallow"
+shutil.copy(sys.argv[1], name)
+held = mmap.mmap(os.open(name, os.O_RDWR), 0)
+open("held", "w").close()
+end = time.monotonic() + 60
+while not os.path.exists("series/compare.json") and time.monotonic() < end:
+    time.sleep(0.01)
+"""
+
+
+def test_ranks_that_outlive_the_command_are_told_of(fallow, fake_library, tmp_path):  # noqa: F811
+    RankFile(calls=[Call(0, 1000)], finalized=0, state=3).write(tmp_path)
+    (rank,) = tmp_path.glob("rank-*")
+    (tmp_path / "outlives.py").write_text(_OUTLIVES)
+    start = f"{sys.executable} outlives.py {rank} > /dev/null 2>&1 & while [ ! -e held ]; do sleep 0.01; done"
+    out = fallow(
+        "run", "--compare", "1", "--out", "series", "--", "sh", "-c", f'[ -z "$FALLOW_DIR" ] || {{ {start}; }}',
+        env={"FALLOW_LIBRARY_DIR": str(fake_library)}, stdin=-3,
+    )  # fmt: skip
+    assert out.returncode == 0, out.stderr
+    assert out.stdout.count("ranks ran on after the command had ended") == 1
+
+
+def test_what_meters_missed_is_told(tmp_path):
+    """A sum that lacks energy is not compared without a word."""
+    domain = {"name": "package-0", "kind": "package", "inside": None}
+    meter = {
+        "name": "powercap", "measures": "", "domains": [domain], "off": {}, "lost_intervals": {"package-0": 1},
+        "samples": [[0, {"package-0": 0.0}], [10**9, {"package-0": 5.0}]],
+    }  # fmt: skip
+    meters = {"schema": "fallow-meters", "version": 1, "additive": [["powercap", "package-0"]], "meters": [meter]}
+    (tmp_path / "meters.json").write_text(json.dumps(meters))
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    info = rundir.read_run(write_run(tmp_path, [], with_fallow=False))
+    found = compare._measured(runner.Ended(launch.Outcome(0, None, 0, 1.0, usage), info, tmp_path), 1, tmp_path)
+    assert found.metered_j == 5.0
+    assert "an interval is missing" in compare.warnings([found], 1)[0]
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"schema": "fallow-compare", "version": 2}', "[]"])
