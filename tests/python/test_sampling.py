@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
 
 import pytest
@@ -241,3 +244,51 @@ def test_a_powercap_tree_is_sampled(tmp_path):
     metered = report_with(tmp_path, sampler.stop(), run_time_s=2.0).energy.metered
     assert metered is not None
     assert metered.energy_j == pytest.approx(12.0)
+
+
+_SLOW_READ = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+ssize_t read(int fd, void* to, size_t size) {
+  ssize_t (*next)(int, void*, size_t) = dlsym(RTLD_NEXT, "read");
+  char link[64], path[4096] = "";
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  if (readlink(link, path, sizeof path - 1) > 0 && strstr(path, "slow/power1_input") && access("asked", F_OK) == 0) {
+    close(creat("reading", 0644));
+    for (int i = 0; i < 1000 && access("others", F_OK) != 0; ++i) usleep(10000);
+    close(creat("read", 0644));
+  }
+  return next(fd, to, size);
+}
+"""
+_SLOW_METER = """
+import pathlib, threading, time
+from fallow import sampling
+(meter,) = sampling.find(".").meters
+pathlib.Path("asked").touch()
+reader = threading.Thread(target=meter.read)
+reader.start()
+while not pathlib.Path("reading").exists():
+    time.sleep(0.001)
+print(pathlib.Path("read").exists())
+pathlib.Path("others").touch()
+reader.join()
+"""
+
+
+def test_a_slow_sensor_holds_nobody_up(tmp_path):
+    """The end of the command is to be seen while it is read. The library makes the sensor wait for that."""
+    chip = tmp_path / "sys/class/hwmon/slow"
+    chip.mkdir(parents=True)
+    (chip / "power1_input").write_text("5000000\n")
+    (tmp_path / "slow.c").write_text(_SLOW_READ)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", "slow.so", "slow.c", "-ldl"], cwd=tmp_path, check=True)
+    out = subprocess.run(
+        [sys.executable, "-c", _SLOW_METER], cwd=tmp_path, env=os.environ | {"LD_PRELOAD": str(tmp_path / "slow.so")},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert out.stdout == "False\n"

@@ -9,6 +9,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
+#include <mutex>
 #include <tuple>
 
 #include "power/meter.hpp"
@@ -42,8 +44,14 @@ class PyMeter {
     return out;
   }
   nb::dict read() {
-    const auto readings = meter_->read();
-    last_.assign(readings.begin(), readings.end());
+    std::vector<DomainReading> now;
+    {
+      const nb::gil_scoped_release unlocked;  // some sensors take seconds, and the end of a run is to be seen meanwhile
+      const std::scoped_lock alone(*reading_);
+      const auto readings = meter_->read();
+      now.assign(readings.begin(), readings.end());
+    }
+    last_ = std::move(now);
     return by_domain([](const DomainReading& r) { return nb::cast(r.energy.value); },
                      [](const DomainReading& r) { return r.state == DomainState::on; });
   }
@@ -80,6 +88,7 @@ class PyMeter {
   }
 
   std::unique_ptr<Meter> meter_;
+  std::unique_ptr<std::mutex> reading_ = std::make_unique<std::mutex>();  // apart, as meters are moved
   std::vector<DomainReading> last_;
 };
 
