@@ -94,10 +94,14 @@ def _place(error: OSError) -> str:
 
 def _parse(ours: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     try:
-        return parser().parse_known_args(ours)
+        arguments, unknown = parser().parse_known_args(ours)
     except SystemExit:  # after help or the version, of which argparse does not mind whether anybody can read it
         sys.stdout.flush()
         raise
+    if arguments.subcommand == "report" and all(word.strip() and word[0] != "-" for word in unknown):
+        arguments.runs += map(Path, unknown)  # argparse takes those before the first option only
+        unknown = []
+    return arguments, unknown
 
 
 @contextlib.contextmanager

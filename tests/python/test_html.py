@@ -116,6 +116,16 @@ def test_two_runs_stand_in_the_order_in_which_they_are_named(tmp_path, fallow):
         assert [r["run"]["directory"] for r in reports] == [str(a), str(b)]
 
 
+def test_a_run_may_be_named_after_any_option(tmp_path, fallow):
+    a, b = (write_run(tmp_path / name, [lively_rank(0, 1, 5)]) for name in "ab")
+    assert fallow("report", a, "--html", "both.html", b).stdout == "both.html\n"
+    for reports in (json.loads(parse((tmp_path / "both.html").read_text()).data), json.loads(fallow("report", a, "--json", b).stdout)):
+        assert [r["run"]["directory"] for r in reports["reports"]] == [str(a), str(b)]
+    for last in ("-x", ""):
+        assert fallow("report", a, "--json", last).stderr.startswith(f"fallow: report does not know {last}")
+    assert fallow("report", a, "--json", a, b).returncode == 2
+
+
 def test_on_paper_bars_have_their_colours_and_tables_all_columns(run_dir, fallow):
     fallow("report", run_dir, "--html")
     style = parse((run_dir / "report.html").read_text()).style
