@@ -28,7 +28,7 @@ constexpr std::string_view kModelAssumptions[] = {
     "a core that the run does not use draws what a sleeping core draws; the nodes belong to the run alone",
     "CPU time of a rank beyond what its threads that call MPI can have had is computation on cores of its own",
     "core time outside the recorded states (start and end of the program) is computation",
-    "ranks that share a core share its time equally",
+    "ranks that share cores share their time equally while they are awake; cores sleep for what is left of it",
     "memory is active in proportion to the cores that compute or transfer",
     "a network card is active while any rank of its node transfers, and transfers do not overlap",
     "without sleep the run is taken to be shorter by the wake-up delay that lasted, of the rank that has most of it",

@@ -31,6 +31,24 @@ Seconds beyond(Seconds part, Seconds whole) noexcept {
   return whole - part > whole * kRounding ? whole - part : Seconds{};
 }
 
+// Of its time, what a rank has a core for: less than all where ranks share cores. Who sleeps leaves them to the others, so
+// cores sleep only for what those that are awake leave of them.
+struct Shares {
+  double awake = 1;
+  double blocked = 1;
+};
+
+Shares shares(const Usage& u, double share) noexcept {
+  if (share >= 1) return {};
+  Seconds awake{}, all{};
+  for (const Residency& r : u.ranks) {
+    awake += r.computing + r.transfer + r.wait_awake;
+    all += r.total();
+  }
+  const Seconds cores = all * share, taken = std::min(awake, cores), blocked = all - awake;
+  return {awake > Seconds{} ? taken / awake : 1.0, blocked > Seconds{} ? (cores - taken) / blocked : 1.0};
+}
+
 // Sums over ranks. `share` of a core is what one rank has: less than 1 where ranks share cores.
 struct CoreSums {
   EnergyParts energy;
@@ -41,18 +59,19 @@ struct CoreSums {
 
 CoreSums sum_ranks(const Platform& p, const Usage& u, double share, bool asleep_is_awake) {
   CoreSums s;
+  const Shares of = shares(u, share);
   for (const Residency& r : u.ranks) {
     const Watts awake = u.waits_yield ? p.core.yield_at(r.wait_frequency) : p.core.spin_at(r.wait_frequency);
     const Watts nominal = u.waits_yield ? p.core.yield : p.core.spin;
     const Watts asleep = asleep_is_awake ? nominal : p.core.sleep;
-    s.energy.computing += p.core.compute_at(r.frequency) * (r.computing * share);
-    s.energy.transfer += p.core.spin_at(r.frequency) * (r.transfer * share);
-    s.energy.wait_awake += awake * (r.wait_awake * share);
-    s.energy.wait_asleep += asleep * (r.wait_asleep * share);
-    s.energy.io += p.core.sleep * (r.io * share);
+    s.energy.computing += p.core.compute_at(r.frequency) * (r.computing * of.awake);
+    s.energy.transfer += p.core.spin_at(r.frequency) * (r.transfer * of.awake);
+    s.energy.wait_awake += awake * (r.wait_awake * of.awake);
+    s.energy.wait_asleep += asleep * (r.wait_asleep * of.blocked);
+    s.energy.io += p.core.sleep * (r.io * of.blocked);
     s.accounted += r.total() * share;
-    s.busy += (r.computing + r.transfer) * share;
-    s.transfer += r.transfer * share;
+    s.busy += (r.computing + r.transfer) * of.awake;
+    s.transfer += r.transfer * of.awake;
   }
   return s;
 }

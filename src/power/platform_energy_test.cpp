@@ -96,6 +96,22 @@ TEST(PlatformEnergy, SharedCoresAreCountedOnce) {
   EXPECT_DOUBLE_EQ(two.unused_cores.value, 20);
 }
 
+TEST(PlatformEnergy, RanksThatSleepLeaveSharedCoresToTheOthers) {
+  std::vector<Residency> ranks(8, only(Doing::wait_asleep, 10));  // 8 ranks on 4 cores, one of which computes
+  ranks.front() = only(Doing::computing, 10);
+  const PlatformEnergy one = platform_energy(simple(), {ranks, 1, Seconds(10)});
+  EXPECT_DOUBLE_EQ(one.actual.computing.value, 10 * 10);
+  EXPECT_DOUBLE_EQ(one.actual.wait_asleep.value, 30);
+  EXPECT_DOUBLE_EQ(one.saved().value, 30 * (8 - 1));
+  Residency half = only(Doing::computing, 5);  // by turns: no core sleeps
+  half.wait_asleep = Seconds(5);
+  ranks.assign(8, half);
+  const PlatformEnergy turns = platform_energy(simple(), {ranks, 1, Seconds(10)});
+  EXPECT_DOUBLE_EQ(turns.actual.computing.value, 4 * 10 * 10);
+  EXPECT_DOUBLE_EQ(turns.actual.wait_asleep.value, 0);
+  EXPECT_DOUBLE_EQ(turns.saved().value, 0);
+}
+
 TEST(PlatformEnergy, RanksOfProgramsThatFollowEachOtherHaveTheSameCores) {
   const std::vector<Residency> ranks(8, only(Doing::wait_asleep, 10));  // four programs of two ranks
   Usage usage{ranks, 1, Seconds(40)};
