@@ -7,11 +7,14 @@ import json
 import shlex
 from collections.abc import Sequence
 from importlib import resources
+from typing import Any
 
 from fallow import report_json
 from fallow.model import Report
 
 _SCRIPTS = ("base.js", "charts.js", "timeline.js", "main.js")
+MOST_ROWS = 4000
+"""Of a timeline: what assets/timeline.js draws."""
 
 
 def asset(name: str) -> str:
@@ -46,8 +49,17 @@ def fill(parts: dict[str, str]) -> str:
     return "".join(out)
 
 
+def _drawn(report: Report) -> dict[str, Any]:
+    """The report without the calls that no picture shows, which would be most of a page of 10,000 ranks."""
+    data = report_json.as_dict(report)
+    rows = [row for row in data["timeline"]["rows"] if row["events"]]
+    if len(rows) > MOST_ROWS:
+        data["timeline"] |= {"rows": rows[:MOST_ROWS], "rows_left_out": len(rows) - MOST_ROWS}
+    return data
+
+
 def page(reports: list[Report]) -> str:
     """The whole page."""
     first = reports[0].run
     title = "Fallow: " + (shlex.join(first.command) or first.program)
-    return assemble(title, _SCRIPTS, {"reports": [report_json.as_dict(report) for report in reports]})
+    return assemble(title, _SCRIPTS, {"reports": [_drawn(report) for report in reports]})

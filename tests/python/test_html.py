@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import re
@@ -9,6 +10,7 @@ import subprocess
 from html.parser import HTMLParser
 from importlib import resources
 
+from fallow import analyse, report_html
 from rank_writer import lively_rank, write_run
 
 
@@ -124,6 +126,19 @@ def test_a_run_may_be_named_after_any_option(tmp_path, fallow):
     for last in ("-x", ""):
         assert fallow("report", a, "--json", last).stderr.startswith(f"fallow: report does not know {last}")
     assert fallow("report", a, "--json", a, b).returncode == 2
+
+
+def test_calls_that_no_picture_shows_are_not_in_the_page(run_dir):
+    report = analyse.load(run_dir)
+    row = report.timeline.rows[0]
+    empty = dataclasses.replace(row, events=[])
+    rows = [empty, *[row] * (report_html.MOST_ROWS + 7)]
+    many = dataclasses.replace(report, timeline=dataclasses.replace(report.timeline, rows=rows))
+    (data,) = json.loads(parse(report_html.page([many])).data)["reports"]
+    assert len(data["timeline"]["rows"]) == report_html.MOST_ROWS
+    assert data["timeline"]["rows_left_out"] == 7
+    drawn = re.search(r"const MAX_ROWS = (\d+);", report_html.asset("timeline.js"))
+    assert drawn is not None and int(drawn[1]) == report_html.MOST_ROWS
 
 
 def test_on_paper_bars_have_their_colours_and_tables_all_columns(run_dir, fallow):

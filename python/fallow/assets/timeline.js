@@ -136,7 +136,7 @@ class TimelineView extends TimeView {
     this.timeline = timeline;
     const rows = timeline.rows.filter((row) => row.events.length);
     this.rows = rows.slice(0, MAX_ROWS);
-    this.leftOut = rows.length - this.rows.length;
+    this.leftOut = rows.length - this.rows.length + (timeline.rows_left_out ?? 0);
     this.states = timeline.states || STATES;
     this.segments = this.rows.map((row) => row.segments || segmentsOf(row, timeline.kinds));
     const starts = this.rows.map((row) => row.events[0][0]);
