@@ -95,7 +95,7 @@ def period_s(meters: Iterable[Meter]) -> float:
 class Sampler:
     """Samples meters in a thread from start() to stop()."""
 
-    def __init__(self, found: Found, clock: Callable[[], int] = time.time_ns) -> None:
+    def __init__(self, found: Found, clock: Callable[[], int] = time.monotonic_ns) -> None:
         self._found = found
         self._clock = clock
         self._samples: list[list[tuple[int, dict[str, float]]]] = [[] for _ in found.meters]

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 
 import pytest
@@ -114,6 +115,13 @@ def test_long_runs_keep_their_ends():
     assert len(data) <= 4_100
     assert data[0][1]["package-0"] == 5.0
     assert data[-1][1]["package-0"] == 5.0 * 10_001
+
+
+def test_samples_have_the_time_of_a_clock_that_nobody_sets():
+    before = time.monotonic_ns()
+    sampler = sampling.Sampler(sampling.Found([FakeMeter()], []))
+    ((at, _),) = sampler.stop()["meters"][0]["samples"]
+    assert before <= at <= time.monotonic_ns()
 
 
 def test_the_period_suits_every_meter():
