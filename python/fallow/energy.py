@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,34 +26,55 @@ _USED = {"core": ("compute_w", "spin_w", "sleep_w"), "nic": ("idle_w", "active_w
 _NODE_PARTS = ("memory", "nic", "base", "switch_share")
 
 
-def _domains(meter: dict[str, Any], additive: set[tuple[str, str]], notes: list[str]) -> list[MeterEnergy]:
-    samples = meter["samples"]
+@dataclass(frozen=True)
+class _Sample:
+    at_ns: int
+    energy_j: dict[str, float]
+
+
+@dataclass(frozen=True)
+class _Domain:
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class _Meter:
+    """As sampling.Sampler.stop() tells of it."""
+
+    name: str
+    measures: str
+    domains: list[_Domain]
+    off: dict[str, str]
+    lost_intervals: dict[str, int]
+    samples: list[_Sample]
+
+
+def _meters(data: dict[str, Any]) -> list[_Meter]:
+    """Checked: what is written to a shared file system may be cut or damaged."""
+    named = [m | {"samples": [{"at_ns": at, "energy_j": of} for at, of in m["samples"]]} for m in data["meters"]]
+    return [json_files.build(_Meter, meter, f"meters[{i}]") for i, meter in enumerate(named)]
+
+
+def _domains(meter: _Meter, additive: set[tuple[str, str]], notes: list[str]) -> list[MeterEnergy]:
     out = []
-    for domain in meter["domains"]:
-        name = domain["name"]
-        seen = [(when, float(energy[name])) for when, energy in samples if name in energy]
-        lost = meter["off"].get(name)
+    for domain in meter.domains:
+        name = domain.name
+        seen = [(sample.at_ns, sample.energy_j[name]) for sample in meter.samples if name in sample.energy_j]
+        lost = meter.off.get(name)
         if len(seen) < 2 and lost is None:
             continue
         first, last = (seen[0], seen[-1]) if seen else ((0, 0.0), (0, 0.0))  # lost ones take the sum with them
         time_s = (last[0] - first[0]) * 1e-9
         energy_j = last[1] - first[1]
-        counted = (meter["name"], name) in additive
-        if missing := meter["lost_intervals"].get(name):
+        mean_w = energy_j / time_s if time_s > 0 else 0.0
+        if not (math.isfinite(energy_j) and math.isfinite(mean_w)):
+            raise ValueError(f"{meter.name} {name}: no energy is so large")
+        if missing := meter.lost_intervals.get(name):
             intervals = "an interval is" if missing == 1 else f"{missing} intervals are"
-            notes.append(f"{meter['name']} {name}: {intervals} missing, so its energy too")
-        out.append(
-            MeterEnergy(
-                meter["name"],
-                name,
-                domain["kind"],
-                energy_j,
-                energy_j / time_s if time_s > 0 else 0.0,
-                time_s,
-                counted,
-                lost,
-            )
-        )
+            notes.append(f"{meter.name} {name}: {intervals} missing, so its energy too")
+        counted = (meter.name, name) in additive
+        out.append(MeterEnergy(meter.name, name, domain.kind, energy_j, mean_w, time_s, counted, lost))
     return out
 
 
@@ -60,26 +83,28 @@ def metered(directory: Path, run_time_s: float, notes: list[str]) -> Metered | N
     path = directory / rundir.METERS_FILE
     if not path.exists():
         return None
+    told: list[str] = []
     try:
         data = json_files.read(path)
         if data["schema"] != sampling.SCHEMA or data["version"] != sampling.VERSION:
             notes.append(f"{path.name}: not in a form that this Fallow knows")
             return None
         additive = {(meter, domain) for meter, domain in data["additive"]}
-        domains = [d for meter in data["meters"] for d in _domains(meter, additive, notes)]
-        measures = [f"{meter['name']}: {meter['measures']}" for meter in data["meters"]]
+        meters = _meters(data)
+        domains = [d for meter in meters for d in _domains(meter, additive, told)]
+        counted = [d for d in domains if d.counted]
+        total = sum(d.energy_j for d in counted) if counted and all(d.lost is None for d in counted) else None
+        delay = None if total is None else total * run_time_s
+        if delay is not None and not math.isfinite(delay):
+            raise ValueError("no energy is so large")
     except UserError as error:
         notes.append(str(error).removeprefix(f"{path.parent}/"))
         return None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         notes.append(f"{path.name}: {type(error).__name__}: {error}")
         return None
-    if not domains:
-        return None
-    counted = [d for d in domains if d.counted]
-    total = sum(d.energy_j for d in counted) if counted and all(d.lost is None for d in counted) else None
-    delay = None if total is None else total * run_time_s
-    return Metered(total, delay, domains, measures)
+    notes += told
+    return Metered(total, delay, domains, [f"{m.name}: {m.measures}" for m in meters]) if domains else None
 
 
 def platform_directories() -> list[Path]:

@@ -144,6 +144,24 @@ def test_broken_meter_files_are_noted(tmp_path, text):
     assert any("meters.json" in note for note in report.health.notes)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("15.0", "1e400"), ("15.0", "1" + "0" * 400), ("15.0", "1e308"), ("15.0", '"x"'), ("3000000000", "1" + "0" * 400),
+     ("3000000000", "1e400"), ('"name": "fake"', '"name": 5'), ('"kind": "core"', '"kind": 7'), ('"off": {}', '"off": {"core": 3}'),
+     ('"lost_intervals": {}', '"lost_intervals": {"core": "x"}'), ('"measures": "made up"', '"measures": {}')],
+)  # fmt: skip
+def test_a_meter_file_with_a_value_that_cannot_be_is_noted(tmp_path, fallow, old, new):
+    directory = write_run(tmp_path / "r", [lively_rank(0, 1, 5)], run_time_s=1e3)
+    text = json.dumps(sampled(FakeMeter(), times=2))
+    assert text.count(old) == 1
+    (directory / "meters.json").write_text(text.replace(old, new))
+    out = fallow("report", directory, "--json")
+    assert out.returncode == 0, out.stderr
+    report = json.loads(out.stdout)
+    assert report["energy"]["metered"] is None
+    assert [note.split(":")[0] for note in report["health"]["notes"]] == ["meters.json"]
+
+
 PLATFORM = """
 name = "tiny"
 description = "for tests"
