@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import math
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
@@ -167,6 +168,12 @@ def _expect_effect(predictors: list[str], given: set[str], options: dict[str, fl
         raise UserError("--histogram-from must be less than --histogram-to, or spps finds no threshold")
     if values["demanded_share"] < values["demanded_least"]:
         raise UserError("--demanded-share must not be less than --demanded-least, or spps finds no threshold")
+    bins = math.isqrt(int(values["sample_gaps"]))
+    if values["alpha"] * values["bin_gaps"] < bins:
+        raise UserError(
+            f"--alpha times --bin-gaps must be at least {bins}, the number of bins (the root of --sample-gaps), or no "
+            "bin may hold a gap and spps finds no threshold"
+        )
 
 
 def _shown(unit: str, value: float) -> str:
@@ -201,9 +208,9 @@ def _wish(a: argparse.Namespace) -> predict_study.Wish:
             raise UserError(f"there is no predictor '{name}'; there are {', '.join(known)}")
     given = {row[0]: getattr(a, f"p_{row[0]}", None) for row in table.options()}
     options = {name: float(value) for name, value in given.items() if value is not None}
-    _expect_effect(asked, {*options, *(name for name in ("threshold", "lead") if getattr(a, name))}, options)
     for name, value in options.items():
         _expect_range(_flag(name), name, [value])
+    _expect_effect(asked, {*options, *(name for name in ("threshold", "lead") if getattr(a, name))}, options)
     _expect_range("--threshold", "threshold", a.threshold)
     _expect_range("--react", "react_down", a.react)
     options |= {"react_down": a.react[0], "react_up": a.react[-1]}
