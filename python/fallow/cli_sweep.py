@@ -90,8 +90,12 @@ def _sweep(study: SweepStudy, store: Store, place: execute.Place, *, retry: bool
     print(f"{study.name}: {done} points done, {failed} failed: {target}")
     if earlier := len(store.rows) - len(study.points):
         print(f"fallow: NOTE: {plural(earlier, 'row')} there of earlier forms of the study, too", file=sys.stderr)
-    for point in study.points:
-        row = store.rows[point.id]
+    rows = [store.rows[point.id] for point in study.points]
+    doubtful = [row for row in rows if row.get("notes")]
+    for row in doubtful[:1]:
+        of = f"of {plural(len(doubtful), 'point')}; see the column notes; the first: " if len(doubtful) > 1 else ""
+        print(f"fallow: NOTE: {of}{_point(row)}: {row['notes']}", file=sys.stderr)
+    for row in rows:
         if row["status"] != "done":
             print(f"fallow: {_point(row)}: {row['error']}", file=sys.stderr)
             if failed > 1:

@@ -134,6 +134,19 @@ def test_a_point_that_fails_does_not_end_the_study(sweep, tmp_path):
     assert "4 points done, 2 failed" in sweep("s.toml", "--on", "local:1", status=1).stdout
 
 
+def test_what_is_doubtful_of_a_point_that_is_done_is_in_its_row(sweep, tmp_path):
+    barrier = Event(op=op_number("MPI_Barrier"), comm=COMM_WORLD, enter_ns=1, exit_ns=2)
+    for name, cut in (("whole", frozenset()), ("cut", frozenset({1}))):
+        write_source(MemorySource(Info(size=2, incomplete=cut), [[barrier], [barrier]]), tmp_path / f"{name}.ftr")
+    (tmp_path / "s.toml").write_text('traces = ["whole.ftr", "cut.ftr"]\n[policy]\npolicy = "oracle"\n')
+    done = sweep("s.toml", "--on", "local:1")
+    early = "the trace ends early for 1 rank"
+    assert "4 points done, 0 failed" in done.stdout
+    assert f"NOTE: of 2 points; see the column notes; the first: cut.ftr, minotauro, always-on: {early}\n" in done.stderr
+    found = [(r["program"], r["status"], r["notes"]) for r in rows(tmp_path / "s.results")]
+    assert found == [("whole.ftr", "done", None)] * 2 + [("cut.ftr", "done", early)] * 2
+
+
 def killed_at_random(tmp_path, name: str, kills: int) -> int:
     """Starts the sweep again and again and kills it; returns how often it was hit."""
     hits = 0

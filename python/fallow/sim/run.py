@@ -193,12 +193,12 @@ def study(
     _check_room(facts.ranks, described)
     base = Case("always-on")
     outcomes = simulate(spec, machine, [base, *(c for c in cases if c != base)], wanted, threads)
-    facts = replace(facts, notes=(*facts.notes, *_doubts(outcomes[0])))
+    facts = replace(facts, notes=(*facts.notes, *doubts(outcomes[0])))
     full = _with_contention(spec, where, base) if _estimates(described, facts) else None
     return Study(facts, described, tuple(outcomes), full)
 
 
-def _doubts(base: Outcome) -> list[str]:
+def doubts(base: Outcome) -> list[str]:
     """What to say of calls that were not replayed as they are made: the program, or its trace, is not in order."""
     out = []
     if left := base.raw.get("unreceived"):

@@ -40,7 +40,10 @@ def evaluate(point: Point) -> Row:
         row["ranks"] = int(program.ranks)
         machine = load(MachineSpec(point.platform, machine_settings(point.machine, program.ranks)))
         case = Case(point.policy, point.options)
-        row |= _results(run.simulate(spec, machine, [case], run.Wanted(details=False))[0])
+        outcome = run.simulate(spec, machine, [case], run.Wanted(details=False))[0]
+        row |= _results(outcome)
+        if notes := (*spec.facts(program).notes, *run.doubts(outcome)):  # such as that the trace ends early
+            row["notes"] = "; ".join(notes)
         row["status"] = "done"
     except Exception as error:  # a point that fails is a result, too
         row["status"], row["error"] = "failed", str(error) or type(error).__name__

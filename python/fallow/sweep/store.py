@@ -23,7 +23,7 @@ Row = dict[str, Any]
 RESULTS = "results.parquet"
 _PART = re.compile(r"part-[0-9]{6,}\.parquet")
 _UNFINISHED = re.compile(r"(part-[0-9]{6,}|results)\.tmp")
-_TEXTS = {"id", "group", "program", "trace", "platform", "platform_file", "policy", "status", "error"}
+_TEXTS = {"id", "group", "program", "trace", "platform", "platform_file", "policy", "status", "notes", "error"}
 _CHECKSUM = b"fallow_checksum"  # in the file's metadata: of the rows, names of columns included
 _ALWAYS = ("id", "group", "policy", "status")
 _REAL = ("_s", "_j", "_us", "share", "lead", "budget", "jitter", "speed")
@@ -96,7 +96,7 @@ class Store:
                 self.rows[row["id"]] = {k: v for k, v in row.items() if v is not None}
 
     def _write(self, rows: list[Row], target: Path) -> None:
-        names = dict.fromkeys([*(key for row in rows for key in row), "error"])  # that one also where none failed
+        names = dict.fromkeys([*(key for row in rows for key in row), "notes", "error"])  # these also where all is well
         columns = {name: [row.get(name) for row in rows] for name in names}
         arrays = {name: self._column(name, values) for name, values in columns.items()}
         temporary = target.with_suffix(".tmp")
