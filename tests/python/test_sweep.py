@@ -147,6 +147,17 @@ def test_what_is_doubtful_of_a_point_that_is_done_is_in_its_row(sweep, tmp_path)
     assert found == [("whole.ftr", "done", None)] * 2 + [("cut.ftr", "done", early)] * 2
 
 
+def test_nothing_of_dask_is_left(sweep, tmp_path):
+    """Neither where temporary files are nor among the results, also after a kill."""
+    (tmp_path / "s.toml").write_text(SMALL)
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "s.results" / ".dask" / "worker-of-one-that-was-killed").mkdir(parents=True)
+    sweep("s.toml", "--on", "local:1", env={"TMPDIR": str(tmp_path / "tmp")})
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["s.results", "s.toml", "tmp"]
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert sorted(p.name for p in (tmp_path / "s.results").iterdir()) == [".lock", "results.parquet"]
+
+
 def killed_at_random(tmp_path, name: str, kills: int) -> int:
     """Starts the sweep again and again and kills it; returns how often it was hit."""
     hits = 0

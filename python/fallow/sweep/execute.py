@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from fallow.errors import UserError
@@ -30,6 +31,7 @@ _AHEAD = 3  # points per worker that are under way
 _ADDRESS = re.compile(r"//(?:[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):([0-9]{1,5})/?")
 _CLOSE_S = 10
 _LAST_PORT = 65535
+_SCRATCH = ".dask"  # among the results, whose lock says that nobody else is there
 _LOST_WORKERS = 2  # a point that took so many workers with it has failed
 _LOOK_S, _TELL_S, _TELL_AGAIN_S = 2.0, 10.0, 60.0  # while there is no worker
 _WAITS = {"slurm": "the jobs wait in the queue, or have failed: see squeue", "local": "they do not start"}
@@ -140,11 +142,28 @@ def _ended(cluster: Any) -> Iterator[Any]:  # noqa: ANN401
 
 
 @contextlib.contextmanager
-def client(place: Place, slurm: Mapping[str, Any]) -> Iterator[Any]:
+def _scratch(directory: Path) -> Iterator[None]:
+    """Where Dask puts its directories and locks: it never takes all of them away, and a kill leaves more of them."""
+    dask = importlib.import_module("dask")
+    try:
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir()
+    except OSError as error:
+        raise UserError(f"{directory}: {error.strerror}; choose another directory with --results") from None
+    try:
+        with dask.config.set({"temporary-directory": str(directory.absolute())}):
+            yield
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def client(place: Place, slurm: Mapping[str, Any], scratch: Path) -> Iterator[Any]:
     """A Dask client; what was started for it ends with it."""
     distributed = _distributed()
     with contextlib.ExitStack() as stack:
         if place.kind == "local":
+            stack.enter_context(_scratch(scratch))
             count = place.workers or len(os.sched_getaffinity(0))
             with _uninterrupted():
                 cluster = stack.enter_context(_ended(distributed.LocalCluster(
@@ -272,7 +291,8 @@ def sweep(study: SweepStudy, store: Store, place: Place, *, retry: bool = False)
     progress = _Progress(store, len(study.points), len(study.points) - len(waiting))
     if waiting:
         try:
-            with client(place, study.slurm) as found, _told_of_none(found, place, progress.bar):
+            started = client(place, study.slurm, store.directory / _SCRATCH)
+            with started as found, _told_of_none(found, place, progress.bar):
                 _drive(found, waiting, progress)
         finally:
             progress.flush()
