@@ -20,9 +20,23 @@ from fallow.traces.found import find_files
 
 _Parser = Callable[[str], Any]
 
+
+def _share(*, whole: bool = True, none: bool = True) -> _Parser:
+    """A share; perhaps not all of it, or not nothing."""
+
+    def parse(text: str) -> float:
+        value = quantities.share(text)
+        if (value == 1 and not whole) or (value == 0 and not none):
+            bound = "less than 100%" if value else "more than 0"
+            raise argparse.ArgumentTypeError(f"'{text}' will not do; say {bound}")
+        return value
+
+    return parse
+
+
 SYNTH_KEYS: dict[str, _Parser] = {
     "ranks": quantities.whole(1, 1 << 20), "iterations": quantities.whole(1, 1 << 30), "bytes": quantities.size_bytes,
-    "reduce_bytes": quantities.size_bytes, "compute": quantities.time_us, "jitter": quantities.share,
+    "reduce_bytes": quantities.size_bytes, "compute": quantities.time_us, "jitter": _share(whole=False),
     "seed": quantities.whole(0, 1 << 62),
 }  # fmt: skip
 MACHINE_KEYS: dict[str, _Parser] = {
@@ -30,9 +44,9 @@ MACHINE_KEYS: dict[str, _Parser] = {
     "network": str, "cpu_speed": quantities.positive,
 }  # fmt: skip
 POLICY_KEYS: dict[str, _Parser] = {
-    "policy": str, "lead": quantities.share, "threshold": quantities.time_us, "budget": quantities.share,
+    "policy": str, "lead": _share(whole=False), "threshold": quantities.time_us, "budget": quantities.share,
     "idle_timer": quantities.time_us, "deep_timer": quantities.time_us, "call_cost": quantities.time_us, "cores": str,
-    "compress": quantities.share, "core_timer": quantities.time_us, "rest_switches": bool, "rest_cards": bool,
+    "compress": _share(none=False), "core_timer": quantities.time_us, "rest_switches": bool, "rest_cards": bool,
     "edge_only": bool, "published_cost": bool, "no_cap_by_first": bool, "core_state": quantities.named,
     "frequency": quantities.positive, "memory_share": quantities.share, "compress_only": str,
 }  # fmt: skip
