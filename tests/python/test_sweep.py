@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import random
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -293,7 +295,11 @@ def test_what_slurm_refuses_is_said_in_a_line(tmp_path):
     (tmp_path / "s.toml").write_text(SMALL + '\n[slurm]\ninterface = "lo"\n')
     (tmp_path / "sbatch").write_text("#!/bin/sh\necho 'sbatch: error: invalid partition' >&2\nexit 1\n")
     (tmp_path / "sbatch").chmod(0o755)
-    found = refused(tmp_path, "s.toml", "--on", "slurm:2", env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    with socket.socket() as other:
+        with contextlib.suppress(OSError):  # in use: of the port that Dask likes best that is as good
+            other.bind(("", 8787))
+            other.listen()
+        found = refused(tmp_path, "s.toml", "--on", "slurm:2", env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
     assert found == ("fallow: Slurm: sbatch: error: invalid partition\n", 2)
 
 

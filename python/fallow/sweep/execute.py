@@ -87,6 +87,8 @@ def _slurm(workers: int, options: Mapping[str, Any]) -> Any:  # noqa: ANN401
     jobs = said.pop("jobs", 1)
     cluster: Any = None
     try:
+        free_port = {"dashboard_address": ":0"}  # Dask complains where its usual one is in use
+        said["scheduler_options"] = free_port | dict(said.get("scheduler_options", {}))
         count = (workers or int(jobs)) * int(said["processes"])
         cluster = jobqueue.SLURMCluster(**said)
         for _ in range(count):
