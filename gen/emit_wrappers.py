@@ -12,6 +12,9 @@ SPECIAL = {"MPI_Init": "init", "MPI_Init_thread": "init", "MPI_Session_init": "s
 
 
 _STARTS = {"Start": "1, request", "Startall": "count, array_of_requests"}
+_MATCHED = ("Mrecv", "Imrecv")
+# Before the call, which takes the message.
+_NOTES_NOWHERE = ["  const bool nowhere = message != nullptr && *message == MPI_MESSAGE_NO_PROC;"]
 _LOOKS_MAY_HARM = "fallow::pmpi::runtime().looks_may_harm.store(true, std::memory_order_relaxed);"
 _RANKS = ("dest", "source", "target_rank")  # parameters that may be MPI_PROC_NULL
 
@@ -46,6 +49,8 @@ def _peers(proto: Prototype) -> str:
 
 
 def _sum(side: str, proto: Prototype, types: str) -> str:
+    if "eighbor" in proto.name:
+        return f"scope.sum_to_neighbors(comm, {side}counts, {types})"
     kind = "sum_typed" if types.endswith("s") else "sum"
     return f"scope.{kind}({_peers(proto)}, {side}counts, {types})"
 
@@ -88,7 +93,7 @@ def _size_of_all(call: Call, proto: Prototype) -> str:
         return "started.sent"
     if call.size == "count":
         datatype = "datatype" if proto.has("datatype") else "type"  # Open MPI's name in MPI_Mrecv
-        nowhere = "root == MPI_PROC_NULL ? 0 : " if rooted else ""  # between groups MPI_ROOT has them, too
+        nowhere = "root == MPI_PROC_NULL ? 0 : " if rooted else "nowhere ? 0 : " if call.base in _MATCHED else ""  # between groups MPI_ROOT has them, too
         return f"{nowhere}scope.bytes(count, {datatype})"
     if call.size == "send" and proto.has("sendbuf", "recvbuf", "sendtag"):
         return "scope.bytes(sendcount, sendtype)"
@@ -210,6 +215,7 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
     ]
     if name.removesuffix("_c") in ("MPI_Win_create", "MPI_Win_allocate", "MPI_Win_create_dynamic"):
         body += ["  fallow::pmpi::runtime().windows.store(true, std::memory_order_relaxed);"]
+    body += _NOTES_NOWHERE if call.base in _MATCHED else []
     trace = traced(name, call, proto)
     body += [f"  {line}" for line in trace.before + _free(call, proto) + _wake(call, proto)]
     arguments = proto.forward(trace.replace)

@@ -136,18 +136,20 @@ void find_neighbors(MPI_Comm comm, const CommInfo& info, std::vector<int>& to, s
 
 namespace {
 
-/// World ranks of the neighbours, each once.
-std::vector<std::int32_t> partners_of(MPI_Comm comm, const CommInfo& info) {
+/// World ranks of the neighbours, each once; and which of them are none.
+void take_neighbors(MPI_Comm comm, CommInfo& info) {
   std::vector<int> to, from;
   find_neighbors(comm, info, to, from);
-  to.insert(to.end(), from.begin(), from.end());
-  std::vector<std::int32_t> world;
-  for (const int rank : to) {
-    if (rank >= 0 && static_cast<std::size_t>(rank) < info.world.size()) world.push_back(info.world[static_cast<std::size_t>(rank)]);
+  for (std::size_t i = 0; i < std::min(to.size(), kMaxNowhere); ++i) {
+    if (to[i] == MPI_PROC_NULL) info.nowhere |= std::uint64_t{1} << i;
   }
-  std::sort(world.begin(), world.end());
-  world.erase(std::unique(world.begin(), world.end()), world.end());
-  return world;
+  to.insert(to.end(), from.begin(), from.end());
+  std::vector<std::int32_t>& partners = info.partners;
+  for (const int rank : to) {
+    if (rank >= 0 && static_cast<std::size_t>(rank) < info.world.size()) partners.push_back(info.world[static_cast<std::size_t>(rank)]);
+  }
+  std::sort(partners.begin(), partners.end());
+  partners.erase(std::unique(partners.begin(), partners.end()), partners.end());
 }
 
 bool all_known(const std::vector<std::int32_t>& world) noexcept {
@@ -206,7 +208,7 @@ void CommTable::fill(CommInfo& info, CommMembers& members, MPI_Comm comm) {
   }
   info.world = runtime().world.ranks(mpi, group, info.peers);
   mpi.group_free(&group);
-  if (info.neighbors + info.in_neighbors != 0) info.partners = partners_of(comm, info);
+  if (info.neighbors + info.in_neighbors != 0) take_neighbors(comm, info);
   // Ranks that were spawned, or that it connected to, have a page of their own and wake nobody here.
   const bool strangers = std::find(info.world.begin(), info.world.end(), -1) != info.world.end();
   if (strangers) runtime().whole_job_here.store(false, std::memory_order_relaxed);

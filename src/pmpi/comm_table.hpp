@@ -16,6 +16,9 @@ namespace fallow::pmpi {
 
 struct CommMembers;
 
+/// Neighbours that may be MPI_PROC_NULL are those in a grid, of which MPI libraries allow no more than 32 dimensions.
+inline constexpr std::size_t kMaxNowhere = 64;
+
 struct CommInfo {
   std::uint64_t handle = 0;
   std::uint32_t id = 0;         ///< local number, in the order of first use; 1 is the first
@@ -24,10 +27,15 @@ struct CommInfo {
   std::int32_t peers = 0;       ///< ranks that data goes to in a collective: remote size of an intercommunicator
   std::int32_t neighbors = 0;   ///< out-neighbours of the topology
   std::int32_t in_neighbors = 0;
+  std::uint64_t nowhere = 0;    ///< bit i: out-neighbour i is MPI_PROC_NULL, as at the edges of a grid
   bool inter = false;
   std::uint32_t traced = 0;     ///< number in the trace, trace::kCommNone where there is none
   std::vector<std::int32_t> world;  ///< world rank of each peer; empty: unknown
   std::vector<std::int32_t> partners;  ///< world ranks of the neighbours in the topology, as far as they are known
+
+  bool leads_nowhere(std::int32_t neighbor) const noexcept {
+    return static_cast<std::size_t>(neighbor) < kMaxNowhere && (nowhere >> neighbor & 1) != 0;
+  }
 };
 
 /// Neighbours of the caller in the communicator's order, of MPI_PROC_NULL what MPI calls it.

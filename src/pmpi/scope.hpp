@@ -2,6 +2,7 @@
 // allocation, except at the first use of a thread, communicator, datatype or call site.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "pmpi/caches.hpp"
@@ -217,9 +218,18 @@ class Scope {
     const CommInfo* const info = comm_info(thread_, comm);
     return info != nullptr ? info->size : 0;
   }
+  /// Those that data goes to: none is MPI_PROC_NULL.
   FALLOW_HOT std::int32_t neighbors(MPI_Comm comm) noexcept {
     const CommInfo* const info = comm_info(thread_, comm);
-    return info != nullptr ? info->neighbors : 0;
+    return info != nullptr ? info->neighbors - std::popcount(info->nowhere) : 0;
+  }
+  template <class Count>
+  std::uint64_t sum_to_neighbors(MPI_Comm comm, const Count* counts, MPI_Datatype type) noexcept {
+    return to_neighbors(comm, [&](std::int32_t i) { return bytes(counts[i], type); });
+  }
+  template <class Count>
+  std::uint64_t sum_to_neighbors(MPI_Comm comm, const Count* counts, const MPI_Datatype* types) noexcept {
+    return to_neighbors(comm, [&](std::int32_t i) { return bytes(counts[i], types[i]); });
   }
 
   FALLOW_HOT void wake_peer(MPI_Comm comm, int peer) noexcept {
@@ -315,6 +325,14 @@ class Scope {
 
  private:
   FALLOW_HOT static bool someone_sleeps() noexcept { return runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0; }
+
+  template <class Size>
+  std::uint64_t to_neighbors(MPI_Comm comm, Size size_of) noexcept {
+    const CommInfo* const info = comm_info(thread_, comm);
+    std::uint64_t total = 0;
+    for (std::int32_t i = 0; info != nullptr && i < info->neighbors; ++i) total += info->leads_nowhere(i) ? 0 : size_of(i);
+    return total;
+  }
 
   FALLOW_HOT void keep_recent(std::uint64_t where, std::int32_t rank) noexcept {
     const RecentPeer& newest = thread_.recent[(thread_.recent_next - 1) % kRecentPeers];

@@ -119,6 +119,7 @@ def test_bytes_are_sent_or_received(lab: Lab, tmp_path: Path) -> None:
     received = 10 * (1000 + 1000 + 10) + 200 + 150 + 3 * 40 + parts
     ranks = lab.fallow.report(trial.record)["ranks"]
     both += 9  # from the one group to the other
+    both += 11 + 13 + 17  # along a line
     swapped = 4
     both, received = both + 2 * swapped, received + 3 * swapped
     right = 7 + 3

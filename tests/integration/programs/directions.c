@@ -72,6 +72,30 @@ static void one_by_one(int other, MPI_Win window) {
   MPI_Win_fence(0, window);
 }
 
+// 11, 13 and 17 bytes to the only neighbour: at the ends of a line there is no other.
+static void to_neighbors(void) {
+  MPI_Comm line;
+  const int size = 2, periodic = 0, thirteens[2] = {13, 13}, seventeens[2] = {17, 17}, starts[2] = {0, 20};
+  const MPI_Aint places[2] = {0, 20};
+  const MPI_Datatype types[2] = {MPI_CHAR, MPI_CHAR};
+  MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &line);
+  MPI_Neighbor_alltoall(out, 11, MPI_CHAR, in, 11, MPI_CHAR, line);
+  MPI_Neighbor_alltoallv(out, thirteens, starts, MPI_CHAR, in, thirteens, starts, MPI_CHAR, line);
+  MPI_Neighbor_alltoallw(out, seventeens, places, types, in, seventeens, places, types, line);
+  MPI_Comm_free(&line);
+}
+
+// A message that was looked for where none can come from.
+static void from_nowhere(void) {
+  MPI_Message message;
+  MPI_Request request;
+  MPI_Mprobe(MPI_PROC_NULL, 0, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+  MPI_Mrecv(in, 1000, MPI_CHAR, &message, MPI_STATUS_IGNORE);
+  MPI_Mprobe(MPI_PROC_NULL, 0, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+  MPI_Imrecv(in, 1000, MPI_CHAR, &message, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 int main(int argc, char **argv) {
   int rank;
   MPI_Init(&argc, &argv);
@@ -100,6 +124,8 @@ int main(int argc, char **argv) {
   to_the_right(rank);
   again_and_again(other);
   between_groups(rank);
+  to_neighbors();
+  from_nowhere();
 #if MPI_VERSION >= 4
   in_parts(other);
 #endif
