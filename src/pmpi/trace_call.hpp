@@ -103,7 +103,7 @@ class TraceCall {
     s.lock.lock();
     const std::uint32_t id = s.requests.add(handle_key(*request), persistent, own_thread());
     if (s.doubts.any()) [[unlikely]] s.doubts.forget(id);
-    if ((r_.flags & (trace::kEventAnySource | trace::kEventAnyTag)) != 0) [[unlikely]] s.doubts.open(id, persistent);
+    if ((r_.flags & (trace::kEventAnySource | trace::kEventAnyTag)) != 0 && !receives_nothing()) [[unlikely]] s.doubts.open(id, persistent);
     s.lock.unlock();
     name(id);
   }
@@ -197,6 +197,12 @@ class TraceCall {
     if (t != MPI_ANY_TAG) return trace::kNoTag;
     flag(trace::kEventAnyTag);
     return trace::kAnyTag;
+  }
+  /// From MPI_PROC_NULL: there is no doubt of what it matches, and MPICH 4.0 gives it the status of a message from rank 0.
+  bool receives_nothing() noexcept {
+    const trace::Op op = r_.op;
+    const bool exchanges = op == trace::Op::isendrecv || op == trace::Op::isendrecv_replace;
+    return (exchanges ? r_.extra().recv_peer : r_.peer) == trace::kNullPeer;
   }
   static bool has_status(const MPI_Status* status) noexcept { return status != nullptr && status != MPI_STATUS_IGNORE; }
 

@@ -134,7 +134,7 @@ void Engine::start(std::uint32_t r, const CallEvent& call) {
       collectives_[index] = collectives_[n.owner];
       launch(r, index);
     } else if (Persistent& made = side_.persistent[n.owner]; made.peer == kNone || outcome == trace::kOutcomeCancelled) {
-      complete(node, rank.now, lag_of_rank(r));
+      n.flags = static_cast<std::uint16_t>(n.flags & ~kActive);  // at once: what goes nowhere MPICH takes for inactive, and may not name in a wait
     } else if (made.parts != 0) {
       made.missing = made.parts;
     } else if ((n.flags & kSends) != 0) {

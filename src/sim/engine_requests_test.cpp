@@ -109,5 +109,18 @@ TEST(Partitioned, ASendGoesWhenItsLastPartitionIsReady) {
   EXPECT_EQ(untold.run(crossbar(2)).makespan, 1 * kMs);
 }
 
+// MPICH takes a persistent request with MPI_PROC_NULL for inactive once it has begun: MPI_Waitany and its kin never name it.
+TEST(Persistent, ARequestThatGoesNowhereNeedsNoWait) {
+  Program p(2);
+  p.p2p(0, Op::recv_init, trace::kNullPeer, 64, 1, 0).p2p(0, Op::send_init, 1, 64, 1, 1);
+  p.p2p(1, Op::recv_init, 0, 64, 1, 0).p2p(1, Op::send_init, trace::kNullPeer, 64, 1, 1);
+  for (int i = 0; i < 3; ++i) {
+    p.on_requests(0, Op::startall, {0, 1}).wait(0, Op::waitany, {1});
+    p.on_requests(1, Op::startall, {0, 1}).wait(1, Op::waitany, {0});
+  }
+  p.on_requests(0, Op::startall, {0, 1}).wait(0, Op::waitall, {0, 1}).on_requests(1, Op::startall, {0, 1}).wait(1, Op::waitall, {0, 1});
+  EXPECT_EQ(p.run(crossbar(2)).calls, 4u + 4 * 4u);
+}
+
 }  // namespace
 }  // namespace fallow::sim
