@@ -12,6 +12,7 @@ SPECIAL = {"MPI_Init": "init", "MPI_Init_thread": "init", "MPI_Session_init": "s
 
 
 _STARTS = {"Start": "1, request", "Startall": "count, array_of_requests"}
+_ENDS = {"abort": "about_to_abort", "finalize": "about_to_finalize"}
 _MATCHED = ("Mrecv", "Imrecv")
 # Before the call, which takes the message.
 _NOTES_NOWHERE = ["  const bool nowhere = message != nullptr && *message == MPI_MESSAGE_NO_PROC;"]
@@ -202,8 +203,8 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
         return "\n".join(body)
     if _is_generalized(name):
         body += [f"  {_LOOKS_MAY_HARM}"]
-    if special == "abort":  # error handlers call it, inside another call
-        body += ["  fallow::pmpi::about_to_abort();"]
+    if special in _ENDS:  # error handlers call MPI_Abort, inside another call
+        body += [f"  fallow::pmpi::{_ENDS[special]}();"]
     body += [
         "  FALLOW_NOTICE_UNWINDING;",
         "  fallow::pmpi::Thread* const thread = fallow::pmpi::admit(__builtin_frame_address(0), "

@@ -356,5 +356,12 @@ void about_to_abort() noexcept {
   rt.node.detach();
 }
 
+void about_to_finalize() noexcept {
+  const FloatGuard guard;
+  const CancelGuard whole;
+  Runtime& rt = runtime();
+  if (rt.phase.load() == Phase::running && !is_copy(rt)) rt.tracer.flush();
+}
+
 }  // namespace fallow::pmpi
 

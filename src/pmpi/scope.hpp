@@ -91,6 +91,8 @@ bool settle_rest(Thread& thread, std::uint64_t enter, std::uint64_t exit, trace:
 bool keeps_core(const Thread& thread) noexcept;
 void wake_for_progress(Thread& thread) noexcept;
 void about_to_abort() noexcept;
+/// The program ends: what was traced is written, for some launchers end ranks in MPI_Finalize once another has failed.
+void about_to_finalize() noexcept;
 
 /// Makes the unwinder call fallow_unwound() when an exception or a thread's cancellation goes through the wrapper.
 /// Not a destructor: its code would be run by the C++ library inside this runtime, which cannot deal with the

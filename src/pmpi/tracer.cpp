@@ -220,6 +220,18 @@ void Tracer::say_what_it_took() noexcept {
   std::fprintf(stderr, "fallow: rank %u: packing its trace took %.2f %% of a core\n", rank_, 100.0 * own / run);
 }
 
+void Tracer::flush() noexcept {
+  const auto* const own = static_cast<const Thread*>(fallow_tls.thread);
+  if (!active() || (own != nullptr && own->trace != nullptr && own->trace->packing)) return;  // see finish()
+  const int error = errno;
+  for (const auto& thread : shared_->threads) {
+    if (thread != nullptr) thread->recorder.flush();
+  }
+  shared_->writer.flush();
+  check();
+  errno = error;
+}
+
 void Tracer::finish(bool whole) noexcept {
   if (!active()) return;
   // Locks are held that nobody will give back. The trace ends early for this rank, as its reader will say.

@@ -169,6 +169,8 @@ class Tracer {
   /// The ring of the calling thread is crowded: sees to it that there is room.
   void relieve(ThreadTrace& thread) noexcept;
 
+  /// Writes what was recorded until now.
+  void flush() noexcept;
   /// Writes what is left; `whole`: the rank ended well. Nothing is written from then on.
   void finish(bool whole) noexcept;
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.fallow import Fallow
 from harness.lab import Lab
+from harness.running import HANGS_S
 from harness.traces import read_trace, replay
 
 
@@ -13,3 +14,12 @@ def test_what_goes_nowhere_is_replayed(lab: Lab, fallow: Fallow) -> None:
     trial = lab.run("auto", 2, lab.program("to_nobody.c"), options=("--trace", str(file)))
     assert trial.outcome.rc == 0, trial.outcome.describe()
     assert replay(fallow, file)["simulations"][0]["raw"]["messages"] == 2 * 2 * 5
+
+
+def test_what_was_recorded_before_the_end_is_kept(lab: Lab, fallow: Fallow) -> None:
+    """A rank that is killed in MPI_Finalize has its trace up to there."""
+    file = lab.scratch / "trace.ftr"
+    running, _ = lab.start("auto", [lab.program("killed_in_finalize.c")], options=("--trace", str(file)))
+    outcome = running.finish(HANGS_S)
+    assert outcome.rc == -9 and not outcome.timed_out, outcome.describe()
+    assert sum(c.op == "MPI_Barrier" for c in read_trace(fallow, file).ranks[0]) == 50
