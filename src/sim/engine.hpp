@@ -275,6 +275,7 @@ class Engine {
     if (lags_ != nullptr) [[unlikely]] delay(r, at, lag);
     if (at <= rank.now) return;
     rank.waiting += at - rank.now;
+    if (recorder_ != nullptr) [[unlikely]] recorder_->caught_up(r, at - rank.now);
     rank.now = at;
   }
   Time lag_of_rank(std::uint32_t r) { return lags_ != nullptr ? lags_->rank(r) : 0; }

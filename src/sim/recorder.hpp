@@ -62,7 +62,7 @@ class Recorder {
  public:
   /// Of `edge_links` links of cards, those of the first `nodes` nodes are in use.
   Recorder(std::uint32_t ranks, std::uint32_t ranks_per_node, const TimelineOptions* timeline, bool path)
-      : used_((ranks + ranks_per_node - 1) / ranks_per_node), expected_(ranks) {
+      : used_((ranks + ranks_per_node - 1) / ranks_per_node), expected_(ranks), caught_up_(ranks, 0) {
     if (timeline != nullptr) options_ = *timeline, draws_ = true;
     if (path) path_ = std::make_unique<CriticalPath>(ranks);
     shown_ = (std::min(options_.ranks, ranks) + ranks_per_node - 1) / ranks_per_node;
@@ -74,7 +74,11 @@ class Recorder {
   void expected(std::uint32_t rank) { ++expected_[rank]; }
   const std::vector<std::uint64_t>& expected() const noexcept { return expected_; }
 
+  /// A rank has waited awake so long for what it knew the time of, in the call that it is in: `waited` of call() comes on top.
+  void caught_up(std::uint32_t rank, Time waited) { caught_up_[rank] += waited; }
+
   void call(std::uint32_t rank, trace::Op op, Time begin, Time end, Time waited, Time slept) {
+    waited += std::exchange(caught_up_[rank], 0);
     if (!draws_ || rank >= options_.ranks || !wanted(begin, end)) return;
     if (calls_.size() >= options_.most) return cut(begin);
     calls_.push_back({begin, end, waited, slept, rank, op});
@@ -129,6 +133,7 @@ class Recorder {
   bool draws_ = false;
   std::uint32_t used_, shown_ = 0;
   std::vector<std::uint64_t> expected_;
+  std::vector<Time> caught_up_;  // of each rank, since its last call()
   Time cut_ = kNever;
   std::vector<CallSpan> calls_;
   std::vector<LinkSpan> links_;

@@ -207,5 +207,29 @@ TEST(Recorder, EndsItsTimelineWhereItIsFull) {
   EXPECT_LT(recorder.complete_until(), 2 * kMs);
 }
 
+/// What a rank finds done, but for its own part of it, it waits for without leaving the call.
+TEST(Timeline, ShowsWaitsForWhatHasComeAlready) {
+  Machine machine = crossbar(3);
+  machine.message.match = 700 * kNs;
+  Program program(3);
+  for (std::int32_t from : {0, 1}) program.p2p(static_cast<std::uint32_t>(from), Op::send, 2, 1024);
+  program.compute(50'000).p2p(2, Op::recv, 0, 1024);                   // has come
+  program.compute(50'000).p2p(2, Op::irecv, 1, 1024, 0, 1);            // likewise
+  program.p2p(2, Op::irecv, 0, 1024, 1, 2).wait(2, Op::waitall, {1, 2});  // the one likewise, the other not yet
+  program.compute(200'000).p2p(0, Op::send, 2, 1024, 1);
+  const TimelineOptions options;
+  Recorder recorder(3, 1, &options, false);
+  Engine engine(machine, {}, program.source());
+  engine.record(recorder);
+  engine.run();
+  Time waited = 0;
+  for (const CallSpan& s : recorder.calls()) {
+    EXPECT_LE(s.waited, s.end - s.begin);
+    waited += s.rank == 2 ? s.waited : 0;
+  }
+  EXPECT_EQ(waited, engine.details().ranks[2].waiting);
+  EXPECT_GT(waited, 1400 * kNs);
+}
+
 }  // namespace
 }  // namespace fallow::sim
