@@ -43,10 +43,12 @@ Policy make_policy(std::string_view name, const PolicyOptions& options, const Ma
     policy.core = make_core_policy(options.core, machine.node.core);
     if (policy.predictor) policy.cost = options.cost;
     policy.compress = options.compress;
-    if (options.upper_links) policy.upper = policy.edge;
+    // Without contention nothing passes switches and the links between them: idle all the time, they would rest all the time.
+    const bool passes = machine.contention == Contention::full;
+    if (options.upper_links && passes) policy.upper = policy.edge;
     // A switch or card has one state of rest, so its timer is its own.
     const LinkPolicy part{policy.edge.rule, options.part_timer, kNever};
-    if (options.switches) policy.switches = part;
+    if (options.switches && passes) policy.switches = part;
     if (options.cards) policy.cards = part;
     return policy;
   }

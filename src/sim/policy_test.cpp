@@ -134,6 +134,29 @@ TEST(Policies, SaveInTheOrderThatTheyShould) {
   EXPECT_GE(saved("oracle"), saved("adaptive"));
 }
 
+/// Without contention no message passes a switch or a link between two of them: to rest there all the time would save what nobody
+/// could have saved.
+TEST(Policies, LeaveOnWhatNothingPassesWithoutContention) {
+  Machine machine;
+  machine.topology = parse_xgft("XGFT(2;4,4;1,2)");
+  PolicyOptions options;
+  options.switches = options.cards = true;
+  SynthOptions program;
+  program.ranks = 16;
+  program.iterations = 20;
+  program.compute = Nanoseconds(10'000'000);
+  for (const char* name : {"hardware", "oracle"}) {
+    for (const Contention contention : {Contention::full, Contention::none}) {
+      machine.contention = contention;
+      const Result r = Engine(machine, make_policy(name, options, machine), *synthesize("stencil3d", program)).run();
+      EXPECT_GT(r.edge.low, 0) << name;
+      EXPECT_GT(r.card_parts.low, 0) << name;
+      EXPECT_EQ(r.upper.low > 0, contention == Contention::full) << name;
+      EXPECT_EQ(r.switch_parts.low > 0, contention == Contention::full) << name;
+    }
+  }
+}
+
 TEST(Policies, ThatDoNotPredictPayForNoPredictor) {
   const Machine machine = crossbar(2);
   PolicyOptions options;

@@ -110,6 +110,8 @@ def test_machines_change_by_options(fallow):
     assert packed["simulations"][0]["run_time_s"] < 0.012
     first_look = study(fallow, *SMALL, "--policy", "oracle", "--network", "loggp")
     assert not first_look["machine"]["contention"] and any("LogGP" in a and "one switch apart" in a for a in first_look["assumptions"])
+    sim = by_policy(first_look)["oracle"]  # of what carries nothing here, no rest is a saving
+    assert sim["saved_share"]["upper_links"] == 0 and sim["saved_share"]["edge_links"] > 0.4
     full = base_of(study(fallow, *SMALL, "--policy", "oracle", "--network", "full"))
     error = base_of(first_look)["run_time_s"] / full["run_time_s"] - 1
     assert first_look["contention_error"] == pytest.approx(error) and -0.05 < error <= 0

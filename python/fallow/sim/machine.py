@@ -94,7 +94,7 @@ def assumptions(facts: Mapping[str, Any]) -> list[str]:
         f"packets of {f['segment_bytes']} bytes share links with other messages"
         if f["contention"]
         else "LogGP: messages wait for their own network card only, links never hold them up, and any two nodes are "
-        "one switch apart"
+        "one switch apart; switches, and links between them, carry nothing here and are taken to stay on"
     )
     return [
         f"Network: {f['topology']}, {f['nodes']} nodes, {f['routing']} routing, "
