@@ -147,7 +147,6 @@ void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
   std::uint64_t bytes = wire_bytes(*node);
   for (std::uint32_t hop = node->hop; hop < path.count; ++hop) {
     taking_ = (node->flags & kTrain) != 0 ? node->owner : w.index;
-    if (parts_rest_) w.at = held(w.at, pass_origin(path.links[hop], w.at));
     if (!by_event) {
       if (hop == border) {
         return push(hold(w, *node, path, hop, 0), target);
@@ -160,6 +159,7 @@ void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
       }
     }
     by_event = false;
+    if (parts_rest_) w.at = held(w.at, pass_origin(path.links[hop], w.at));  // not before its time: others may come there first
     if (hop == 0 && bytes > train_bytes_ && (node->flags & kData) != 0) {
       split(w, *node, bytes);
       node = &pool_[w.index];

@@ -157,6 +157,23 @@ TEST(Policies, LeaveOnWhatNothingPassesWithoutContention) {
   }
 }
 
+/// The link of the first sender takes 1 ms to wake, that of the second 10 us: the second one is at the switch first.
+TEST(Policies, WakeASwitchForWhoComesToItFirst) {
+  Machine machine = crossbar(4);
+  machine.link.deep = {0.1, 100 * kUs, 1 * kMs};
+  PolicyOptions options;
+  options.switches = true;
+  options.deep_timer = 8 * kMs;
+  Program p(4);
+  p.compute(10'000'000).p2p(0, Op::send, 2, 8).p2p(2, Op::recv, 0, 8);
+  p.compute(5'000'000).p2p(1, Op::send, 3, 8).p2p(3, Op::recv, 1, 8);
+  p.compute(5'005'000).p2p(1, Op::send, 3, 8).p2p(3, Op::recv, 1, 8);
+  Engine engine(machine, make_policy("hardware", options, machine), p.source());
+  engine.run();
+  const Time at_switch = 10'005 * kUs + kReact + 100 * kNs;
+  EXPECT_EQ(engine.details().ranks[3].end, at_switch + machine.switches.states.rest.up + kReact + 8 * kPerKib / 1024 + 100 * kNs + 1 * kUs);
+}
+
 TEST(Policies, ThatDoNotPredictPayForNoPredictor) {
   const Machine machine = crossbar(2);
   PolicyOptions options;
