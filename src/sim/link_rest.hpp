@@ -91,6 +91,14 @@ inline RestResult with_foresight(const LinkPolicy& policy, const RestStates& spe
   return r;
 }
 
+/// The tail, at its receiver, of a message that a rest there has held for `wait`, without keeping its link from others. It does
+/// not come before those that were `held` before it, as messages are matched in the order in which they were sent.
+inline Time behind_held(Time& held, Time tail, Time wait) noexcept {
+  tail = std::max(tail + wait, held);
+  if (wait > 0) held = tail;
+  return tail;
+}
+
 }  // namespace detail
 
 /// The gap of what idles from `idle_from` until a message arrives at `arrival` (> idle_from); `last`: until all ends there, for

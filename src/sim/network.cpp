@@ -102,7 +102,7 @@ void Network::send_loggp(Node& node, std::uint32_t index, Time ready, std::uint6
   taking_ = index;
   if (cards_.active()) ready = held(ready, cards_.pass(card, ready));
   const Time at = take(card, ready, tail, wire_bytes(node), manner_of(node));
-  if (domains_.of_node(card) != domains_.of_node(node_of(node.rank)) && (edge_rests_ || lanes_on_ != 0)) {
+  if (cards_.active() || (domains_.of_node(card) != domains_.of_node(node_of(node.rank)) && (edge_rests_ || lanes_on_ != 0))) {
     node.time = tail;
     node.chain = last;
     return push({at, tie, index, EventKind::hop}, node_of(node.rank));
@@ -119,13 +119,13 @@ void Network::end_loggp(Walk w, const Node& node) {
     if (edge_rests_ && w.at > link.free) start = wake(last, w.at);
     if (lags_ != nullptr) lags_->message(taking_) += start - w.at;
     if (lanes_on_ != 0) at_width(last, w.at, start, serialize(wire_bytes(node), rate(last)), node.squeezed != 0);
-    w.tail += start - w.at;
+    const Time tail = w.tail + start - w.at;
+    w.tail = is_bulk(node) ? tail : held(tail, detail::behind_held(link.events_until, w.tail, start - w.at));
     link.free = std::max(link.free, w.tail);
   }
   if (cards_.active()) {
     cards_.busy(card, w.tail);
-    w.tail += held(w.at, cards_.pass(node_of(node.rank), w.at)) - w.at;
-    cards_.busy(node_of(node.rank), w.tail);
+    w.tail = into_node(node, w.at, w.tail);
   }
   w.tail += machine_.link.latency;
   end_walk(w);
@@ -169,9 +169,14 @@ void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
     if (parts_rest_) leave_origin(path.links[hop]);
   }
   if (cards_.active()) {
-    const std::uint32_t card = node_of(node->rank);
-    w.tail += held(w.at, cards_.pass(card, w.at)) - w.at;
-    cards_.busy(card, w.tail);
+    if (!by_event && w.at - now > machine_.lookahead) {  // others may come to the card before
+      node->hop = path.count & 0x7f;
+      node->time = w.tail;
+      node->chain = path.links[path.count - 1];
+      return queue_.push({w.at, w.tie, w.index, EventKind::hop});
+    }
+    taking_ = (node->flags & kTrain) != 0 ? node->owner : w.index;
+    w.tail = into_node(*node, w.at, w.tail);
   }
   end_walk(w);
 }

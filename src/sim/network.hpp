@@ -27,7 +27,7 @@ namespace fallow::sim {
 /// One direction of one link: what every message asks of it.
 struct alignas(16) Link {
   Time free = 0;         ///< when the last train has left it
-  Time events_until = 0; ///< up to then trains reach it by events
+  Time events_until = 0; ///< up to then trains reach it by events; without contention: the tail of what a rest last held
   Time busy = 0;         ///< time spent sending
   std::uint32_t bulk = 0;  ///< the last part of its work until `free` that is trains of long messages, ps (at most 4 ms)
   std::uint32_t rests = 0;
@@ -244,6 +244,7 @@ class Network {
     if (lags_ != nullptr) lags_->message(taking_) += ready - at;
     return ready;
   }
+  Time into_node(const Node& node, Time at, Time tail) noexcept;
   std::span<const std::uint32_t> served(NodeGroup group) const noexcept;
   Time at_width(std::uint32_t link, Time at, Time& start, Time duration, bool squeezed) noexcept;
   void narrow(std::uint32_t link, Time at) noexcept;

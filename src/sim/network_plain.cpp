@@ -179,7 +179,7 @@ void Network::end_direct(std::uint64_t tie, std::uint32_t envelope, Time at, Tim
     link.low += (wake - low_from) & rested;
     link.delay += late;
     link.rests -= static_cast<std::uint32_t>(rested);
-    tail += late;
+    tail = detail::behind_held(link.events_until, tail, late);
     link.free = std::max(link.free, tail);
   }
   push({tail + machine_.link.latency + machine_.message.latency, tie, envelope, EventKind::deliver}, target);

@@ -97,6 +97,15 @@ void Network::leave_origin(std::uint32_t link) noexcept {
   }
 }
 
+/// The card of its receiver lets a message in whose head comes to it at `at`; returns when its tail is through.
+Time Network::into_node(const Node& node, Time at, Time tail) noexcept {
+  const std::uint32_t card = node_of(node.rank);
+  const Time wait = held(at, cards_.pass(card, at)) - at;
+  tail = is_bulk(node) ? tail + wait : held(tail + wait, detail::behind_held(cards_.let_in(card), tail, wait));
+  cards_.busy(card, tail);
+  return tail;
+}
+
 /// Time that the message takes on this link, `duration` with all lanes; moves `start` if it has to wait for them. A
 /// message that is not compressed has the link widened where fewer lanes would cost it more than that.
 Time Network::at_width(std::uint32_t number, Time at, Time& start, Time duration, bool squeezed) noexcept {

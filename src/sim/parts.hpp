@@ -36,6 +36,8 @@ class Parts {
     p.awake = r.ready;
     return late(p, at, r.ready);
   }
+  /// The tail of what it last held on the way into its node.
+  Time& let_in(std::uint32_t i) noexcept { return parts_[i].let_in; }
   void busy(std::uint32_t i, Time until) noexcept { parts_[i].free = std::max(parts_[i].free, until); }
 
   /// All that is served by part `i` is silent from plan.begin until messages come that wake links at plan.wake.
@@ -81,6 +83,7 @@ class Parts {
   struct Part {
     Time free = 0;  // when the last tail has passed
     Time awake = 0; // when it is back from its last rest
+    Time let_in = 0;
     Time low = 0, deep = 0, delay = 0;
     RestPlan plan;
     std::uint32_t rests = 0, late = 0;

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "sim/recorder.hpp"
 #include "sim/synth.hpp"
 #include "sim/test_programs.hpp"
 
@@ -172,6 +173,53 @@ TEST(Policies, WakeASwitchForWhoComesToItFirst) {
   engine.run();
   const Time at_switch = 10'005 * kUs + kReact + 100 * kNs;
   EXPECT_EQ(engine.details().ranks[3].end, at_switch + machine.switches.states.rest.up + kReact + 8 * kPerKib / 1024 + 100 * kNs + 1 * kUs);
+}
+
+/// Likewise its card: the message that is still under way to the node comes half a millisecond after the node's own.
+TEST(Policies, WakeACardForWhoComesToItFirst) {
+  Machine machine = crossbar(4);
+  machine.link.deep = {0.1, 100 * kUs, 1 * kMs};
+  PolicyOptions options;
+  options.cards = true;
+  options.deep_timer = 8 * kMs;
+  Time alone = 0;
+  for (const bool comes : {false, true}) {
+    Program p(4);
+    p.compute(12'500'000).p2p(2, Op::send, 3, 8).p2p(3, Op::recv, 2, 8);
+    if (comes) p.compute(10'000'000).p2p(0, Op::send, 2, 8).p2p(2, Op::recv, 0, 8);
+    Engine engine(machine, make_policy("hardware", options, machine), p.source());
+    engine.run();
+    const Time end = engine.details().ranks[3].end;
+    if (comes) {
+      EXPECT_EQ(end, alone);
+    }
+    alone = end;
+  }
+}
+
+/// Messages are matched in the order in which they were sent.
+TEST(Policies, LetNoMessageOvertakeOneThatWasHeld) {
+  for (const Contention contention : {Contention::full, Contention::none}) {
+    for (const bool cards : {false, true}) {
+      Machine machine = crossbar(2);
+      machine.contention = contention;
+      PolicyOptions options;
+      options.cards = cards;
+      const Policy policy = make_policy("hardware", options, machine);
+      Program same(2), other(2);
+      same.compute(10'000'000).p2p(0, Op::send, 1, 60'000).p2p(0, Op::send, 1, 8);
+      same.p2p(1, Op::recv, 0, 60'000).p2p(1, Op::recv, 0, 8);
+      Engine engine(machine, policy, same.source());
+      Recorder recorder(2, 1, nullptr, true);
+      engine.record(recorder);
+      const Time both = engine.run().makespan;
+      EXPECT_EQ(engine.details().too_short.count, 0u) << cards;
+      // Whoever waits for the second one has it no sooner than the first one.
+      other.compute(10'000'000).p2p(0, Op::send, 1, 60'000, 1).p2p(0, Op::send, 1, 8, 2);
+      other.p2p(1, Op::recv, 0, 8, 2).compute(1'000'000).p2p(1, Op::recv, 0, 60'000, 1);
+      EXPECT_EQ(other.run(machine, policy).makespan, both + 1 * kMs) << cards;
+    }
+  }
 }
 
 TEST(Policies, ThatDoNotPredictPayForNoPredictor) {
