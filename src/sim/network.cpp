@@ -83,7 +83,7 @@ void Network::set_out(Walk w, const Path& path, Time now) {
   std::uint32_t hop = 0;
   do {
     Link& link = links_[path.links[hop]];
-    if (w.at - now > machine_.lookahead || now < link.events_until) {
+    if (w.at - now > machine_.lookahead || now <= link.events_until) {
       link.events_until = std::max(link.events_until, w.at);
       if (away) held_before(until - hop, w.at, node_of(node.rank));
       return queue_.push(hold(w, node, path, hop, away ? until : 0));
@@ -145,6 +145,7 @@ void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
   const std::uint32_t target = node_of(node->rank);
   const std::uint32_t border = leaves(*node) ? path.count / 2 : Path::kMaxHops;
   std::uint64_t bytes = wire_bytes(*node);
+  const Time sent = by_event ? 0 : 1;  // by its rank just now: the event of the one before it may be still to happen (ADR 32)
   for (std::uint32_t hop = node->hop; hop < path.count; ++hop) {
     taking_ = (node->flags & kTrain) != 0 ? node->owner : w.index;
     if (!by_event) {
@@ -152,7 +153,7 @@ void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
         return push(hold(w, *node, path, hop, 0), target);
       }
       Link& link = links_[path.links[hop]];
-      if (w.at - now > machine_.lookahead || now < link.events_until) {
+      if (w.at - now > machine_.lookahead || now < link.events_until + sent) {
         link.events_until = std::max(link.events_until, w.at);
         if (border < Path::kMaxHops && hop < border) held_before(border - hop, w.at, target);
         return queue_.push(hold(w, *node, path, hop, border < Path::kMaxHops ? border : 0));
@@ -169,7 +170,9 @@ void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
     if (parts_rest_) leave_origin(path.links[hop]);
   }
   if (cards_.active()) {
-    if (!by_event && w.at - now > machine_.lookahead) {  // others may come to the card before
+    Time& until = cards_.events_until(target);
+    if (!by_event && (w.at - now > machine_.lookahead || now <= until)) {  // others may come to the card before, as to a link
+      until = std::max(until, w.at);
       node->hop = path.count & 0x7f;
       node->time = w.tail;
       node->chain = path.links[path.count - 1];

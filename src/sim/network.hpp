@@ -27,7 +27,7 @@ namespace fallow::sim {
 /// One direction of one link: what every message asks of it.
 struct alignas(16) Link {
   Time free = 0;         ///< when the last train has left it
-  Time events_until = 0; ///< up to then trains reach it by events; without contention: the tail of what a rest last held
+  Time events_until = -1; ///< up to then trains reach it by events; without contention: the tail of what a rest last held
   Time busy = 0;         ///< time spent sending
   std::uint32_t bulk = 0;  ///< the last part of its work until `free` that is trains of long messages, ps (at most 4 ms)
   std::uint32_t rests = 0;

@@ -49,7 +49,7 @@ void Network::set_out_plain(const Deferred& d) {
   std::uint32_t hop = 0;
   do {
     Link& link = links_[path.links[hop]];
-    if (at - d.now > machine_.lookahead || d.now < link.events_until) {
+    if (at - d.now > machine_.lookahead || d.now <= link.events_until) {
       link.events_until = std::max(link.events_until, at);
       if (away) held_before(until - hop, at, target);
       return queue_.push(hold_plain(d, at, tail, hop, away ? until : 0));

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/recorder.hpp"
 #include "sim/synth.hpp"
 #include "sim/test_programs.hpp"
 
@@ -35,6 +36,29 @@ TEST(Network, OneUpperLinkIsShared) {
   }
   EXPECT_EQ(p.run(tree("XGFT(2;4,2;1,1)")).makespan, 1 * kUs + 400 * kNs + 4 * 32 * kPerKib);
   EXPECT_EQ(p.run(tree("XGFT(2;4,2;1,4)")).makespan, 1 * kUs + 400 * kNs + 32 * kPerKib);
+}
+
+/// Nor does one that is sent when the one before it is to come to their link, which it does by an event at that time: the sender has
+/// computed up to there, ahead of the clock, as overheads take a time.
+TEST(Network, NoMessageOvertakesAnotherOfItsPair) {
+  for (const Time lookahead : {Time{0}, 1 * kUs}) {
+    Machine machine = tree("XGFT(2;4,4;1,2)");
+    machine.lookahead = lookahead;
+    machine.message.overhead = 300 * kNs;
+    const std::vector<std::uint64_t> sizes{9, 8, 7, 60'000, 6};
+    Program p(16);
+    for (const std::uint64_t bytes : sizes) p.p2p(0, Op::send, 5, bytes, 3).p2p(5, Op::recv, 0, bytes, 3);
+    Engine engine(machine, {}, p.source());
+    Recorder recorder(16, 1, nullptr, true);
+    engine.record(recorder);
+    const Time all = engine.run().makespan;
+    EXPECT_EQ(engine.details().too_short.count, 0u);
+    Program last_first(16);
+    for (std::size_t i = 0; i < sizes.size(); ++i) last_first.p2p(0, Op::send, 5, sizes[i], static_cast<std::int32_t>(i));
+    last_first.p2p(5, Op::recv, 0, sizes[4], 4).compute(1'000'000);
+    for (std::size_t i = 0; i < 4; ++i) last_first.p2p(5, Op::recv, 0, sizes[i], static_cast<std::int32_t>(i));
+    EXPECT_GE(last_first.run(machine).makespan, all + 1 * kMs);
+  }
 }
 
 TEST(Network, TrainsInsteadOfSegmentsChangeLittle) {

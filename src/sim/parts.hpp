@@ -38,6 +38,8 @@ class Parts {
   }
   /// The tail of what it last held on the way into its node.
   Time& let_in(std::uint32_t i) noexcept { return parts_[i].let_in; }
+  /// Until then messages come to it by events.
+  Time& events_until(std::uint32_t i) noexcept { return parts_[i].events_until; }
   void busy(std::uint32_t i, Time until) noexcept { parts_[i].free = std::max(parts_[i].free, until); }
 
   /// All that is served by part `i` is silent from plan.begin until messages come that wake links at plan.wake.
@@ -84,6 +86,7 @@ class Parts {
     Time free = 0;  // when the last tail has passed
     Time awake = 0; // when it is back from its last rest
     Time let_in = 0;
+    Time events_until = -1;
     Time low = 0, deep = 0, delay = 0;
     RestPlan plan;
     std::uint32_t rests = 0, late = 0;

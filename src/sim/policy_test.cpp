@@ -199,26 +199,29 @@ TEST(Policies, WakeACardForWhoComesToItFirst) {
 
 /// Messages are matched in the order in which they were sent.
 TEST(Policies, LetNoMessageOvertakeOneThatWasHeld) {
-  for (const Contention contention : {Contention::full, Contention::none}) {
-    for (const bool cards : {false, true}) {
-      Machine machine = crossbar(2);
-      machine.contention = contention;
-      PolicyOptions options;
-      options.cards = cards;
-      const Policy policy = make_policy("hardware", options, machine);
-      Program same(2), other(2);
-      same.compute(10'000'000).p2p(0, Op::send, 1, 60'000).p2p(0, Op::send, 1, 8);
-      same.p2p(1, Op::recv, 0, 60'000).p2p(1, Op::recv, 0, 8);
-      Engine engine(machine, policy, same.source());
-      Recorder recorder(2, 1, nullptr, true);
-      engine.record(recorder);
-      const Time both = engine.run().makespan;
-      EXPECT_EQ(engine.details().too_short.count, 0u) << cards;
-      // Whoever waits for the second one has it no sooner than the first one.
-      other.compute(10'000'000).p2p(0, Op::send, 1, 60'000, 1).p2p(0, Op::send, 1, 8, 2);
-      other.p2p(1, Op::recv, 0, 8, 2).compute(1'000'000).p2p(1, Op::recv, 0, 60'000, 1);
-      EXPECT_EQ(other.run(machine, policy).makespan, both + 1 * kMs) << cards;
-    }
+  for (int i = 0; i < 16; ++i) {
+    Machine machine = crossbar(2);
+    machine.contention = i % 2 == 0 ? Contention::full : Contention::none;
+    machine.link.rest.up = i / 2 % 2 == 0 ? 10 * kUs : 1 * kUs;
+    machine.message.overhead = i / 4 % 2 == 0 ? 0 : 350 * kNs;
+    PolicyOptions options;
+    options.cards = i / 8 == 1;
+    const Policy policy = make_policy("hardware", options, machine);
+    const std::vector<std::uint64_t> sizes{60'000, 40'000, 2000, 400, 8};
+    Program same(2), other(2);
+    same.compute(10'000'000);
+    for (const std::uint64_t bytes : sizes) same.p2p(0, Op::send, 1, bytes).p2p(1, Op::recv, 0, bytes);
+    Engine engine(machine, policy, same.source());
+    Recorder recorder(2, 1, nullptr, true);
+    engine.record(recorder);
+    const Time all = engine.run().makespan;
+    EXPECT_EQ(engine.details().too_short.count, 0u) << i;
+    // Whoever waits for the last one has it no sooner than the others.
+    other.compute(10'000'000);
+    for (const std::uint64_t bytes : sizes) other.p2p(0, Op::send, 1, bytes, static_cast<std::int32_t>(bytes));
+    other.p2p(1, Op::recv, 0, 8, 8).compute(1'000'000);
+    for (std::size_t k = 0; k < 4; ++k) other.p2p(1, Op::recv, 0, sizes[k], static_cast<std::int32_t>(sizes[k]));
+    EXPECT_GE(other.run(machine, policy).makespan, all + 1 * kMs) << i;
   }
 }
 
