@@ -8,6 +8,10 @@ SOURCES := $(shell find src gen python include platforms cmake CMakeLists.txt py
 PYTEST := $(BIN)/python -m pytest
 ALIKE := tests/python tests/gen  # measure no times and start no MPI programs: they share the cores
 
+# Environments and CMake's caches name the directory that they were made in: where the checkout was moved or copied to, they are made anew.
+$(shell for stamp in $(VENV)/.ready build/.packages; do \
+  [ ! -s $$stamp ] || [ "$$(cat $$stamp)" -ef . ] || rm -rf "$${stamp%/*}"; done)
+
 # When the Python that the environment was made with is gone, as after an upgrade of the distribution, it is made anew.
 $(if $(wildcard $(VENV)/.ready),$(shell $(BIN)/python -c 'import pip' 2>/dev/null || rm -f $(VENV)/.ready))
 
@@ -20,12 +24,12 @@ build: build/.installed  ## build everything; the command is .venv/bin/fallow
 
 build/.packages: tools/packages.txt tools/install-packages
 	@tools/install-packages build test
-	@mkdir -p build && touch $@
+	@mkdir -p build && pwd -P >$@
 
 $(VENV)/.ready: tools/requirements.txt build/.packages
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)  # also where one was cut off
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r tools/requirements.txt
-	@touch $@
+	@pwd -P >$@
 
 build/.installed: $(VENV)/.ready $(SOURCES)
 	@echo "Building Fallow for every MPI found here (about two minutes the first time)"

@@ -51,3 +51,22 @@ def test_an_environment_whose_python_is_gone_is_made_anew(tmp_path):
         (tmp_path / mark).touch()
     make_environment(tmp_path)
     assert has_pip(interpreter)
+
+
+def test_what_names_another_directory_is_made_anew(tmp_path):
+    """As where a checkout was moved: commands of its environment start an interpreter by its path, CMake's caches name its sources."""
+    old, new, alias = tmp_path / "old", tmp_path / "new place", tmp_path / "alias"
+    old.mkdir()
+    checkout(old)
+    make_environment(old)
+    built = old / "build/dev/CMakeCache.txt"
+    built.parent.mkdir()
+    built.touch()
+    alias.symlink_to(old)
+    for same in (old, alias):
+        make_environment(same)
+        assert built.exists()
+    old.rename(new)
+    make_environment(new)
+    assert not (new / "build/dev").exists()
+    assert subprocess.run([new / ".venv/bin/pip", "--version"], timeout=300, check=False).returncode == 0
