@@ -33,8 +33,14 @@ constexpr int kHighDescriptor = 512;  // programs expect the low numbers for wha
 constexpr std::array kLaunchers = {"orted", "prted", "mpirun", "mpiexec", "mpiexec.hydra", "hydra_pmi_proxy", "prterun", "orterun",
                                    "slurmstepd", "pmi_proxy", "mpirun.openmpi", "mpiexec.openmpi"};
 
-/// Name and parent of a process; false if it is gone.
-bool read_stat(long pid, std::string& comm, long& parent) {
+struct Process {
+  std::string comm;
+  long parent = 0;
+  unsigned long long started = 0;  ///< clock ticks since the machine's start
+};
+
+/// False if it is gone.
+bool read_stat(long pid, Process& process) {
   char path[64], line[512];
   std::snprintf(path, sizeof path, "/proc/%ld/stat", pid);
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -45,25 +51,33 @@ bool read_stat(long pid, std::string& comm, long& parent) {
   line[n] = 0;
   const char* open_paren = std::strchr(line, '(');
   const char* close_paren = std::strrchr(line, ')');
-  char state = 0;
-  if (open_paren == nullptr || close_paren == nullptr || std::sscanf(close_paren + 1, " %c %ld", &state, &parent) != 2) return false;
-  comm.assign(open_paren + 1, close_paren);
+  if (open_paren == nullptr || close_paren == nullptr) return false;
+  constexpr const char* kFields = " %*c %ld %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu";
+  if (std::sscanf(close_paren + 1, kFields, &process.parent, &process.started) != 2) return false;
+  process.comm.assign(open_paren + 1, close_paren);
   return true;
 }
 
-long launcher_pid() {
+struct Launcher {
+  long pid;
+  std::uint32_t mark;  ///< tells it from others of that number, before it and in other containers
+};
+
+Launcher find_launcher() {
   constexpr int kDeepest = 32;  // shells and scripts between the launcher and the rank
   long pid = getppid();
-  for (int depth = 0; depth < kDeepest && pid > 1; ++depth) {
-    std::string comm;
-    long parent = 0;
-    if (!read_stat(pid, comm, parent)) break;
+  for (int depth = 0; depth < kDeepest && pid > 0; ++depth) {
+    Process process;
+    if (!read_stat(pid, process)) break;
     for (const char* name : kLaunchers) {
-      if (comm == std::string(name).substr(0, 15)) return pid;  // the kernel keeps 15 characters
+      if (process.comm != std::string(name).substr(0, 15)) continue;  // the kernel keeps 15 characters
+      struct stat space {};
+      if (stat("/proc/self/ns/pid", &space) != 0) space.st_ino = 0;
+      return {pid, static_cast<std::uint32_t>(process.started) * 2654435761u ^ static_cast<std::uint32_t>(space.st_ino)};
     }
-    pid = parent;
+    pid = process.parent;
   }
-  return getppid();
+  return {getppid(), 0};  // ranks may be in containers of their own, which do not show the launcher
 }
 
 /// The abstract address of a slot's bell: no file, and gone with the process.
@@ -79,7 +93,8 @@ socklen_t bell_address(const std::string& bells, std::size_t index, sockaddr_un&
 
 std::string job_key() {
   char text[64];
-  std::snprintf(text, sizeof text, "%ld-%08x", launcher_pid(), launcher_hash());  // the name may hold any character
+  const Launcher launcher = find_launcher();
+  std::snprintf(text, sizeof text, "%ld-%08x", launcher.pid, launcher_hash() ^ launcher.mark);  // the name may hold any character
   return text;
 }
 

@@ -4,11 +4,15 @@
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -43,6 +47,50 @@ TEST(NodePage, NameIsGivenBackWhenTheLastRankHasCome) {
   EXPECT_EQ(first.slot_of(1)->world_rank.load(), 1);
   EXPECT_EQ(second.slot_of(0)->world_rank.load(), 0);
   EXPECT_EQ(first.slot_of(7), nullptr);
+}
+
+/// What job_key() gives in a child, which stays until `stay` is closed. With `container`, in a name space of process numbers whose first
+/// process is the launcher; without, in one of its own.
+std::string key_in_name_space(bool container, const int (&stay)[2]) {
+  int answer[2];
+  if (pipe(answer) != 0) return "";
+  if (fork() == 0) {
+    close(stay[1]);
+    if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) _exit(1);
+    if (fork() != 0) _exit(0);
+    if (container) {
+      mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+      mount("proc", "/proc", "proc", 0, nullptr);
+      prctl(PR_SET_NAME, "mpirun");
+      if (fork() != 0) _exit(wait(nullptr) < 0);
+    }
+    char rest;
+    const std::string key = job_key();
+    if (write(answer[1], key.data(), key.size()) > 0) _exit(static_cast<int>(read(stay[0], &rest, 1)));
+    _exit(1);
+  }
+  close(answer[1]);
+  char text[64];
+  const ssize_t n = read(answer[0], text, sizeof text);
+  close(answer[0]);
+  return std::string(text, static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+}
+
+TEST(NodePage, LaunchersOfOneNumberInTwoContainersAreToldApart) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make name spaces";
+  int stay[2];
+  ASSERT_EQ(pipe(stay), 0);
+  const std::string job = key_in_name_space(true, stay), another = key_in_name_space(true, stay);
+  const std::string rank = key_in_name_space(false, stay), next = key_in_name_space(false, stay);
+  close(stay[1]);
+  close(stay[0]);
+  while (wait(nullptr) > 0) {
+  }
+  if (job.empty()) GTEST_SKIP() << "there are no name spaces here";
+  EXPECT_EQ(job.substr(0, 2), "1-");
+  EXPECT_EQ(another.substr(0, 2), "1-");
+  EXPECT_NE(job, another);
+  EXPECT_EQ(rank, next);  // ranks of one launcher, which they do not see
 }
 
 TEST(NodePage, DetachingGivesTheNameBackWhenTheNumberOfRanksIsUnknown) {
