@@ -151,6 +151,28 @@ def test_goal_has_both_messages_of_a_non_blocking_exchange(tmp_path: Path) -> No
     assert (tmp_path / "a.goal").read_text().count("requires l1\n") == 2  # the wait of each rank is for both
 
 
+@pytest.mark.parametrize("name", ["MPI_Isendrecv", "MPI_Isendrecv_replace"])
+@pytest.mark.parametrize("ending", ["dim", "tit"])
+def test_a_non_blocking_exchange_meets_plain_calls(fallow: Fallow, tmp_path: Path, ending: str, name: str) -> None:
+    """Were its messages left out, its partner's receive would wait for ever."""
+    source, first, second = two_ranks()
+    both = {"peer": 1, "tag": 3, "size_bytes": 1 << 20, "recv_peer": 1, "recv_tag": 4, "recv_bytes": 1 << 20}
+    first.call(name, comm=COMM_WORLD, requests=(0,), **both)
+    first.call("MPI_Wait", completed=(0,))
+    second.call("MPI_Recv", comm=COMM_WORLD, peer=0, tag=3, size_bytes=1 << 20)
+    second.call("MPI_Ssend", comm=COMM_WORLD, peer=0, tag=4, size_bytes=1 << 20)
+    out = tmp_path / f"out.{ending}"
+    convert.convert(source, out, None)
+    back = convert.open_source([out], None)
+    assert {(model.ops()[e.op].name, e.peer, e.tag, e.size_bytes) for e in back.events(0)} >= {
+        ("MPI_Irecv", 1, 4, 1 << 20),
+        ("MPI_Isend", 1, 3, 1 << 20),
+    }
+    convert.convert(back, tmp_path / "back.ftr", None)
+    done = fallow("sim", str(tmp_path / "back.ftr"), "--json")
+    assert done.returncode == 0, done.stderr
+
+
 def test_collectives_between_two_groups_are_not_made_up(tmp_path: Path) -> None:
     source = MemorySource(Info(size=4, comms=[([(0, 2, 1)], [(2, 2, 1)])]))
     for r in range(4):

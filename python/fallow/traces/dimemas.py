@@ -76,6 +76,10 @@ class _RankWriter:
             self.message(3, e, received(e), 1)
             self.message(2, e, sent(e), 0)
             self.message(3, e, received(e), 2)
+        elif op.name.startswith("MPI_Isendrecv"):
+            self.losses.add("MPI_Isendrecv as one call (written as irecv, isend)")
+            self.message(3, e, received(e), 1)
+            self.message(2, e, sent(e), _SENDS["MPI_Isend"])
         elif op.has(model.COMPLETES):
             self.wait(op.name, e)
         elif op.has(model.COLLECTIVE) and model.ops()[op.blocking].name in _NUMBERS and op.has(model.STARTS):

@@ -59,7 +59,7 @@ class _RankWriter:
     def __init__(self, source: Source, rank: int, losses: Losses, flops_per_s: float) -> None:
         self.info, self.rank, self.losses = source.info, rank, losses
         self.flops_per_ns = flops_per_s * 1e-9
-        self.open: dict[int, tuple[int, int, int]] = {}  # request: source, destination, tag
+        self.open: dict[int, list[tuple[int, int, int]]] = {}  # request: source, destination, tag of its messages
         self.unwaited = False  # some requests are open that nobody waits for
         self.lines = [f"{rank} init"]
 
@@ -78,6 +78,8 @@ class _RankWriter:
             self.point_to_point(op.name, e)
         elif op.name.startswith("MPI_Sendrecv"):
             self.exchange(e)
+        elif op.name.startswith("MPI_Isendrecv"):
+            self.started_exchange(e)
         elif op.has(model.COMPLETES):
             self.wait(op.name, e)
         elif op.has(COLLECTIVE) and op.has(model.STARTS):
@@ -109,7 +111,7 @@ class _RankWriter:
             return
         sends = "send" in _POINT_TO_POINT[name]
         for request in e.requests:
-            self.open[request] = (self.rank, partner, tag) if sends else (partner, self.rank, tag)
+            self.open[request] = [(self.rank, partner, tag) if sends else (partner, self.rank, tag)]
 
     def exchange(self, e: Event) -> None:
         self.losses.add("MPI_Sendrecv as one call (written as irecv, send, wait)")
@@ -122,8 +124,20 @@ class _RankWriter:
         if source is not None:
             self.emit("wait", source, self.rank, tag)
 
+    def started_exchange(self, e: Event) -> None:
+        """The request is for both messages, and so are its waits."""
+        self.losses.add("MPI_Isendrecv as one call (written as irecv, isend)")
+        begun = []
+        if (source := self.partner(e, e.recv_peer)) is not None:
+            begun.append((source, self.rank, tag_of(e.recv_tag, self.losses)))
+            self.emit("irecv", source, begun[-1][2], e.recv_bytes)
+        if (to := self.partner(e, e.peer)) is not None:
+            begun.append((self.rank, to, max(e.tag, 0)))
+            self.emit("isend", to, begun[-1][2], e.size_bytes)
+        self.open.update((request, begun) for request in e.requests if begun)
+
     def wait(self, name: str, e: Event) -> None:
-        done = [self.open.pop(r) for r in e.completed if r in self.open]
+        done = [key for r in e.completed for key in self.open.pop(r, ())]
         if name == "MPI_Waitall" and done and not self.open and not self.unwaited:
             self.emit("waitall")
             return
