@@ -247,6 +247,22 @@ def test_a_receive_of_any_tag_is_not_made_one_of_tag_0(tmp_path: Path, fallow: F
     assert done.returncode == 0, done.stderr
 
 
+def test_goal_has_no_message_without_bytes(tmp_path: Path) -> None:
+    """LogGOPSim would take the largest number of bytes for one less than none."""
+    source = MemorySource(Info(size=2))
+    for r in range(2):
+        rank = Rank(source, r)
+        rank.call("MPI_Send" if r else "MPI_Recv", comm=COMM_WORLD, peer=1 - r, tag=3)
+        rank.call("MPI_Bcast", comm=COMM_WORLD, root=0)
+        rank.call("MPI_Gather", comm=COMM_WORLD, root=0)
+        rank.call("MPI_Scatter", comm=COMM_WORLD, root=0)
+    lost = convert.convert(source, tmp_path / "a.goal", None)
+    sent, received = goal_messages(tmp_path / "a.goal")
+    assert sent == received and sum(sent.values()) == 4
+    assert all(size == 1 for _, _, _, size in sent)
+    assert any("without bytes" in line for line in lost)
+
+
 @pytest.mark.parametrize("name", ["MPI_Gatherv", "MPI_Scatterv"])
 def test_goal_has_blocks_of_different_sizes_alike_on_both_sides(tmp_path: Path, name: str) -> None:
     sizes = (10, 20, 40)

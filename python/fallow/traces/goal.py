@@ -97,7 +97,13 @@ class _RankWriter:
             return 0
         word = "to" if verb == "send" else "from"
         tag = _ANY if m.tag == model.ANY_TAG else max(m.tag, 0)
-        return self.emit(f"{verb} {m.size_bytes}b {word} {partner} tag {tag}", blocks=blocks)
+        return self.emit(f"{verb} {self.at_least_one(m.size_bytes)}b {word} {partner} tag {tag}", blocks=blocks)
+
+    def at_least_one(self, size: int) -> int:
+        """LogGOPSim takes the time of the bytes after the first one, of which there are very many if there is none."""
+        if not size:
+            self.losses.add("messages without bytes (written as of one byte)")
+        return max(size, 1)
 
     def collective(self, op: model.Op, e: Event) -> None:
         members = self.source.info.members(e.comm, self.rank)
@@ -122,11 +128,11 @@ class _RankWriter:
             begun = self.last
             labels = [
                 self.emit(
-                    f"{verb} {size}b {'to' if verb == 'send' else 'from'} {members[other]} tag {tag}",
+                    f"{verb} {self.at_least_one(n)}b {'to' if verb == 'send' else 'from'} {members[other]} tag {tag}",
                     requires=[begun],
                     blocks=False,
                 )
-                for verb, other, size in together
+                for verb, other, n in together
             ]
             self.emit("calc 0", requires=[begun, *labels])
 
