@@ -103,7 +103,7 @@ class TraceCall {
     s.lock.lock();
     const std::uint32_t id = s.requests.add(handle_key(*request), persistent, own_thread());
     if (s.doubts.any()) [[unlikely]] s.doubts.forget(id);
-    if ((r_.flags & (trace::kEventAnySource | trace::kEventAnyTag)) != 0 && !receives_nothing()) [[unlikely]] s.doubts.open(id, persistent);
+    if ((r_.flags & (trace::kEventAnySource | trace::kEventAnyTag)) != 0 && !is_told_wrong()) [[unlikely]] s.doubts.open(id, persistent);
     s.lock.unlock();
     name(id);
   }
@@ -199,9 +199,13 @@ class TraceCall {
     return trace::kAnyTag;
   }
   /// From MPI_PROC_NULL: there is no doubt of what it matches, and MPICH 4.0 gives it the status of a message from rank 0.
-  bool receives_nothing() noexcept {
+  /// MPICH (4.0 to 5.0) gives an exchange the status of whatever had its request before; Open MPI that of the receive.
+  bool is_told_wrong() noexcept {
     const trace::Op op = r_.op;
     const bool exchanges = op == trace::Op::isendrecv || op == trace::Op::isendrecv_replace;
+#ifndef OPEN_MPI
+    if (exchanges) return true;
+#endif
     return (exchanges ? r_.extra().recv_peer : r_.peer) == trace::kNullPeer;
   }
   static bool has_status(const MPI_Status* status) noexcept { return status != nullptr && status != MPI_STATUS_IGNORE; }

@@ -16,6 +16,14 @@ def test_what_goes_nowhere_is_replayed(lab: Lab, fallow: Fallow) -> None:
     assert replay(fallow, file)["simulations"][0]["raw"]["messages"] == 2 * 2 * 5
 
 
+def test_exchanges_with_anyone_are_replayed(lab: Lab, fallow: Fallow) -> None:
+    """Also where the library does not tell whose message a non-blocking one took, but names another."""
+    file = lab.scratch / "trace.ftr"
+    trial = lab.run("auto", 3, lab.program("with_anyone.c"), options=("--trace", str(file)))
+    assert trial.outcome.rc == 0, trial.outcome.describe()
+    assert replay(fallow, file)["simulations"][0]["raw"]["messages"] == 3 * 2 * 5
+
+
 def test_what_was_recorded_before_the_end_is_kept(lab: Lab, fallow: Fallow) -> None:
     """A rank that is killed in MPI_Finalize has its trace up to there."""
     file = lab.scratch / "trace.ftr"
