@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 namespace fallow::trace {
 namespace {
@@ -10,15 +11,47 @@ std::size_t gap_bin(std::uint64_t ns) noexcept {
   return static_cast<std::size_t>(std::upper_bound(kGapBoundsNs.begin(), kGapBoundsNs.end(), ns) - kGapBoundsNs.begin());
 }
 
+/// Bytes that the calls of one rank moved. Of a persistent request that is at each start what it sends, or collects.
+class Moved {
+ public:
+  std::uint64_t by(const CallEvent& e) {
+    if (e.op == Op::start || e.op == Op::startall) return started(e);
+    if (e.op == Op::request_free) {
+      for (const std::uint32_t request : e.requests) made_.erase(request);
+    }
+    if ((e.flags & kEventFailed) != 0 || e.peer == kNullPeer || e.root == kNullPeer) return made(e, 0);
+    return made(e, e.bytes);
+  }
+
+ private:
+  /// All that a call that makes no persistent request moves, it moves at once.
+  std::uint64_t made(const CallEvent& e, std::uint64_t bytes) {
+    if (!has(e.op, kOpPersistent)) return bytes;
+    for (const std::uint32_t request : e.requests) made_[request] = has(e.op, kOpSends | kOpCollective) ? bytes : 0;
+    return 0;
+  }
+  std::uint64_t started(const CallEvent& e) const {
+    std::uint64_t sum = 0;
+    if ((e.flags & kEventFailed) != 0) return sum;
+    for (const std::uint32_t request : e.requests) {
+      if (const auto found = made_.find(request); found != made_.end()) sum += found->second;
+    }
+    return sum;
+  }
+
+  std::unordered_map<std::uint32_t, std::uint64_t> made_;  ///< by number of the request
+};
+
 void add_rank(Statistics& s, EventSource& source, std::uint32_t rank) {
   std::map<std::uint16_t, std::uint64_t> last_exit;  // by thread
+  Moved moved;
   CallEvent e;
   source.rewind(rank);
   while (source.next(rank, e)) {
     OpTotals& op = s.ops[static_cast<std::size_t>(e.op)];
     ++s.events;
     ++op.calls;
-    op.bytes += e.bytes;
+    op.bytes += moved.by(e);
     op.time_ns += e.exit_ns - e.enter_ns;
     op.wait_ns += e.wait_ns;
     s.mpi_ns += e.exit_ns - e.enter_ns;

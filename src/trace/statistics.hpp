@@ -1,4 +1,4 @@
-// What `fallow trace info` says of a trace: one pass over its events, memory does not grow with its length.
+// What `fallow trace info` says of a trace: one pass over its events, memory does not grow with its length, but with the persistent requests there are.
 #pragma once
 
 #include <array>
@@ -13,7 +13,9 @@ inline constexpr std::array<std::uint64_t, 2> kGapBoundsNs{20'000, 200'000};
 inline constexpr std::size_t kGapBins = kGapBoundsNs.size() + 1;
 
 struct OpTotals {
-  std::uint64_t calls = 0, bytes = 0, time_ns = 0, wait_ns = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;  ///< moved with them, a root's own block too
+  std::uint64_t time_ns = 0, wait_ns = 0;
 };
 
 struct Statistics {

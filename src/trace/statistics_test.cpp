@@ -28,5 +28,34 @@ TEST(Statistics, CountsCallsAndSortsGaps) {
   EXPECT_EQ(s.ops[static_cast<std::size_t>(Op::recv)].bytes, 16u);
 }
 
+TEST(Statistics, BytesAreCountedWhereTheyMove) {
+  MemorySource source(1);
+  std::uint64_t now = 0;
+  const std::uint32_t both[] = {0, 1};
+  const auto add = [&](Op op, std::int32_t peer, std::span<const std::uint32_t> requests, std::uint16_t flags = 0) {
+    CallEvent e;
+    e.op = op, e.enter_ns = now++, e.exit_ns = now++, e.peer = peer, e.flags = flags;
+    e.bytes = has(op, kOpStarts) && (op == Op::start || op == Op::startall) ? 0 : 8;
+    e.requests = requests;
+    source.add(0, e);
+  };
+  const std::span<const std::uint32_t> first(both, 1), second(both + 1, 1);
+  add(Op::send, 0, {});
+  add(Op::send, kNullPeer, {});
+  add(Op::send, 0, {}, kEventFailed);
+  add(Op::send_init, 0, first);
+  add(Op::recv_init, 0, second);
+  for (int i = 0; i < 3; ++i) add(Op::startall, kNoPeer, both);
+  add(Op::request_free, kNoPeer, first);
+  add(Op::send_init, kNullPeer, first);
+  add(Op::start, kNoPeer, first);
+  const Statistics s = summarize(source);
+  const auto bytes = [&](Op op) { return s.ops[static_cast<std::size_t>(op)].bytes; };
+  EXPECT_EQ(bytes(Op::send), 8u);
+  EXPECT_EQ(bytes(Op::send_init) + bytes(Op::recv_init), 0u);
+  EXPECT_EQ(bytes(Op::startall), 24u);
+  EXPECT_EQ(bytes(Op::start), 0u);
+}
+
 }  // namespace
 }  // namespace fallow::trace
