@@ -361,7 +361,7 @@ def _joined(wish: Wish, runner: _Runner, info: Info, ways: Sequence[Way], ranks:
     if not groups:
         return None
     whole = {rank: len(group) for group in _node_groups(wish, info, range(info.size)) for rank in group}
-    if any(whole[group[0]] > len(group) for group in groups) and wish.ranks:
+    if any(whole[group[0]] > len(group) for group in groups) and (wish.ranks or info.left_out):
         runner.notes.append("links are joined as if the ranks that are not studied did not use them")
     plain = [way.native for way in ways]
     runner.run("joining ranks", lambda: runner.study.start_nodes(plain, groups, wish.threads))

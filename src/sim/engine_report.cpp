@@ -1,4 +1,5 @@
 // What came of a run, and what to say when it cannot go on.
+#include <algorithm>
 #include <string>
 
 #include "sim/engine.hpp"
@@ -111,6 +112,12 @@ void Engine::add_link(Details& d, std::uint32_t l, Time end) const {
 
 namespace {
 
+/// What to say where a part of a trace was cut out, as `fallow trace cut` does.
+const char* cut_away(const trace::TraceInfo& info) {
+  const bool cut = std::any_of(info.ranks.begin(), info.ranks.end(), [](const trace::RankInfo& r) { return r.left_out != 0; });
+  return cut ? "\nThe trace was cut out of a longer one: a replay needs the whole." : "";
+}
+
 std::string peer_text(std::int32_t peer) { return peer < 0 ? "any rank" : "rank " + std::to_string(peer); }
 std::string tag_text(std::int32_t tag) { return tag < 0 ? "any tag" : "tag " + std::to_string(tag); }
 
@@ -150,7 +157,8 @@ std::string Engine::describe(std::uint32_t r) const {
 }
 
 void Engine::refuse(std::uint32_t r, const std::string& what) const {
-  throw SimError("rank " + std::to_string(r) + ", call " + std::to_string(ranks_[r].calls) + ", " + std::string(trace::op_name(ranks_[r].op)) + ": " + what);
+  const std::string where = "rank " + std::to_string(r) + ", call " + std::to_string(ranks_[r].calls) + ", " + std::string(trace::op_name(ranks_[r].op));
+  throw SimError(where + ": " + what + cut_away(info_));
 }
 
 /// Whether the collective that message `m` is of may be under way on rank `r`, which has begun `made` of them: a later
@@ -246,7 +254,7 @@ std::string Engine::describe_stall() const {
     text += "\nOf " + std::to_string(silent) + (silent == 1 ? " rank" : " ranks") + " the trace has no calls, as if cut out: a replay needs those of all.";
   }
   if (cut != 0) text += "\nThe trace is not whole; it ends early for:" + ended;
-  return text;
+  return text + cut_away(info_);
 }
 
 void Engine::deadlock() const { throw SimError(describe_stall()); }

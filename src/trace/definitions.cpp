@@ -150,6 +150,7 @@ Definitions::End Definitions::end(std::span<const std::byte> payload) const {
   e.rank = small(in, kEveryRank, "rank");
   check_rank(e.rank, false);
   e.dropped = number(in);
+  if (in.left() != 0) e.left_out = number(in);
   return e;
 }
 

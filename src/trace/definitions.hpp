@@ -33,7 +33,7 @@ class Definitions {
   void site(std::span<const std::byte> payload);
   struct End {
     std::uint32_t rank = 0;
-    std::uint64_t dropped = 0;
+    std::uint64_t dropped = 0, left_out = 0;
   };
   End end(std::span<const std::byte> payload) const;
 

@@ -119,6 +119,7 @@ struct RankInfo {
   std::string host;
   std::uint64_t events = 0;
   std::uint64_t dropped = 0;   ///< events lost because the ring was full
+  std::uint64_t left_out = 0;  ///< events that write_trace() was told to cut away
   std::uint32_t threads = 1;   ///< that called MPI
   std::uint64_t first_ns = 0, last_ns = 0;
   bool complete = true;        ///< false: the rank was killed or its file is damaged at the end

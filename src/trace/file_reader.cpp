@@ -129,6 +129,7 @@ void TraceReader::take_definition(std::uint32_t file, const Chunk& chunk) {
     const auto end = definitions_->end(payload);
     info_.ranks[end.rank].complete = true;
     info_.ranks[end.rank].dropped += end.dropped;
+    info_.ranks[end.rank].left_out += end.left_out;
     return;
   }
   const auto text = definitions_->rank(payload);
@@ -150,6 +151,12 @@ void TraceReader::take_block(std::uint32_t file, const Chunk& chunk, const Block
 }
 
 void TraceReader::finish() {
+  std::uint64_t left_out = 0;
+  for (const RankInfo& r : info_.ranks) left_out += r.left_out;
+  if (left_out != 0) {
+    problems_.push_back("cut out of a longer trace, without " + std::to_string(left_out) + (left_out == 1 ? " call" : " calls") +
+                        " of it; only the whole one can be replayed as it was");
+  }
   for (std::uint32_t r = 0; r < blocks_.size(); ++r) {
     finish_rank(r);
     open_cursors(r, 0);

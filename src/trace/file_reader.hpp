@@ -43,7 +43,7 @@ class TraceReader final : public EventSource {
   /// Moves `rank` to its first block that has events at or after `ns`: what next() gives may begin before.
   void seek(std::uint32_t rank, std::uint64_t ns);
 
-  /// What was left out: a part that ends inside a chunk, a damaged tail. One line each, with file and offset.
+  /// What was left out: a part that ends inside a chunk, a damaged tail, what was cut away. One line each.
   const std::vector<std::string>& problems() const noexcept { return problems_; }
 
   // --- for merging and statistics

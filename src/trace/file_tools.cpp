@@ -12,8 +12,10 @@ struct Shifted {
   explicit Shifted(const TraceInfo& i, std::uint64_t by) : info(i) { info.start_wall_ns += by; }
 };
 
-void write_rank(StreamWriter& out, EventSource& source, std::uint32_t rank, const CutOptions& cut) {
+/// Returns how many events of the rank were written.
+std::uint64_t write_rank(StreamWriter& out, EventSource& source, std::uint32_t rank, const CutOptions& cut) {
   CallEvent e;
+  std::uint64_t written = 0;
   source.rewind(rank);
   while (source.next(rank, e)) {
     if (e.enter_ns < cut.from_ns) continue;
@@ -21,8 +23,10 @@ void write_rank(StreamWriter& out, EventSource& source, std::uint32_t rank, cons
     e.enter_ns -= cut.from_ns;
     e.exit_ns -= cut.from_ns;
     out.add(rank, e);
+    ++written;
   }
   out.close_rank(rank);
+  return written;
 }
 
 /// Events of `rank` that were lost in the window: right before one of its blocks, or at the rank's end.
@@ -76,11 +80,12 @@ void write_trace(EventSource& source, const std::string& out_path, const CutOpti
   StreamWriter out(out_path, from.info);
   const auto* file = dynamic_cast<const TraceReader*>(&source);
   const auto wanted = [&cut](std::uint32_t r) { return cut.ranks.empty() || std::find(cut.ranks.begin(), cut.ranks.end(), r) != cut.ranks.end(); };
+  std::vector<std::uint64_t> left_out(ranks.size());
   for (std::uint32_t r = 0; r < ranks.size(); ++r) {
-    if (wanted(r)) write_rank(out, source, r, cut);
+    left_out[r] = ranks[r].left_out + ranks[r].events - (wanted(r) ? write_rank(out, source, r, cut) : 0);
   }
   for (std::uint32_t r = 0; r < ranks.size(); ++r) {
-    if (ranks[r].complete) out.end_rank(r, !wanted(r) ? 0 : file != nullptr ? dropped_in(*file, r, cut) : ranks[r].dropped);
+    if (ranks[r].complete) out.end_rank(r, !wanted(r) ? 0 : file != nullptr ? dropped_in(*file, r, cut) : ranks[r].dropped, left_out[r]);
   }
   out.finish();
 }

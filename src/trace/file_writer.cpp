@@ -237,10 +237,11 @@ Status FileWriter::write_block(std::span<const std::byte> block) noexcept {
   return block.empty() ? Status::ok : append(ChunkType::events, {block});
 }
 
-Status FileWriter::end_rank(std::uint32_t rank, std::uint32_t dropped) noexcept try {
+Status FileWriter::end_rank(std::uint32_t rank, std::uint32_t dropped, std::uint64_t left_out) noexcept try {
   Definition d;
   d.number(rank);
   d.number(dropped);
+  if (left_out != 0) d.number(left_out);
   return append(ChunkType::end, {d.bytes});
 } catch (...) {
   return Status::failed;

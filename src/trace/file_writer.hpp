@@ -57,8 +57,8 @@ class FileWriter {
   /// A block from BlockEncoder::finish(). Empty blocks are left out.
   Status write_block(std::span<const std::byte> block) noexcept;
 
-  /// `rank` ended well; `dropped`: events lost at the very end, after its last block.
-  Status end_rank(std::uint32_t rank, std::uint32_t dropped) noexcept;
+  /// `rank` ended well; `dropped`: events lost at the very end, after its last block; `left_out`: events cut away.
+  Status end_rank(std::uint32_t rank, std::uint32_t dropped, std::uint64_t left_out = 0) noexcept;
 
   /// Copies a chunk as it is.
   Status write_chunk(ChunkType type, std::span<const std::byte> payload) noexcept;

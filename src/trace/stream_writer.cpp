@@ -93,9 +93,9 @@ void StreamWriter::close_rank(std::uint32_t rank) {
 
 void StreamWriter::copy(ChunkType type, std::span<const std::byte> payload) { require(writer_.write_chunk(type, payload) == Status::ok); }
 
-void StreamWriter::end_rank(std::uint32_t rank, std::uint64_t dropped) {
+void StreamWriter::end_rank(std::uint32_t rank, std::uint64_t dropped, std::uint64_t left_out) {
   while (!encoders_.empty()) close_rank(encoders_.begin()->first.first);
-  require(writer_.end_rank(rank, static_cast<std::uint32_t>(std::min<std::uint64_t>(dropped, ~0u))) == Status::ok);
+  require(writer_.end_rank(rank, static_cast<std::uint32_t>(std::min<std::uint64_t>(dropped, ~0u)), left_out) == Status::ok);
 }
 
 void StreamWriter::finish() {

@@ -31,7 +31,7 @@ class StreamWriter {
   void close_rank(std::uint32_t rank);
   void copy(ChunkType type, std::span<const std::byte> payload);
   /// Nothing but ends may follow.
-  void end_rank(std::uint32_t rank, std::uint64_t dropped);
+  void end_rank(std::uint32_t rank, std::uint64_t dropped, std::uint64_t left_out = 0);
   void finish();
 
  private:

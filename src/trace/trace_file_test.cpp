@@ -132,6 +132,13 @@ TEST(TraceFile, CuttingKeepsTheWindow) {
   }
   EXPECT_NEAR(static_cast<double>(n), 10'000.0 / 806, 2);
   EXPECT_EQ(cut.info().start_wall_ns, 1'000'010'000u);
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    EXPECT_EQ(cut.info().ranks[r].left_out + cut.info().ranks[r].events, parts.info().ranks[r].events);
+  }
+  ASSERT_EQ(cut.problems().size(), 1u);
+  write_trace(cut, folder / "again", {.from_ns = 0, .to_ns = ~std::uint64_t{0}, .ranks = {0}});
+  TraceReader again({folder / "again"});
+  EXPECT_EQ(again.info().ranks[1].left_out, parts.info().ranks[1].events);
 }
 
 TEST(TraceFile, SeekStartsAtTheBlock) {

@@ -349,6 +349,9 @@ def test_ranks_of_which_nobody_says_where_they_ran_share_no_link(fallow):
     assert not any("joined as if" in note for note in paired["notes"])
     some = fallow("predict", "cg.ftr", "--predictor", "oracle", "--no-cost", "--ranks-per-node", 4, "--ranks", "0,1", "--json").stdout
     assert any("joined as if the ranks that are not studied did not use them" in note for note in json.loads(some)["notes"])
+    fallow("trace", "cut", "cg.ftr", "--ranks", "0,1", "-o", "some.ftr")
+    cut = fallow("predict", "some.ftr", "--predictor", "oracle", "--no-cost", "--ranks-per-node", 4, "--json").stdout
+    assert any("joined as if the ranks that are not studied did not use them" in note for note in json.loads(cut)["notes"])
     assert paired["nodes"]["nodes"] == [[0, 1], [2, 3]] and not any("where they ran" in note for note in paired["notes"])
 
 

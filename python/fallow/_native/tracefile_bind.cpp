@@ -106,6 +106,7 @@ nb::dict info_dict(const TraceInfo& i) {
     x["host"] = text(r.host);
     x["events"] = r.events;
     x["dropped"] = r.dropped;
+    x["left_out"] = r.left_out;
     x["first_ns"] = r.first_ns;
     x["last_ns"] = r.last_ns;
     x["complete"] = r.complete;
@@ -240,6 +241,6 @@ void bind_tracefile(nb::module_& m) {
         }
       }, nb::arg("rank"), nb::arg("events"))
       .def("close_rank", &StreamWriter::close_rank, nb::arg("rank"))
-      .def("end_rank", &StreamWriter::end_rank, nb::arg("rank"), nb::arg("dropped"))
+      .def("end_rank", &StreamWriter::end_rank, nb::arg("rank"), nb::arg("dropped"), nb::arg("left_out") = 0)
       .def("finish", &StreamWriter::finish);
 }

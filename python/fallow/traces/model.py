@@ -100,6 +100,7 @@ class Info:
     sites: list[Site] = field(default_factory=list)  # from 1 on
     incomplete: frozenset[int] = frozenset()  # ranks whose end is missing
     dropped: dict[int, int] = field(default_factory=dict)  # by rank: events that came too fast to be kept
+    left_out: dict[int, int] = field(default_factory=dict)  # likewise: that `fallow trace cut` took away
 
     def members(self, comm: int, caller: int, *, remote: bool = False) -> Sequence[int]:
         """World ranks of the communicator: the caller's side, or the side that it addresses."""
@@ -207,6 +208,7 @@ class FileSource:
             clock=d["clock"], hosts=[r["host"] for r in self.ranks], comms=d["comms"], sites=d["sites"],
             incomplete=frozenset(n for n, r in enumerate(self.ranks) if not r["complete"]),
             dropped={n: r["dropped"] for n, r in enumerate(self.ranks) if r["dropped"]},
+            left_out={n: r["left_out"] for n, r in enumerate(self.ranks) if r["left_out"]},
         )  # fmt: skip
         self.calls = sum(r["events"] for r in self.ranks)
         self.watch: Callable[[int], None] | None = None  # told how many events have been read since it was told last
@@ -269,7 +271,7 @@ def write_source(source: Source, path: Path) -> None:
             writer.close_rank(rank)
         for rank in range(source.info.size):
             if rank not in source.info.incomplete:
-                writer.end_rank(rank, source.info.dropped.get(rank, 0))
+                writer.end_rank(rank, source.info.dropped.get(rank, 0), source.info.left_out.get(rank, 0))
         writer.finish()
     except (ValueError, TypeError, OverflowError, RuntimeError) as error:
         raise about(path, error) from None
