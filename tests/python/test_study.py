@@ -42,6 +42,8 @@ from fallow.sweep.store import Store
         ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\ncompress = 0\n", "s.toml:5: policy.compress is wrong: '0' will not do; say more"),
         ("slurm = 5\n[[synth]]\nprogram = 'cg'\n", "s.toml:1: slurm must be a table"),
         ("name = 5\n[[synth]]\nprogram = 'cg'\n", "s.toml:1: name must be a text"),
+        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\ncores = 'sleep'\ncore_state = 'C99'\n", "s.toml:6: policy.core_state is wrong: the platform's cores"),
+        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\ncores = 'fixed'\nfrequency = [99]\n", "s.toml:6: policy.frequency is wrong: 99 GHz"),
         ("[[synth\n", "s.toml: "),
         ("colour = 'red'\n", "s.toml:1: colour is not known"),
     ],
@@ -83,6 +85,14 @@ no_cap_by_first = [true, false]
     store.add(done)
     kept = pyarrow.parquet.read_table(store.finish([p.id for p in points])).to_pylist()
     assert {row["option_core_state"] for row in kept} >= {"C1", "C3"}
+
+
+def test_what_one_of_the_platforms_has_may_be_said(tmp_path):
+    """What another has not is a point that fails, with its reason."""
+    policy = "[policy]\npolicy = 'oracle'\ncores = 'fixed'\nfrequency = 1.6\n"
+    (tmp_path / "s.toml").write_text(f"[[synth]]\nprogram = 'cg'\nranks = 2\n[machine]\nplatform = ['minotauro', 'kandalla2010']\n{policy}")
+    rows = [point.evaluate(p) for p in study.read(tmp_path / "s.toml").points if p.policy == "oracle"]
+    assert [(row["platform"], row["status"]) for row in rows] == [("minotauro", "failed"), ("kandalla2010", "done")]
 
 
 def test_bad_studies_end_with_one_line(fallow, tmp_path):

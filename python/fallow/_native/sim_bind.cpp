@@ -396,6 +396,8 @@ void bind_sim(nb::module_& m) {
   m.def("sim_programs", [] { return named(synth_programs()); }, "(name, what it does) of each made-up program.");
   nb::class_<Machine>(m, "SimMachine", "A machine to simulate.")
       .def("set", &set_machine, "key"_a, "value"_a)
+      .def("check_policy", [](const Machine& machine, const nb::dict& options) { make_core_policy(policy_options(options).core, machine.node.core); },
+           "options"_a, "ValueError says what of the options its cores do not have.")
       .def("facts", &machine_facts, "What is assumed of it.");
   m.def("read_sim_machine", &read_machine, "path"_a, "ValueError names file and line.");
   nb::class_<SimProgram>(m, "SimProgram", "The calls of a program's ranks.")

@@ -189,7 +189,8 @@ def _programs(file: _File) -> Iterator[tuple[str, str, dict[str, Any], Any]]:
     known = [n for n, _ in machines.require("sim_programs")()]
     for table in _tables(file, "synth"):
         values = file.values("synth", table, SYNTH_KEYS | {"program": str})
-        for program in values.pop("program", [None]):
+        programs = values.pop("program", [None])
+        for program in programs:
             if program not in known:
                 raise file.fail("synth", "program", f"must be one of {', '.join(known)}", table)
             for options in _product(values):
@@ -260,7 +261,23 @@ def _expect_effect(file: _File, table: Mapping[str, Any], values: Mapping[str, l
             raise file.fail("policy", key, f"would do nothing: it is for {whose}", table)
 
 
-def _policies(file: _File) -> Iterator[tuple[str, dict[str, Any]]]:
+def _expect_possible(
+    file: _File, table: Mapping[str, Any], chosen: Mapping[str, Any], options: Mapping[str, Any], platforms: list[Any]
+) -> None:
+    """UserError where no machine of the study has what is chosen of its cores."""
+    problem = ""
+    for platform in platforms:
+        try:
+            platform.check_policy(options)
+        except ValueError as error:
+            problem = str(error)
+        else:
+            return
+    key = next((k for k in ("core_state", "frequency", "cores") if k in chosen), "policy")
+    raise file.fail("policy", key, f"is wrong: {problem}", table)
+
+
+def _policies(file: _File, platforms: list[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     known = [n for n, _ in machines.require("sim_policies")()]
     waits = [n for n, _ in machines.require("sim_core_policies")()]
     seen = {_digest(["always-on", {}])}
@@ -282,7 +299,9 @@ def _policies(file: _File) -> Iterator[tuple[str, dict[str, Any]]]:
             concerned = {k: v for k, v in values.items() if any(_concerns(k, policy, cores) for cores in ways)}
             for chosen in _product(concerned):
                 cores = chosen.get("cores", "spin")
-                options = _options({k: v for k, v in chosen.items() if _concerns(k, policy, cores)})
+                said = {k: v for k, v in chosen.items() if _concerns(k, policy, cores)}
+                options = _options(said)
+                _expect_possible(file, table, said, options, platforms)
                 if (digest := _digest([policy, options])) not in seen:
                     seen.add(digest)
                     yield policy, options
@@ -301,7 +320,9 @@ def read(path: Path) -> SweepStudy:
         raise file.fail("", "name", "must be a text")
     points = []
     model: int = machines.require("sim_model")()
-    machine_list, policy_list = list(_machines(file)), list(_policies(file))
+    machine_list = list(_machines(file))
+    platforms = [machines.load(machines.MachineSpec(n)) for n in dict.fromkeys(m["platform"] for m, _ in machine_list)]
+    policy_list = list(_policies(file, platforms))
     for trace, synth, options, mark in _programs(file):
         for machine, content in machine_list:
             group = _digest([trace, synth, mark, machine, content, model])
