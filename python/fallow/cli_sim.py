@@ -212,7 +212,7 @@ def _window(text: str) -> tuple[float, float | None]:
 def _program(arguments: argparse.Namespace) -> run.ProgramSpec:
     if bool(arguments.trace) == bool(arguments.synth):
         raise UserError("name a trace, or a made-up program: --synth " + "|".join(_names("sim_programs")))
-    options = synth_options(arguments)
+    options = synth_options(arguments, arguments.synth or "")
     if arguments.synth:
         return run.ProgramSpec(synth=arguments.synth, options=options)
     if options:

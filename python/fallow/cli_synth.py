@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fallow import native
+from fallow.errors import UserError
 from fallow.quantities import named_path, share, size_bytes, time_us, whole
 from fallow.sim import run
 from fallow.text import plural
@@ -43,7 +44,9 @@ def add_synth_options(p: Any, *, flag: bool) -> None:  # noqa: ANN401  # a parse
         metavar="SIZE",
         help="of a message to a neighbour; of fft and alltoall to each rank (default: 8KB)",
     )
-    p.add_argument("--reduce-bytes", type=size_bytes, metavar="SIZE", help="of an all-reduce (default: 8)")
+    p.add_argument(
+        "--reduce-bytes", type=size_bytes, metavar="SIZE", help="of an all-reduce of stencil3d and cg (default: 8)"
+    )
     p.add_argument("--compute", type=time_us, metavar="TIME", help="computation per iteration (default: 1ms)")
     p.add_argument(
         "--jitter", type=share, metavar="SHARE", help="computation varies by so much up and down (default: 0)"
@@ -51,8 +54,10 @@ def add_synth_options(p: Any, *, flag: bool) -> None:  # noqa: ANN401  # a parse
     p.add_argument("--seed", type=whole(0, 1 << 62), metavar="N", help="of what is random (default: 1)")
 
 
-def synth_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """As the native part takes them."""
+def synth_options(arguments: argparse.Namespace, program: str) -> dict[str, Any]:
+    """As the native part takes them; UserError for what does nothing in `program` ("": none is meant)."""
+    if arguments.reduce_bytes is not None and program and program not in run.REDUCING:
+        raise UserError(f"--reduce-bytes would do nothing: it is for {' or '.join(run.REDUCING)}")
     options = {
         "ranks": arguments.ranks, "iterations": arguments.iterations, "size_bytes": arguments.bytes,
         "reduce_bytes": arguments.reduce_bytes, "jitter": arguments.jitter, "seed": arguments.seed,
@@ -78,7 +83,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def _run(arguments: argparse.Namespace) -> int:
     output: Path = arguments.output or Path(f"{arguments.program}.ftr")
     convert.expect_own(output)
-    program = run.write(run.ProgramSpec(synth=arguments.program, options=synth_options(arguments)), output)
+    options = synth_options(arguments, arguments.program)
+    program = run.write(run.ProgramSpec(synth=arguments.program, options=options), output)
     per_call = output.stat().st_size / max(program.events, 1)
     print(f"{output}: {plural(program.ranks, 'rank')}, {plural(program.events, 'call')}, {per_call:.2f} bytes a call")
     return 0

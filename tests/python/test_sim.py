@@ -344,6 +344,7 @@ def test_bad_requests_end_with_one_line(fallow, args):
     ("args", "message"),
     [
         (["x.ftr", "--ranks", "8"], "a trace is replayed as it is"),
+        (["--synth", "fft", "--reduce-bytes", "64"], "--reduce-bytes would do nothing: it is for stencil3d or cg"),
         ([*SMALL, "--window", "1ms..2ms"], "add --html FILE or --timeline FILE"),
         ([*SMALL, "--timeline-ranks", "4", "--json"], "add --html FILE or --timeline FILE"),
         ([*SMALL, "--cores", ""], "'' names nothing"),

@@ -42,6 +42,7 @@ from fallow.sweep.store import Store
         ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\ncompress = 0\n", "s.toml:5: policy.compress is wrong: '0' will not do; say more"),
         ("slurm = 5\n[[synth]]\nprogram = 'cg'\n", "s.toml:1: slurm must be a table"),
         ("name = 5\n[[synth]]\nprogram = 'cg'\n", "s.toml:1: name must be a text"),
+        ("[[synth]]\nprogram = ['fft', 'random']\nreduce_bytes = [8, 16]\n", "s.toml:3: synth.reduce_bytes would do nothing: it is for stencil3d or cg"),
         ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\ncores = 'sleep'\ncore_state = 'C99'\n", "s.toml:6: policy.core_state is wrong: the platform's cores"),
         ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\ncores = 'fixed'\nfrequency = [99]\n", "s.toml:6: policy.frequency is wrong: 99 GHz"),
         ("[[synth\n", "s.toml: "),
@@ -93,6 +94,12 @@ def test_what_one_of_the_platforms_has_may_be_said(tmp_path):
     (tmp_path / "s.toml").write_text(f"[[synth]]\nprogram = 'cg'\nranks = 2\n[machine]\nplatform = ['minotauro', 'kandalla2010']\n{policy}")
     rows = [point.evaluate(p) for p in study.read(tmp_path / "s.toml").points if p.policy == "oracle"]
     assert [(row["platform"], row["status"]) for row in rows] == [("minotauro", "failed"), ("kandalla2010", "done")]
+
+
+def test_sizes_of_reductions_multiply_the_programs_that_have_one(tmp_path):
+    (tmp_path / "s.toml").write_text("[[synth]]\nprogram = ['fft', 'cg']\nreduce_bytes = [8, 16]\n")
+    found = [(p.synth, p.synth_options.get("reduce_bytes")) for p in study.read(tmp_path / "s.toml").points]
+    assert found == [("fft", None), ("cg", 8), ("cg", 16)]
 
 
 def test_bad_studies_end_with_one_line(fallow, tmp_path):

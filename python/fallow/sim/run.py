@@ -21,6 +21,7 @@ from fallow.text import plural
 from fallow.traces.found import find_files
 
 _POLL_S = 0.1
+REDUCING = ("stencil3d", "cg")  # made-up programs whose all-reduce is as large as one says
 _MOST_RANKS = 4096  # beyond, per-rank and per-link rows and the critical path are left out
 _MOST_CALLS = 30_000_000  # likewise
 

@@ -16,6 +16,7 @@ from typing import Any
 from fallow import files, quantities
 from fallow.errors import UserError
 from fallow.sim import machine as machines
+from fallow.sim import run
 from fallow.traces.found import find_files
 
 _Parser = Callable[[str], Any]
@@ -190,10 +191,14 @@ def _programs(file: _File) -> Iterator[tuple[str, str, dict[str, Any], Any]]:
     for table in _tables(file, "synth"):
         values = file.values("synth", table, SYNTH_KEYS | {"program": str})
         programs = values.pop("program", [None])
+        if "reduce_bytes" in values and not set(programs) & set(run.REDUCING) and set(programs) <= set(known):
+            of = " or ".join(run.REDUCING)
+            raise file.fail("synth", "reduce_bytes", f"would do nothing: it is for {of}", table)
         for program in programs:
             if program not in known:
                 raise file.fail("synth", "program", f"must be one of {', '.join(known)}", table)
-            for options in _product(values):
+            concerned = {k: v for k, v in values.items() if k != "reduce_bytes" or program in run.REDUCING}
+            for options in _product(concerned):
                 if "compute" in options:
                     options["compute"] = round(options["compute"] * 1000)
                 named = {_SYNTH_NAMES.get(k, k): v for k, v in options.items()}
