@@ -23,7 +23,7 @@ struct Call {
   std::uint32_t request = trace::kNoRequest;
   std::uint32_t waits_for = 0;  ///< requests 0 .. waits_for - 1
   std::uint32_t site = 0;
-  std::int32_t tag = 0;
+  std::int32_t tag = trace::kNoTag;
   bool computes = false;        ///< the iteration's computation comes before it
 };
 
@@ -97,6 +97,18 @@ class Program : public trace::EventSource {
  protected:
   virtual void make(std::uint32_t rank, std::uint32_t iteration, std::uint32_t index, Call& call) const noexcept = 0;
   const SynthOptions& options() const noexcept { return options_; }
+  /// Step 0 to 2 of a message from one rank and one to another: a receive, the send, the wait for the receive.
+  void exchange(std::uint32_t step, std::uint32_t from, std::uint32_t to, std::uint32_t tag, Call& call) const noexcept {
+    call.op = step == 0 ? Op::irecv : step == 1 ? Op::send : Op::wait;
+    if (step == 2) {
+      call.waits_for = 1;
+      return;
+    }
+    call.peer = static_cast<std::int32_t>(step == 0 ? from : to);
+    call.bytes = options_.bytes;
+    call.tag = static_cast<std::int32_t>(tag);
+    if (step == 0) call.request = 0;
+  }
 
  private:
   void give(std::uint32_t rank, std::uint32_t iteration, std::uint32_t index, CallEvent& event) const noexcept {
@@ -108,9 +120,9 @@ class Program : public trace::EventSource {
     event.site = call.site;
     event.peer = call.peer;
     event.tag = call.tag;
-    event.root = 0;
+    event.root = trace::kNoPeer;
     event.bytes = call.bytes;
-    event.recv_bytes = call.bytes;
+    event.recv_bytes = call.op == Op::alltoall ? call.bytes : 0;
     event.compute_ns = call.computes ? compute(rank, iteration) : 0;
     event.requests = {numbers_.data() + (call.request == trace::kNoRequest ? 0 : call.request), call.request == trace::kNoRequest ? 0u : 1u};
     event.completed = {numbers_.data(), call.waits_for};
@@ -168,12 +180,7 @@ class Cg final : public Program {
     if (index < 3 * kPartners) {
       const std::uint32_t distance = (std::uint32_t{1} << (index / 3 * 2)) % options().ranks;
       const std::uint32_t n = options().ranks;
-      call.op = index % 3 == 0 ? Op::irecv : index % 3 == 1 ? Op::send : Op::wait;
-      call.peer = static_cast<std::int32_t>(index % 3 == 0 ? (rank + n - distance) % n : (rank + distance) % n);
-      call.bytes = options().bytes;
-      call.tag = static_cast<std::int32_t>(index / 3);
-      call.request = index % 3 == 0 ? 0 : trace::kNoRequest;
-      call.waits_for = index % 3 == 2 ? 1 : 0;
+      exchange(index % 3, (rank + n - distance) % n, (rank + distance) % n, index / 3, call);
       call.computes = index == 0;
     } else {
       call.op = Op::allreduce;
@@ -213,11 +220,7 @@ class Random final : public Program {
     const std::uint32_t n = options().ranks;
     const auto shift = static_cast<std::uint32_t>(mix(options().seed ^ iteration) % n);
     call.site = index + 1;
-    call.op = index == 0 ? Op::irecv : index == 1 ? Op::send : Op::wait;
-    call.peer = static_cast<std::int32_t>(index == 0 ? (rank + n - shift) % n : (rank + shift) % n);
-    call.bytes = options().bytes;
-    call.request = index == 0 ? 0 : trace::kNoRequest;
-    call.waits_for = index == 2 ? 1 : 0;
+    exchange(index, (rank + n - shift) % n, (rank + shift) % n, 0, call);
     call.computes = index == 0;
   }
 };

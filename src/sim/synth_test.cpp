@@ -52,6 +52,20 @@ TEST(Synth, EveryMessageHasItsReceiveForAnyNumberOfRanks) {
   }
 }
 
+TEST(Synth, CallsSayWhatOthersOfTheirKindSay) {
+  for (const SynthInfo& info : synth_programs()) {
+    const auto source = synthesize(info.name, {.ranks = 4, .iterations = 2});
+    CallEvent call;
+    while (source->next(1, call)) {
+      const bool message = call.op == trace::Op::irecv || trace::has(call.op, trace::kOpSends);
+      EXPECT_EQ(call.peer != trace::kNoPeer && call.tag != trace::kNoTag, message) << info.name << " " << trace::op_name(call.op);
+      EXPECT_EQ(call.bytes == 0, trace::has(call.op, trace::kOpCompletes)) << info.name << " " << trace::op_name(call.op);
+      EXPECT_EQ(call.recv_bytes, call.op == trace::Op::alltoall ? call.bytes : 0) << info.name << " " << trace::op_name(call.op);
+      EXPECT_EQ(call.root, trace::kNoPeer) << info.name << " " << trace::op_name(call.op);
+    }
+  }
+}
+
 TEST(Synth, JitterVariesEvenlyAndRepeats) {
   SynthOptions options;
   options.ranks = 50;
