@@ -63,6 +63,18 @@ def test_rich_formats_carry_everything(tmp_path: Path, ending: str) -> None:
     assert (back.info.clock, back.info.hosts) == ("cpu", source.info.hosts)
 
 
+@pytest.mark.parametrize("ending", ["prv", "otf2"])
+def test_threads_keep_their_numbers(tmp_path: Path, ending: str) -> None:
+    """Also where a thread's first call comes after that of one with a higher number."""
+    source = samples.rich(2)
+    for events in source.lists:
+        events[:] = [e._replace(thread=0 if n == 0 else 3 - n % 3) for n, e in enumerate(events)]
+    convert.convert(source, tmp_path / f"a.{ending}", None)
+    back = convert.open_source([tmp_path / "a" / "traces.otf2" if ending == "otf2" else tmp_path / "a.prv"], None)
+    for rank, events in enumerate(source.lists):
+        assert [e.thread for e in back.events(rank)] == [e.thread for e in events]
+
+
 def test_call_sites_that_nobody_names_are_none(tmp_path: Path) -> None:
     convert.convert(samples.rich(), tmp_path / "a.prv", None)
     (tmp_path / "a.pcf").unlink()

@@ -3,6 +3,7 @@ as Score-P and TAU, where OTF2's own records inside the call tell."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -19,6 +20,7 @@ from fallow.traces.text import site_of
 
 _LARGEST_ANCHOR = 1 << 24  # bytes; of all files of an archive it alone is not larger for longer runs
 _ROOTS = {theirs: ours for ours, theirs in ROOTS.items()}
+_OURS = re.compile(r"Rank [0-9]+ thread ([0-9]{1,5})")  # a location's name
 _EPOCHS = ("MPI_Win_start", "MPI_Win_post")  # with the ranks of a group
 _LAST_CALLS = ("MPI_Finalize", "MPI_Abort")  # some tools have no end of these
 
@@ -74,7 +76,8 @@ class _Reader:
         for location in sorted(trace.definitions.locations, key=lambda x: x not in masters):
             if location.group in ranks:
                 rank = ranks[location.group]
-                self.threads[location] = _Thread(rank, count[rank])
+                ours = _OURS.fullmatch(location.name or "")  # defined in the order in which threads first called
+                self.threads[location] = _Thread(rank, int(ours[1]) if ours else count[rank])
                 count[rank] += 1
         self.source = MemorySource(
             Info(size=len(masters), hosts=[m.group.system_tree_parent.name or "" for m in masters])
