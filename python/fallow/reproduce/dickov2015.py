@@ -251,8 +251,8 @@ def _means(values: Iterable[Saving]) -> tuple[float, float]:
 def displacement(r: Results, lead: float, figures: str, published: float | None) -> Section:
     """Figures 5.8 to 5.13: energy and time of pps at one displacement."""
     s = Section(f"{figures}: pattern prediction, displacement {lead * 100:g} %", [
-        "Energy saved in edge links and increase of run time, the best threshold of each trace. The publication's text "
-        "gives means only; the bars of its pictures are not data."
+        "Energy saved in edge links and increase of run time, the best threshold of each trace (table 5.3; without the cap "
+        "it may be another). The publication's text gives means only; the bars of its pictures are not data."
     ])  # fmt: skip
     s.header = (
         "program", "energy saved in edge links, %", "run time increase, %", "at rest, %", "mispredictions",
