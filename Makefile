@@ -8,9 +8,11 @@ SOURCES := $(shell find src gen python include platforms cmake CMakeLists.txt py
 PYTEST := $(BIN)/python -m pytest
 ALIKE := tests/python tests/gen  # measure no times and start no MPI programs: they share the cores
 
-# Environments and CMake's caches name the directory that they were made in: where the checkout was moved or copied to, they are made anew.
-$(shell for stamp in $(VENV)/.ready build/.packages; do \
-  [ ! -s $$stamp ] || [ "$$(cat $$stamp)" -ef . ] || rm -rf "$${stamp%/*}"; done)
+# Environments and CMake's caches name the directory that they were made in: where the checkout was moved or copied to, they are made
+# anew. Traces that took long to record stay.
+$(shell is_here() { [ ! -s $$1 ] || [ "$$(cat $$1)" -ef . ]; }; \
+  is_here $(VENV)/.ready || rm -rf $(VENV); \
+  is_here build/.packages || find build -mindepth 1 -maxdepth 1 ! -name traces -exec rm -rf {} +)
 
 # When the Python that the environment was made with is gone, as after an upgrade of the distribution, it is made anew.
 $(if $(wildcard $(VENV)/.ready),$(shell $(BIN)/python -c 'import pip' 2>/dev/null || rm -f $(VENV)/.ready))

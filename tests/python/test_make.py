@@ -59,9 +59,10 @@ def test_what_names_another_directory_is_made_anew(tmp_path):
     old.mkdir()
     checkout(old)
     make_environment(old)
-    built = old / "build/dev/CMakeCache.txt"
-    built.parent.mkdir()
-    built.touch()
+    built, recorded = old / "build/dev/CMakeCache.txt", old / "build/traces/bt-16.ftr"
+    for file in (built, recorded):
+        file.parent.mkdir()
+        file.touch()
     alias.symlink_to(old)
     for same in (old, alias):
         make_environment(same)
@@ -69,4 +70,5 @@ def test_what_names_another_directory_is_made_anew(tmp_path):
     old.rename(new)
     make_environment(new)
     assert not (new / "build/dev").exists()
+    assert (new / "build/traces/bt-16.ftr").exists()
     assert subprocess.run([new / ".venv/bin/pip", "--version"], timeout=300, check=False).returncode == 0
