@@ -253,7 +253,7 @@ def platform_energy(
     run_time_s: float,
     cores_used: int = 0,
     waits_yield: bool = False,
-    at_once: int = 0,
+    together: Sequence[tuple[int, int]] = ...,
     besides_s: float = 0.0,
     in_use_s: float = 0.0,
 ) -> PlatformEnergy: ...

@@ -299,7 +299,8 @@ def load(directory: Path, platform: str | None = None) -> Report:
         raise UserError(f"{directory}: nothing to report{_why_nothing(found, info)}")
     if (programs := max(found.programs)) > 1:
         notes.append(f"the command started {programs} MPI programs; their ranks are shown together, as program:rank")
-        if all(rank["size"] == 1 for rank in found.read) and ranks.at_once((*s[:2], 1) for s in found.spans) > 1:
+        side_by_side = ranks.at_once((*s[:2], 1) for s in found.spans.values()) > 1
+        if side_by_side and all(rank["size"] == 1 for rank in found.read):
             notes.append(
                 "each of these programs had one rank and ran side by side: if one program was meant, its launcher "
                 "(mpirun, mpiexec, srun) is that of another MPI than the program's, which then starts alone each time"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -160,7 +160,7 @@ def _concerns(assumption: str, *, yields: bool) -> bool:
     return not dot or used is None or key in used or (yields and key == "yield_w")
 
 
-def in_use_s(programs: Sequence[Span], run_time_s: float, cores: int) -> float:
+def in_use_s(programs: Iterable[Span], run_time_s: float, cores: int) -> float:
     """Core time that programs had. Between two the next one starts; what is before or after all is the first one's."""
     started = sorted(programs)  # a script may start thousands
     steps: Counter[int] = Counter()
@@ -178,23 +178,50 @@ def in_use_s(programs: Sequence[Span], run_time_s: float, cores: int) -> float:
     return total + outside_s * min(started[0][2], cores) if edges else 0.0
 
 
+def together(programs: Mapping[int, Span]) -> list[tuple[set[int], int]]:
+    """Programs that ran at the same time, and how many threads these had at once, at most: cores are shared by them."""
+    found: list[tuple[set[int], list[Span]]] = []
+    latest = 0
+    for number, span in sorted(programs.items(), key=lambda item: item[1]):
+        if not found or span[0] >= latest:
+            found.append((set(), []))
+        latest = max(latest, span[1])
+        found[-1][0].add(number)
+        found[-1][1].append(span)
+    return [(numbers, at_once(spans)) for numbers, spans in found]
+
+
+def _in_groups(ranks: Iterable[RankReport], programs: Mapping[int, Span]) -> list[tuple[list[RankReport], int]]:
+    """The same of ranks. Those that never called MPI take no time."""
+    groups = together(programs)
+    group_of = {number: group for group, (numbers, _) in enumerate(groups) for number in numbers}
+    out: list[tuple[list[RankReport], int]] = [([], most) for _, most in groups]
+    for rank in ranks:
+        if rank.program in group_of:
+            out[group_of[rank.program]][0].append(rank)
+    return out
+
+
 def _besides(rank: RankReport, run_time_s: float) -> float:
     """CPU time that only threads which call no MPI can have had; not what comes before MPI_Init, which is not known."""
     r = rank.residency
     return max(0.0, rank.cpu_user_s + rank.cpu_system_s - max(run_time_s, r.total_s) + r.wait_asleep_s + r.io_s)
 
 
-def _modelled(machine: _native.Platform, run: Run, ranks: Sequence[RankReport], programs: Sequence[Span]) -> Modelled:
+def _modelled(
+    machine: _native.Platform, run: Run, ranks: Sequence[RankReport], programs: Mapping[int, Span]
+) -> Modelled:
     compute = native.require().platform_energy
     yields, nodes = run.modes == ["yield"], max(1, len(run.hosts))
+    groups = _in_groups(ranks, programs)
     energy: _native.PlatformEnergy = compute(
         machine,
-        [rank.residency for rank in ranks],
+        [rank.residency for group, _ in groups for rank in group],
         nodes=nodes,
         run_time_s=run.run_time_s,
         waits_yield=yields,
-        at_once=at_once(programs),
-        in_use_s=in_use_s(programs, run.run_time_s, nodes * machine.cores),
+        together=[(len(group), most) for group, most in groups],
+        in_use_s=in_use_s(programs.values(), run.run_time_s, nodes * machine.cores),
         besides_s=sum(_besides(rank, run.run_time_s) for rank in ranks),
     )
     awake = energy["all_awake"]
@@ -220,7 +247,7 @@ def build(  # noqa: PLR0913 - one value each
     machine: _native.Platform | None,
     notes: list[str],
     *,
-    programs: Sequence[Span],
+    programs: Mapping[int, Span],
 ) -> Energy:
     """Both kinds, as far as there are meters and a model. `programs`: when each ran."""
     modelled = None

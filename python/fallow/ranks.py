@@ -60,12 +60,12 @@ class Ranks:
         ]
 
     @property
-    def spans(self) -> list[Span]:
-        """Of each program."""
+    def spans(self) -> dict[int, Span]:
+        """By program."""
         threads: dict[int, list[Span]] = {}
         for program, rank in zip(self.programs, self.read, strict=True):
             threads.setdefault(program, []).extend((t["first_ns"], t["last_ns"], 1) for t in rank["threads"])
-        return [(min(s)[0], max(end for _, end, _ in s), at_once(s)) for s in threads.values() if s]
+        return {of: (min(s)[0], max(end for _, end, _ in s), at_once(s)) for of, s in threads.items() if s}
 
     @property
     def expected(self) -> int:

@@ -109,6 +109,12 @@ struct Residency {
   Seconds total() const noexcept { return computing + transfer + wait_awake + wait_asleep + io; }
 };
 
+/// So many of a run's ranks, that share cores with each other and with no others.
+struct Together {
+  std::size_t ranks = 0;
+  unsigned at_once = 0;  ///< how many of them ran at the same time, at most; 0: all
+};
+
 struct Usage {
   std::span<const Residency> ranks{};
   unsigned nodes = 1;
@@ -117,7 +123,7 @@ struct Usage {
   bool waits_yield = false;        ///< waiting awake is done with sched_yield rather than by polling alone
   Seconds besides{};               ///< CPU time of threads that call no MPI, on cores that `ranks` leave free
   Seconds in_use{};                ///< core time of ranks, start and end included; 0: of the cores used, all the time
-  unsigned at_once = 0;            ///< how many of `ranks` ran at the same time, at most; 0: all of them
+  std::span<const Together> together{};  ///< of `ranks`, in their order; empty: all at the same time
 };
 
 /// Energy by component.

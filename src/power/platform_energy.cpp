@@ -17,6 +17,11 @@ void check(const Platform& p, const Usage& u) {
       throw std::invalid_argument("times in states must be finite and not negative");
     }
   }
+  std::size_t ranks = 0;
+  for (const Together& t : u.together) ranks += t.ranks;
+  if (!u.together.empty() && ranks != u.ranks.size()) {
+    throw std::invalid_argument("the ranks that ran together are not as many as there are ranks");
+  }
   const double cores = static_cast<double>(u.nodes) * p.cores();
   if (u.cores_used > cores) {
     throw std::invalid_argument("the run used " + std::to_string(u.cores_used) + " cores, but " +
@@ -38,10 +43,10 @@ struct Shares {
   double blocked = 1;
 };
 
-Shares shares(const Usage& u, double share) noexcept {
+Shares shares(std::span<const Residency> ranks, double share) noexcept {
   if (share >= 1) return {};
   Seconds awake{}, all{};
-  for (const Residency& r : u.ranks) {
+  for (const Residency& r : ranks) {
     awake += r.computing + r.transfer + r.wait_awake;
     all += r.total();
   }
@@ -49,7 +54,7 @@ Shares shares(const Usage& u, double share) noexcept {
   return {awake > Seconds{} ? taken / awake : 1.0, blocked > Seconds{} ? (cores - taken) / blocked : 1.0};
 }
 
-// Sums over ranks. `share` of a core is what one rank has: less than 1 where ranks share cores.
+// Sums over ranks.
 struct CoreSums {
   EnergyParts energy;
   Seconds accounted{};  // core time within residencies
@@ -57,10 +62,11 @@ struct CoreSums {
   Seconds transfer{};
 };
 
-CoreSums sum_ranks(const Platform& p, const Usage& u, double share, bool asleep_is_awake) {
-  CoreSums s;
-  const Shares of = shares(u, share);
-  for (const Residency& r : u.ranks) {
+// Adds ranks that share cores. `share` of a core is what one rank has: less than 1 where they are more than the cores.
+void add_ranks(CoreSums& s, const Platform& p, const Usage& u, std::span<const Residency> ranks, double share,
+               bool asleep_is_awake) {
+  const Shares of = shares(ranks, share);
+  for (const Residency& r : ranks) {
     const Watts awake = u.waits_yield ? p.core.yield_at(r.wait_frequency) : p.core.spin_at(r.wait_frequency);
     const Watts nominal = u.waits_yield ? p.core.yield : p.core.spin;
     const Watts asleep = asleep_is_awake ? nominal : p.core.sleep;
@@ -73,11 +79,24 @@ CoreSums sum_ranks(const Platform& p, const Usage& u, double share, bool asleep_
     s.busy += (r.computing + r.transfer) * of.awake;
     s.transfer += r.transfer * of.awake;
   }
+}
+
+double at_once(const Together& t) noexcept { return t.at_once != 0 ? t.at_once : static_cast<double>(t.ranks); }
+
+CoreSums sum_ranks(const Platform& p, const Usage& u, std::span<const Together> together, double used,
+                   bool asleep_is_awake) {
+  CoreSums s;
+  std::span<const Residency> rest = u.ranks;
+  for (const Together& t : together) {
+    add_ranks(s, p, u, rest.first(t.ranks), std::min(1.0, used / std::max(1.0, at_once(t))), asleep_is_awake);
+    rest = rest.subspan(t.ranks);
+  }
   return s;
 }
 
-EnergyParts energy_of(const Platform& p, const Usage& u, double used, double share, bool asleep_is_awake) {
-  const CoreSums s = sum_ranks(p, u, share, asleep_is_awake);
+EnergyParts energy_of(const Platform& p, const Usage& u, std::span<const Together> together, double used,
+                      bool asleep_is_awake) {
+  const CoreSums s = sum_ranks(p, u, together, used, asleep_is_awake);
   EnergyParts e = s.energy;
   const double nodes = u.nodes;
   const double cores = nodes * p.cores();
@@ -103,11 +122,13 @@ EnergyParts energy_of(const Platform& p, const Usage& u, double used, double sha
 
 PlatformEnergy platform_energy(const Platform& platform, const Usage& usage) {
   check(platform, usage);
-  const double ranks = usage.at_once != 0 ? usage.at_once : static_cast<double>(usage.ranks.size());
+  const Together all{usage.ranks.size()};
+  const std::span<const Together> together = usage.together.empty() ? std::span(&all, 1) : usage.together;
+  double most = 0;
+  for (const Together& t : together) most = std::max(most, at_once(t));
   const double cores = static_cast<double>(usage.nodes) * platform.cores();
-  const double used = usage.cores_used != 0 ? usage.cores_used : std::min(ranks, cores);
-  const double share = ranks > used ? used / ranks : 1.0;
-  return {energy_of(platform, usage, used, share, false), energy_of(platform, usage, used, share, true)};
+  const double used = usage.cores_used != 0 ? usage.cores_used : std::min(most, cores);
+  return {energy_of(platform, usage, together, used, false), energy_of(platform, usage, together, used, true)};
 }
 
 Joules port_energy(const Link& link, Seconds run_time, Seconds rested) noexcept {

@@ -115,7 +115,8 @@ TEST(PlatformEnergy, RanksThatSleepLeaveSharedCoresToTheOthers) {
 TEST(PlatformEnergy, RanksOfProgramsThatFollowEachOtherHaveTheSameCores) {
   const std::vector<Residency> ranks(8, only(Doing::wait_asleep, 10));  // four programs of two ranks
   Usage usage{ranks, 1, Seconds(40)};
-  usage.at_once = 2;
+  const Together together[] = {{8, 2}};
+  usage.together = together;
   const EnergyParts e = platform_energy(simple(), usage).actual;
   EXPECT_DOUBLE_EQ(e.wait_asleep.value, 8 * 10);
   EXPECT_DOUBLE_EQ(e.unaccounted.value, 0);
@@ -126,7 +127,8 @@ TEST(PlatformEnergy, CoresThatOnlyALaterProgramUsesAreFreeUntilThen) {
   std::vector<Residency> ranks(4, only(Doing::computing, 10));  // of a program of four ranks, ...
   ranks.push_back(only(Doing::computing, 30));                  // ... and of one of one rank before
   Usage usage{ranks, 1, Seconds(40)};
-  usage.at_once = 4;
+  const Together together[] = {{4, 4}, {1, 1}};
+  usage.together = together;
   usage.in_use = Seconds(30 + 4 * 10);
   const EnergyParts e = platform_energy(simple(), usage).actual;
   EXPECT_DOUBLE_EQ(e.computing.value, 70 * 10);
@@ -134,10 +136,27 @@ TEST(PlatformEnergy, CoresThatOnlyALaterProgramUsesAreFreeUntilThen) {
   EXPECT_DOUBLE_EQ(e.unused_cores.value, 3 * 30);
 }
 
+TEST(PlatformEnergy, ProgramsThatFollowEachOtherShareCoresOnlyWithinThemselves) {
+  std::vector<Residency> ranks(4, only(Doing::computing, 10));   // one for each core, ...
+  ranks.resize(4 + 16, only(Doing::wait_asleep, 20));            // ... then four for each, all asleep but one
+  ranks.back() = only(Doing::computing, 20);
+  const Together together[] = {{4}, {16}};
+  Usage usage{ranks, 1, Seconds(30)};
+  usage.together = together;
+  const EnergyParts e = platform_energy(simple(), usage).actual;
+  EXPECT_DOUBLE_EQ(e.computing.value, (4 * 10 + 20) * 10);
+  EXPECT_DOUBLE_EQ(e.wait_asleep.value, 3 * 20);
+  EXPECT_DOUBLE_EQ(e.unaccounted.value, 0);
+  const Together more[] = {{4}, {17}};
+  usage.together = more;
+  EXPECT_THROW(platform_energy(simple(), usage), std::invalid_argument);
+}
+
 TEST(PlatformEnergy, ThreadsOfARankHaveACoreEach) {
   const Residency rank = only(Doing::computing, 30);  // of three threads, 10 s each
   Usage usage{{&rank, 1}, 1, Seconds(10)};
-  usage.at_once = 3;
+  const Together together[] = {{1, 3}};
+  usage.together = together;
   const EnergyParts e = platform_energy(simple(), usage).actual;
   EXPECT_DOUBLE_EQ(e.computing.value, 3 * 10 * 10);
   EXPECT_DOUBLE_EQ(e.unused_cores.value, 10);
@@ -158,10 +177,11 @@ TEST(PlatformEnergy, ThreadsThatCallNoMpiComputeOnCoresOfTheirOwn) {
 TEST(PlatformEnergy, WhatSumsDifferByIsNoRest) {
   const Residency rank = only(Doing::computing, 0.1 * 3);
   Usage usage{{&rank, 1}, 1, Seconds(0.3)};
-  usage.at_once = 4;
+  Together together[] = {{1, 4}};
+  usage.together = together;
   usage.in_use = Seconds(0.3 * 4 * (1 - 1e-15));
   EXPECT_EQ(platform_energy(simple(), usage).actual.unused_cores.value, 0);
-  usage.at_once = 1;
+  together[0].at_once = 1;
   usage.in_use = Seconds(0.3 * (1 + 1e-15));
   EXPECT_EQ(platform_energy(simple(), usage).actual.unaccounted.value, 0);
 }

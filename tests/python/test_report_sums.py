@@ -75,3 +75,22 @@ def test_of_many_programs_each_is_looked_at_a_few_times(tmp_path):
     read = ranks.load(ranks.files(write_run(tmp_path / "r", [RankFile()])), 10, lambda _: None).read * 200
     assert clocks.errors(read, Counted(range(200))) == {}
     assert Counted.walks < 20
+
+
+def test_a_large_program_takes_no_cores_from_a_small_one_before_it(tmp_path):
+    """Two ranks on twelve cores, then 48, which compute all the time: the first two had a core each."""
+    directory = write_run(tmp_path / "r", [], run_time_s=2.0)
+    for turn, size in enumerate((2, 48)):
+        for rank in range(size):
+            calls = [Call(0, 1000), Call(989_999_000, 990_000_000)]
+            start = RankFile.wall_start_ns + turn * 10**9
+            made = RankFile(rank=rank, size=size, calls=calls, launch=turn + 1, wall_start_ns=start, cpu_ns=0)
+            (directory / f"rank-{rank:06d}-node1-{100 * turn + rank}.fallow").write_bytes(made.build())
+    parts = analyse.load(directory, "minotauro").energy.modelled.parts
+    assert parts["computing"] == pytest.approx((2 + 12) * 0.99 * 13.3, rel=1e-3)
+    assert parts["unaccounted"] < 0.05 * parts["computing"]
+
+
+def test_programs_that_ran_side_by_side_share_cores():
+    assert energy.together({1: (0, 3, 1), 2: (4, 5, 8)}) == [({1}, 1), ({2}, 8)]
+    assert energy.together({1: (0, 10, 2), 2: (4, 6, 3), 3: (8, 12, 1), 4: (12, 13, 9)}) == [({1, 2, 3}, 5), ({4}, 9)]

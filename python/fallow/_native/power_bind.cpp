@@ -158,10 +158,13 @@ nb::dict parts(const EnergyParts& e) {
 }
 
 nb::dict energy(const Platform& platform, nb::iterable ranks, unsigned nodes, double run_time_s, unsigned cores_used,
-                bool waits_yield, unsigned at_once, double besides_s, double in_use_s) {
+                bool waits_yield, const std::vector<std::pair<std::size_t, unsigned>>& together, double besides_s,
+                double in_use_s) {
   std::vector<Residency> all;
   for (nb::handle rank : ranks) all.push_back(residency(rank));
-  const PlatformEnergy e = platform_energy(platform, {all, nodes, Seconds(run_time_s), cores_used, waits_yield, Seconds(besides_s), Seconds(in_use_s), at_once});
+  std::vector<Together> groups;
+  for (const auto& [of, at_once] : together) groups.push_back({of, at_once});
+  const PlatformEnergy e = platform_energy(platform, {all, nodes, Seconds(run_time_s), cores_used, waits_yield, Seconds(besides_s), Seconds(in_use_s), groups});
   nb::dict d = parts(e.actual);
   d["all_awake"] = parts(e.all_awake);
   d["saved_j"] = e.saved().value;
@@ -263,7 +266,8 @@ void bind_power(nb::module_& m) {
   m.def("generic_platform", &generic_platform, nb::arg("root") = "/",
         "A stand-in with the processors found below `root`; every watt in it is an assumption.");
   m.def("platform_energy", &energy, nb::arg("platform"), nb::arg("ranks"), nb::kw_only(), nb::arg("nodes"),
-        nb::arg("run_time_s"), nb::arg("cores_used") = 0, nb::arg("waits_yield") = false, nb::arg("at_once") = 0, nb::arg("besides_s") = 0.0, nb::arg("in_use_s") = 0.0,
+        nb::arg("run_time_s"), nb::arg("cores_used") = 0, nb::arg("waits_yield") = false, nb::arg("together") = std::vector<std::pair<std::size_t, unsigned>>{}, nb::arg("besides_s") = 0.0, nb::arg("in_use_s") = 0.0,
         "Modelled energy by component. Each rank is a mapping or an object with computing_s, transfer_s, wait_awake_s, "
-        "wait_asleep_s, io_s, and optionally frequency_hz and wait_frequency_hz.");
+        "wait_asleep_s, io_s, and optionally frequency_hz and wait_frequency_hz. `together` says how many of them, in "
+        "their order, share cores with each other alone, and how many of these ran at the same time at most (0: all).");
 }
