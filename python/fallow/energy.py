@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fallow import json_files, native, rundir, sampling
+from fallow import json_files, native, rundir, sampling, text
 from fallow.errors import UserError
 from fallow.model import Energy, Metered, MeterEnergy, Modelled, RankReport, Run
 from fallow.ranks import Span, at_once
@@ -24,6 +24,10 @@ _SIMULATED = ("link", "network", "message", "storage")
 _USED = {"core": ("compute_w", "spin_w", "sleep_w"), "nic": ("idle_w", "active_w"), "switch": ("share_w",)}
 """Of these tables of a platform file, the values from which the energy of a run is modelled."""
 _NODE_PARTS = ("memory", "nic", "base", "switch_share")
+_ENDS = 2
+"""Readings that it takes to know an energy."""
+_OUTSIDE = 0.05
+"""Of the command's time: so much longer between the first reading and the last is told."""
 
 
 @dataclass(frozen=True)
@@ -56,15 +60,53 @@ def _meters(data: dict[str, Any]) -> list[_Meter]:
     return [json_files.build(_Meter, meter, f"meters[{i}]") for i, meter in enumerate(named)]
 
 
-def _domains(meter: _Meter, additive: set[tuple[str, str]], notes: list[str]) -> list[MeterEnergy]:
+def _at(seen: Sequence[tuple[int, float]], at_ns: int) -> tuple[int, float]:
+    """What was counted by then: linear between two readings, and no earlier or later than these."""
+    after = bisect_right(seen, at_ns, key=lambda reading: reading[0])
+    if after in (0, len(seen)):
+        return seen[min(after, len(seen) - 1)]
+    (low_ns, low_j), (high_ns, high_j) = seen[after - 1 : after + 1]
+    return at_ns, low_j + (high_j - low_j) * ((at_ns - low_ns) / (high_ns - low_ns))
+
+
+def _outside(meter: _Meter, command_ns: tuple[int, int]) -> list[str]:
+    """That a meter was read clearly before or after the command, whose energy is a part of what it counted then."""
+    if len(meter.samples) < _ENDS:
+        return []
+    before_s = max(0, command_ns[0] - meter.samples[0].at_ns) * 1e-9
+    after_s = max(0, meter.samples[-1].at_ns - command_ns[1]) * 1e-9
+    if before_s + after_s <= _OUTSIDE * (command_ns[1] - command_ns[0]) * 1e-9:
+        return []
+    return [
+        f"{meter.name}: read from {text.seconds(before_s)} before the command to {text.seconds(after_s)} after it; "
+        "what it counted between two readings is taken for even, and the command has its part of that"
+    ]
+
+
+def _command_ns(written: object) -> tuple[int, int] | None:
+    """When the command began and ended; None in records of those who did not write it."""
+    if written is None:
+        return None
+    if not isinstance(written, list) or [type(at) for at in written] != [int, int] or written[0] > written[1]:
+        raise ValueError("command_ns: not a beginning and an end")
+    return written[0], written[1]
+
+
+def _domains(
+    meter: _Meter, additive: set[tuple[str, str]], command_ns: tuple[int, int] | None, notes: list[str]
+) -> list[MeterEnergy]:
     out = []
+    if command_ns is not None:
+        notes += _outside(meter, command_ns)
     for domain in meter.domains:
         name = domain.name
         seen = [(sample.at_ns, sample.energy_j[name]) for sample in meter.samples if name in sample.energy_j]
         lost = meter.off.get(name)
-        if len(seen) < 2 and lost is None:
+        if len(seen) < _ENDS and lost is None:
             continue
         first, last = (seen[0], seen[-1]) if seen else ((0, 0.0), (0, 0.0))  # lost ones take the sum with them
+        if seen and command_ns is not None:
+            first, last = (_at(seen, at_ns) for at_ns in command_ns)
         time_s = (last[0] - first[0]) * 1e-9
         energy_j = last[1] - first[1]
         mean_w = energy_j / time_s if time_s > 0 else 0.0
@@ -91,7 +133,8 @@ def metered(directory: Path, run_time_s: float, notes: list[str]) -> Metered | N
             return None
         additive = {(meter, domain) for meter, domain in data["additive"]}
         meters = _meters(data)
-        domains = [d for meter in meters for d in _domains(meter, additive, told)]
+        command_ns = _command_ns(data.get("command_ns"))
+        domains = [d for meter in meters for d in _domains(meter, additive, command_ns, told)]
         counted = [d for d in domains if d.counted]
         total = sum(d.energy_j for d in counted) if counted and all(d.lost is None for d in counted) else None
         delay = None if total is None else total * run_time_s
@@ -100,7 +143,7 @@ def metered(directory: Path, run_time_s: float, notes: list[str]) -> Metered | N
     except UserError as error:
         notes.append(str(error).removeprefix(f"{path.parent}/"))
         return None
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
         notes.append(f"{path.name}: {type(error).__name__}: {error}")
         return None
     notes += told

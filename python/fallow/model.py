@@ -112,7 +112,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class MeterEnergy:
-    """What one domain of one meter counted from before the command to after it."""
+    """What one domain of one meter counted while the command ran."""
 
     meter: str
     domain: str

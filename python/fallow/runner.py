@@ -184,11 +184,13 @@ def run(plan: Plan, directory: Path | None, say: Say) -> Ended:
     with launch.held_signals() as mask:
         sampler = sampling.Sampler.start(say) if directory is not None else None
         before = sysload.read()
+        began_ns = time.monotonic_ns()
         try:
             outcome = _launch(plan, env, mask, say)
         finally:
+            ended_ns = time.monotonic_ns()
             after = sysload.read()
-            meters = sampler.stop() if sampler is not None else None
+            meters = sampler.stop((began_ns, ended_ns)) if sampler is not None else None
     info = _last_info(info, outcome, (before, after))
     if info.with_fallow and directory is not None:
         if outcome.exit_status != 0:

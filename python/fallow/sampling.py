@@ -135,8 +135,11 @@ class Sampler:
             self._count += 1
             self.sample(keep=self._count % self._stride == 0)
 
-    def stop(self) -> dict[str, Any]:
-        """Takes the last sample and returns everything, in the form of meters.json."""
+    def stop(self, command_ns: tuple[int, int] | None = None) -> dict[str, Any]:
+        """Takes the last sample and returns everything, in the form of meters.json.
+
+        `command_ns`: when the command began and ended, by this sampler's clock.
+        """
         self._done.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -144,6 +147,7 @@ class Sampler:
         return {
             "schema": SCHEMA,
             "version": VERSION,
+            "command_ns": command_ns,
             "additive": self._found.additive,
             "meters": [
                 {

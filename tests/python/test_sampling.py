@@ -90,6 +90,27 @@ def test_a_domain_that_was_lost_at_once_takes_the_sum_with_it(tmp_path, fallow, 
     assert "package-1 could not be read to the end, so there is no sum" in fallow("report", tmp_path / "r").stdout
 
 
+def test_the_command_has_its_part_of_what_was_read_before_and_after_it(tmp_path):
+    """Readings at 1, 2, 3 and 4 s, of 5 J each; the command from 1.5 to 3.8."""
+    meters = sampled(FakeMeter()) | {"command_ns": [1_500_000_000, 3_800_000_000]}
+    report = report_with(tmp_path, meters, run_time_s=2.3)
+    of = report.energy.metered.domains[0]
+    assert (of.energy_j, of.time_s, of.mean_w) == (pytest.approx(11.5), pytest.approx(2.3), pytest.approx(5.0))
+    note = "fake: read from 500 ms before the command to 200 ms after it; what it counted between two readings"
+    assert any(said.startswith(note) for said in report.health.notes)
+
+
+def test_a_command_that_was_read_closely_has_all(tmp_path):
+    report = report_with(tmp_path, sampled(FakeMeter()) | {"command_ns": [1_000_000_000, 4_000_000_000]})
+    assert report.energy.metered.domains[0].energy_j == pytest.approx(15.0)
+    assert not any("fake" in said for said in report.health.notes)
+
+
+def test_what_is_lost_before_the_command_begins_has_nothing(tmp_path):
+    report = report_with(tmp_path, sampled(FakeMeter(lasts=1)) | {"command_ns": [2_500_000_000, 3_800_000_000]})
+    assert [(d.energy_j, d.time_s) for d in report.energy.metered.domains if d.lost] == [(0.0, 0.0)]
+
+
 def test_intervals_that_are_missing_are_told(tmp_path):
     meter = FakeMeter()
     for missing, told in ((1, "an interval is missing"), (2, "2 intervals are missing")):
