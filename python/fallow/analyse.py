@@ -307,7 +307,9 @@ def load(directory: Path, platform: str | None = None) -> Report:
             )
     notes += found.notes + _missing(found) + _left_awake(found.read, info)
     run = _run(directory, info, found)
+    command_s = run.run_time_s
     if info is not None and info.run_time_s is not None:
+        command_s = info.run_time_s
         lasting.tell_ends(found)
         notes += lasting.notes(found, run.run_time_s - info.run_time_s, run.run_time_s)
     labels = found.labels
@@ -324,7 +326,7 @@ def load(directory: Path, platform: str | None = None) -> Report:
         run=run,
         health=_health(found, notes),
         totals=totals,
-        energy=energy.build(directory, run, rows, machine, notes, programs=found.spans),
+        energy=energy.build(directory, run, rows, machine, notes, command_s=command_s, programs=found.spans),
         ranks=rows,
         functions=sites.functions(found.read),
         sites=shown,

@@ -113,14 +113,15 @@ def _domains(
         if not (math.isfinite(energy_j) and math.isfinite(mean_w)):
             raise ValueError(f"{meter.name} {name}: no energy is so large")
         if missing := meter.lost_intervals.get(name):
-            intervals = "an interval is" if missing == 1 else f"{missing} intervals are"
-            notes.append(f"{meter.name} {name}: {intervals} missing, so its energy too")
+            intervals = "an interval is missing" if missing == 1 else f"{missing} intervals are missing"
+            notes.append(f"{meter.name} {name}: {intervals}, so its energy too")
+            lost = lost or intervals
         counted = (meter.name, name) in additive
         out.append(MeterEnergy(meter.name, name, domain.kind, energy_j, mean_w, time_s, counted, lost))
     return out
 
 
-def metered(directory: Path, run_time_s: float, notes: list[str]) -> Metered | None:
+def metered(directory: Path, command_s: float, notes: list[str]) -> Metered | None:
     """What the meters of a run counted, from meters.json; None where there were none."""
     path = directory / rundir.METERS_FILE
     if not path.exists():
@@ -137,7 +138,7 @@ def metered(directory: Path, run_time_s: float, notes: list[str]) -> Metered | N
         domains = [d for meter in meters for d in _domains(meter, additive, command_ns, told)]
         counted = [d for d in domains if d.counted]
         total = sum(d.energy_j for d in counted) if counted and all(d.lost is None for d in counted) else None
-        delay = None if total is None else total * run_time_s
+        delay = None if total is None else total * command_s
         if delay is not None and not math.isfinite(delay):
             raise ValueError("no energy is so large")
     except UserError as error:
@@ -290,13 +291,17 @@ def build(  # noqa: PLR0913 - one value each
     machine: _native.Platform | None,
     notes: list[str],
     *,
+    command_s: float,
     programs: Mapping[int, Span],
 ) -> Energy:
-    """Both kinds, as far as there are meters and a model. `programs`: when each ran."""
+    """Both kinds, as far as there are meters, which are read while the command runs, and a model.
+
+    `programs`: when each ran.
+    """
     modelled = None
     if machine is not None:
         try:
             modelled = _modelled(machine, run, ranks, programs)
         except ValueError as error:
             notes.append(f"no energy is modelled on {machine.name}: {error}")
-    return Energy(metered(directory, run.run_time_s, notes), modelled)
+    return Energy(metered(directory, command_s, notes), modelled)

@@ -138,7 +138,7 @@ def _no_sum(metered: Metered) -> str:
     """Why the meters' domains have no sum."""
     lost = [d.domain for d in metered.domains if d.counted and d.lost]
     if lost:
-        return f"{', '.join(lost)} could not be read to the end, so there is no sum"
+        return f"{', '.join(lost)} could not be read all the time, so there is no sum"
     return f"{text.plural(len(metered.domains), 'domain')} read, none that adds up"
 
 

@@ -75,7 +75,7 @@ def test_a_lost_domain_takes_the_sum_with_it(tmp_path, fallow):
     assert metered.domains[2].lost == "gone"
     out = fallow("report", tmp_path / "r").stdout
     assert "lost: gone" in out
-    assert "package-1 could not be read to the end, so there is no sum" in out
+    assert "package-1 could not be read all the time, so there is no sum" in out
 
 
 @pytest.mark.parametrize("lasts", [0, 1])
@@ -87,7 +87,7 @@ def test_a_domain_that_was_lost_at_once_takes_the_sum_with_it(tmp_path, fallow, 
     assert [(d.domain, d.lost, d.energy_j) for d in metered.domains if d.counted] == [
         ("package-0", None, 5.0), ("package-1", "gone", 0.0),
     ]  # fmt: skip
-    assert "package-1 could not be read to the end, so there is no sum" in fallow("report", tmp_path / "r").stdout
+    assert "package-1 could not be read all the time, so there is no sum" in fallow("report", tmp_path / "r").stdout
 
 
 def test_the_command_has_its_part_of_what_was_read_before_and_after_it(tmp_path):
@@ -115,7 +115,19 @@ def test_intervals_that_are_missing_are_told(tmp_path):
     meter = FakeMeter()
     for missing, told in ((1, "an interval is missing"), (2, "2 intervals are missing")):
         meter.lost_intervals = {"package-0": missing}
-        assert f"fake package-0: {told}, so its energy too" in report_with(tmp_path, sampled(meter)).health.notes
+        report = report_with(tmp_path, sampled(meter))
+        assert f"fake package-0: {told}, so its energy too" in report.health.notes
+        assert report.energy.metered.energy_j is None
+        assert [d.lost for d in report.energy.metered.domains] == [told, None, None]
+
+
+def test_metered_energy_delay_has_one_time(tmp_path):
+    """What was read while the command ran times how long that was, though its rank ran on."""
+    directory = write_run(tmp_path / "r", [RankFile(calls=[Call(0, 1000), Call(1000, 5 * 10**9)])], run_time_s=2.0)
+    (directory / "meters.json").write_text(json.dumps(sampled(FakeMeter())))
+    report = analyse.load(directory)
+    assert report.run.run_time_s == pytest.approx(5.0)
+    assert report.energy.metered.energy_delay_js == pytest.approx(24 * 2.0)
 
 
 def test_domains_are_told_apart_in_a_table_that_is_too_wide(tmp_path, fallow):
