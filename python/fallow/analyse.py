@@ -220,13 +220,16 @@ def _info(directory: Path, notes: list[str]) -> rundir.RunInfo | None:
     return info
 
 
-def _why_nothing(found: ranks.Ranks, info: rundir.RunInfo | None) -> str:
+def _why_nothing(found: ranks.Ranks, info: rundir.RunInfo | None, inner: list[str]) -> str:
     if found.unreadable:
         return "".join(f"\n  {u.file}: {u.reason}" for u in found.unreadable)
     if info is not None and not info.with_fallow:
         return ": this run was made without Fallow"
     if info is not None and info.options.get("off", "") in _ON:
         return ": Fallow was switched off (--off or FALLOW_OFF), so that no rank recorded anything"
+    if inner:
+        more = f" (and {len(inner) - 1} more)" if len(inner) > 1 else ""
+        return f": the command started a `fallow run` of its own, whose record is {inner[0]}{more}"
     if info is not None and (static := list(linkage.unreachable(info.command, info.cwd))):
         return ": no rank recorded anything; " + "; ".join(static)
     return (
@@ -296,7 +299,8 @@ def load(directory: Path, platform: str | None = None) -> Report:
             f"{directory}: no run directory; nothing in it was written by `fallow run`{_runs_in(directory)}"
         )
     if not found.read:
-        raise UserError(f"{directory}: nothing to report{_why_nothing(found, info)}")
+        why = _why_nothing(found, info, rundir.inner(directory))
+        raise UserError(f"{directory}: nothing to report{why}")
     if (programs := max(found.programs)) > 1:
         notes.append(f"the command started {programs} MPI programs; their ranks are shown together, as program:rank")
         side_by_side = ranks.at_once((*s[:2], 1) for s in found.spans.values()) > 1

@@ -23,6 +23,9 @@ METERS_FILE = "meters.json"
 MACHINE_DIR = "machine"
 """A copy of the few files under / that the platform model reads."""
 
+INNER_FILE = "inner-runs"
+"""The records of runs that the command of this one made with `fallow run`, a line each."""
+
 SCHEMA = "fallow-run"
 VERSION = 1
 
@@ -143,6 +146,21 @@ def keep_machine(directory: Path, root: Path = Path("/")) -> None:
     target = directory / MACHINE_DIR / "proc"
     target.mkdir(parents=True)
     (target / "cpuinfo").write_bytes((root / "proc/cpuinfo").read_bytes())
+
+
+def tell_outer(outer: str, directory: Path) -> None:
+    """Leaves in the record of a run around this one where its programs' record is."""
+    if outer and (Path(outer) / RUN_FILE).exists() and Path(outer) != directory:
+        with (Path(outer) / INNER_FILE).open("ab") as file:
+            file.write(os.fsencode(directory) + b"\n")
+
+
+def inner(directory: Path) -> list[str]:
+    """What tell_outer() left there."""
+    try:
+        return (directory / INNER_FILE).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
 
 
 def write_run(directory: Path, info: RunInfo) -> None:

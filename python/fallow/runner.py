@@ -179,6 +179,8 @@ def run(plan: Plan, directory: Path | None, say: Say) -> Ended:
         with _or_say(write_failed, f"cannot write to {directory}"):
             rundir.write_run(directory, info)
             rundir.keep_machine(directory)
+        with contextlib.suppress(OSError):  # what it would say is told nowhere else, but nobody's run hangs on it
+            rundir.tell_outer(os.environ.get("FALLOW_DIR", ""), directory)
     if failures and with_fallow:
         env = environment.without_record(env)  # the ranks need not try, and say so, again
     with launch.held_signals() as mask:

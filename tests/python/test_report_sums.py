@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fallow import analyse, clocks, energy, ranks, report_text, timeline_text
+from fallow import analyse, clocks, energy, ranks, report_text, rundir, timeline_text
+from fallow.errors import UserError
 from fallow.model import Timeline, TimelineRow
 from fallow.text import Style
 from rank_writer import OPS, Call, RankFile, write_run
@@ -94,3 +95,16 @@ def test_a_large_program_takes_no_cores_from_a_small_one_before_it(tmp_path):
 def test_programs_that_ran_side_by_side_share_cores():
     assert energy.together({1: (0, 3, 1), 2: (4, 5, 8)}) == [({1}, 1), ({2}, 8)]
     assert energy.together({1: (0, 10, 2), 2: (4, 6, 3), 3: (8, 12, 1), 4: (12, 13, 9)}) == [({1, 2, 3}, 5), ({4}, 9)]
+
+
+def test_the_record_of_a_run_within_a_run_is_told(tmp_path):
+    outer, inner = write_run(tmp_path / "outer", []), tmp_path / "inner"
+    rundir.tell_outer(str(outer), inner)
+    with pytest.raises(UserError, match=f"the command started a `fallow run` of its own, whose record is {inner}$"):
+        analyse.load(outer)
+    rundir.tell_outer(str(outer), inner)
+    with pytest.raises(UserError, match="and 1 more"):
+        analyse.load(outer)
+    rundir.tell_outer("", inner)
+    rundir.tell_outer(str(tmp_path), inner)
+    assert not (tmp_path / rundir.INNER_FILE).exists()
