@@ -23,6 +23,8 @@ _CORE_PARTS = ("computing", "transfer", "wait_awake", "wait_asleep", "io", "unac
 _SIMULATED = ("link", "network", "message", "storage")
 _USED = {"core": ("compute_w", "spin_w", "sleep_w"), "nic": ("idle_w", "active_w"), "switch": ("share_w",)}
 """Of these tables of a platform file, the values from which the energy of a run is modelled."""
+_CORE_HAD = 0.8
+"""Of the time that ranks were awake: who had less of it on a core was not as the model takes them to be."""
 _NODE_PARTS = ("memory", "nic", "base", "switch_share")
 _ENDS = 2
 """Readings that it takes to know an energy."""
@@ -252,6 +254,21 @@ def _besides(rank: RankReport, run_time_s: float) -> float:
     return max(0.0, rank.cpu_user_s + rank.cpu_system_s - max(run_time_s, r.total_s) + r.wait_asleep_s + r.io_s)
 
 
+def _without_core(groups: Iterable[tuple[Sequence[RankReport], int]], cores: int) -> list[str]:
+    """That ranks were awake for clearly longer than they had a core, though they need not have shared it."""
+    alone = [rank for group, most in groups if most <= cores for rank in group if rank.end == "finalized"]
+    known = [(rank.residency, cpu) for rank in alone if (cpu := rank.cpu_user_s + rank.cpu_system_s) > 0]
+    awake_s = sum(r.computing_s + r.transfer_s + r.wait_awake_s for r, _ in known)
+    cpu_s = sum(cpu for _, cpu in known)
+    if cpu_s >= _CORE_HAD * awake_s:
+        return []
+    return [
+        f"ranks had a core for {text.percent(cpu_s / awake_s)} of the {text.seconds(awake_s)} that they were not "
+        "asleep in MPI; else they waited for cores that others had, or slept between calls. The model takes all of it "
+        "for computing and spinning: its energy is too high"
+    ]
+
+
 def _modelled(
     machine: _native.Platform, run: Run, ranks: Sequence[RankReport], programs: Mapping[int, Span]
 ) -> Modelled:
@@ -302,6 +319,7 @@ def build(  # noqa: PLR0913 - one value each
     if machine is not None:
         try:
             modelled = _modelled(machine, run, ranks, programs)
+            notes += _without_core(_in_groups(ranks, programs), max(1, len(run.hosts)) * machine.cores)
         except ValueError as error:
             notes.append(f"no energy is modelled on {machine.name}: {error}")
     return Energy(metered(directory, command_s, notes), modelled)

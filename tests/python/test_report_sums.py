@@ -97,6 +97,15 @@ def test_programs_that_ran_side_by_side_share_cores():
     assert energy.together({1: (0, 10, 2), 2: (4, 6, 3), 3: (8, 12, 1), 4: (12, 13, 9)}) == [({1, 2, 3}, 5), ({4}, 9)]
 
 
+@pytest.mark.parametrize(("size", "cpu_ns", "end", "told"), [(1, 300_000_000, 1, True), (1, 750_000_000, 1, False), (13, 300_000_000, 1, False), (1, 300_000_000, 0, False)])
+def test_ranks_that_had_no_core_are_told_of(tmp_path, size, cpu_ns, end, told):
+    """A tenth of a second of the system's besides, of a second awake; what shares cores with its own kind is modelled so."""
+    calls = [Call(0, 1000), Call(1000, 10**9, awake=9 * 10**8)]
+    made = [RankFile(rank=n, size=size, calls=calls, cpu_ns=cpu_ns, finalized=end) for n in range(size)]
+    notes = analyse.load(write_run(tmp_path / "r", made), "minotauro").health.notes
+    assert any(note.startswith("ranks had a core for 40.0 % of the 1 s that they were not asleep") for note in notes) == told
+
+
 def test_the_record_of_a_run_within_a_run_is_told(tmp_path):
     outer, inner = write_run(tmp_path / "outer", []), tmp_path / "inner"
     rundir.tell_outer(str(outer), inner)
