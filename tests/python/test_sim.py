@@ -281,25 +281,6 @@ def test_calls_on_communicators_that_are_not_known_are_told(fallow, tmp_path):
     assert "NOTE" not in fallow("sim", t).stdout
 
 
-def test_windows_of_traces_say_so(fallow, tmp_path):
-    """Calls and notes tell that a part was cut out, and what cannot be replayed for that says so."""
-    assert fallow("synth", "stencil3d", "--ranks", "8", "--iterations", "20", "-o", "whole.ftr").returncode == 0
-    assert fallow("trace", "cut", "whole.ftr", "-o", "all.ftr").returncode == 0
-    assert "cut out" not in fallow("trace", "info", "all.ftr").stderr
-    assert fallow("trace", "cut", "whole.ftr", "--to", "9.9995ms", "-o", "begin.ftr").returncode == 0  # whole iterations
-    said = "cut out of a longer trace, without 1232 calls of it"
-    assert fallow("trace", "merge", "begin.ftr", "-o", "merged.ftr").returncode == 0
-    assert fallow("trace", "convert", "begin.ftr", "-o", "again.ftr").returncode == 0
-    for name in ("begin.ftr", "merged.ftr", "again.ftr"):
-        assert any(said in note for note in json.loads(fallow("sim", name, "--json").stdout)["program"]["notes"])
-    assert said in fallow("predict", "begin.ftr").stderr and said in fallow("trace", "info", "begin.ftr").stderr
-    assert fallow("trace", "cut", "begin.ftr", "--from", "2000020ns", "-o", "middle.ftr").returncode == 0
-    done = fallow("sim", "middle.ftr")
-    assert done.returncode == 2 and "which does not exist\nThe trace was cut out of a longer one: a replay needs the whole" in done.stderr
-    assert fallow("trace", "cut", "whole.ftr", "--ranks", "0", "-o", "first.ftr").returncode == 0
-    assert "The trace was cut out of a longer one" in fallow("sim", "first.ftr").stderr
-
-
 def test_traces_cut_short_say_so(fallow, tmp_path):
     assert fallow("synth", "stencil3d", "--ranks", "8", "--iterations", "200", "-o", "whole.ftr").returncode == 0
     bytes_ = (tmp_path / "whole.ftr").read_bytes()

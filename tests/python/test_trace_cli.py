@@ -282,3 +282,22 @@ def test_parquet_of_many_ranks_has_few_groups_of_rows(tmp_path: Path, monkeypatc
     table = file.read()
     assert table["rank"].to_pylist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     assert table["enter_ns"].to_pylist() == [10 * r + i for r in range(5) for i in range(2)]
+
+
+def test_windows_of_traces_say_so(fallow, tmp_path):
+    """Calls and notes tell that a part was cut out, and what cannot be replayed for that says so."""
+    assert fallow("synth", "stencil3d", "--ranks", "8", "--iterations", "20", "-o", "whole.ftr").returncode == 0
+    assert fallow("trace", "cut", "whole.ftr", "-o", "all.ftr").returncode == 0
+    assert "cut out" not in fallow("trace", "info", "all.ftr").stderr
+    assert fallow("trace", "cut", "whole.ftr", "--to", "9.9995ms", "-o", "begin.ftr").returncode == 0  # whole iterations
+    said = "cut out of a longer trace, without 1232 calls of it"
+    assert fallow("trace", "merge", "begin.ftr", "-o", "merged.ftr").returncode == 0
+    assert fallow("trace", "convert", "begin.ftr", "-o", "again.ftr").returncode == 0
+    for name in ("begin.ftr", "merged.ftr", "again.ftr"):
+        assert any(said in note for note in json.loads(fallow("sim", name, "--json").stdout)["program"]["notes"])
+    assert said in fallow("predict", "begin.ftr").stderr and said in fallow("trace", "info", "begin.ftr").stderr
+    assert fallow("trace", "cut", "begin.ftr", "--from", "2000020ns", "-o", "middle.ftr").returncode == 0
+    done = fallow("sim", "middle.ftr")
+    assert done.returncode == 2 and "which does not exist\nThe trace was cut out of a longer one: a replay needs the whole" in done.stderr
+    assert fallow("trace", "cut", "whole.ftr", "--ranks", "0", "-o", "first.ftr").returncode == 0
+    assert "The trace was cut out of a longer one" in fallow("sim", "first.ftr").stderr

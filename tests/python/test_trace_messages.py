@@ -342,3 +342,16 @@ def test_buffered_sends_wait_for_no_receiver(fallow: Fallow, tmp_path: Path, end
     convert.convert(convert.open_source([out], None), tmp_path / "back.ftr", None)
     done = fallow("sim", str(tmp_path / "back.ftr"), "--json")
     assert done.returncode == 0, done.stderr
+
+
+def test_goal_takes_messages_from_any_source_of_any_tag(tmp_path: Path) -> None:
+    source = MemorySource(Info(size=2))
+    anything = {"comm": COMM_WORLD, "peer": model.ANY_PEER, "tag": model.ANY_TAG, "size_bytes": 8}
+    source.lists[0].append(model.Event(op=model.op_number("MPI_Recv"), **anything))
+    source.lists[0].append(model.Event(op=model.op_number("MPI_Recv"), **anything | {"peer": 1}))
+    for tag in (5, 6):
+        source.lists[1].append(model.Event(op=model.op_number("MPI_Send"), comm=COMM_WORLD, peer=0, tag=tag, size_bytes=8))
+    lost = convert.convert(source, tmp_path / "a.goal", None)
+    found = re.findall(r"(?:send|recv) .*", (tmp_path / "a.goal").read_text())
+    assert found == ["recv 8b from -1 tag -1", "recv 8b from 1 tag -1", "send 8b to 0 tag 5", "send 8b to 0 tag 6"]
+    assert not any("partner" in line for line in lost)
