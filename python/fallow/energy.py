@@ -322,4 +322,10 @@ def build(  # noqa: PLR0913 - one value each
             notes += _without_core(_in_groups(ranks, programs), max(1, len(run.hosts)) * machine.cores)
         except ValueError as error:
             notes.append(f"no energy is modelled on {machine.name}: {error}")
-    return Energy(metered(directory, command_s, notes), modelled)
+    read = metered(directory, command_s, notes)
+    if read is not None and (others := [host for host in run.hosts if host != run.host]):
+        notes.append(
+            f"meters were read on {run.host} alone, where the command ran: what "
+            f"{text.plural(len(others), 'other node')} used is not in the metered energy"
+        )
+    return Energy(read, modelled)

@@ -121,6 +121,16 @@ def test_intervals_that_are_missing_are_told(tmp_path):
         assert [d.lost for d in report.energy.metered.domains] == [told, None, None]
 
 
+def test_nodes_that_were_not_metered_are_told(tmp_path):
+    """The model is of all nodes, the meters of one."""
+    for hosts, told in ((1, []), (3, ["what 2 other nodes used"])):
+        made = [RankFile(rank=n, size=3, calls=[Call(0, 10**9)], host=b"node%d" % (1 + n % hosts)) for n in range(3)]
+        directory = write_run(tmp_path / str(hosts), made)
+        (directory / "meters.json").write_text(json.dumps(sampled(FakeMeter())))
+        notes = [note for note in analyse.load(directory).health.notes if note.startswith("meters were read on node1 alone")]
+        assert [note.partition(": ")[2].partition(" is")[0] for note in notes] == told
+
+
 def test_metered_energy_delay_has_one_time(tmp_path):
     """What was read while the command ran times how long that was, though its rank ran on."""
     directory = write_run(tmp_path / "r", [RankFile(calls=[Call(0, 1000), Call(1000, 5 * 10**9)])], run_time_s=2.0)
