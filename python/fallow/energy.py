@@ -28,6 +28,8 @@ _CORE_HAD = 0.8
 _NODE_PARTS = ("memory", "nic", "base", "switch_share")
 _ENDS = 2
 """Readings that it takes to know an energy."""
+_NOTHING_S = 1.0
+"""Whatever is counted uses energy within that: even idle memory, some joules."""
 _OUTSIDE = 0.05
 """Of the command's time: so much longer between the first reading and the last is told."""
 
@@ -119,6 +121,8 @@ def _domains(
             notes.append(f"{meter.name} {name}: {intervals}, so its energy too")
             lost = lost or intervals
         counted = (meter.name, name) in additive
+        if counted and lost is None and energy_j == 0 and time_s >= _NOTHING_S:
+            notes.append(f"{meter.name} {name}: counted nothing in {text.seconds(time_s)}; it may stand still")
         out.append(MeterEnergy(meter.name, name, domain.kind, energy_j, mean_w, time_s, counted, lost))
     return out
 

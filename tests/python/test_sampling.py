@@ -121,6 +121,18 @@ def test_intervals_that_are_missing_are_told(tmp_path):
         assert [d.lost for d in report.energy.metered.domains] == [told, None, None]
 
 
+def test_a_counter_that_stood_still_is_told(tmp_path):
+    """Which looks like energy saved; of a short command it is what counters that are seldom updated do."""
+    meters = sampled(FakeMeter())
+    for _, energy in meters["meters"][0]["samples"]:
+        energy["package-0"] = energy["core"] = 5.0
+    report = report_with(tmp_path, meters)
+    assert [n for n in report.health.notes if "stand" in n] == ["fake package-0: counted nothing in 3 s; it may stand still"]
+    meters["command_ns"] = [1_200_000_000, 1_900_000_000]
+    (tmp_path / "r" / "meters.json").write_text(json.dumps(meters))
+    assert not any("stand" in note for note in analyse.load(tmp_path / "r").health.notes)
+
+
 def test_nodes_that_were_not_metered_are_told(tmp_path):
     """The model is of all nodes, the meters of one."""
     for hosts, told in ((1, []), (3, ["what 2 other nodes used"])):
