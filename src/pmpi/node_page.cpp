@@ -160,7 +160,7 @@ void Node::fall_back() noexcept {
 }
 
 Status Node::attach(const std::string& run_id, std::int32_t world_rank, std::uint32_t local_size,
-                    bool wakes) noexcept try {
+                    bool wakes, uid_t user) noexcept try {
   fall_back();
   if (!usable()) return Status::failed;
   own_->world_rank.store(world_rank, std::memory_order_relaxed);
@@ -168,7 +168,7 @@ Status Node::attach(const std::string& run_id, std::int32_t world_rank, std::uin
   const int fd = shm_open(name_.c_str(), O_RDWR | O_CREAT, 0600);
   if (fd < 0) return Status::failed;
   // The name can be guessed: who made the page before may write into it, and cut it off, which would end the program.
-  if (struct stat found {}; fstat(fd, &found) != 0 || found.st_uid != geteuid()) {
+  if (struct stat found {}; fstat(fd, &found) != 0 || found.st_uid != user) {
     close(fd);
     return Status::failed;
   }

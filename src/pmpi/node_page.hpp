@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
@@ -95,8 +96,9 @@ class Node {
   ~Node();
 
   /// Attaches to the page of the job on this node. `local_size`: ranks expected here, 0 if unknown; `wakes`: this one
-  /// wakes others.
-  Status attach(const std::string& run_id, std::int32_t world_rank, std::uint32_t local_size, bool wakes = true) noexcept;
+  /// wakes others; `user`: whose page it may be.
+  Status attach(const std::string& run_id, std::int32_t world_rank, std::uint32_t local_size, bool wakes = true,
+                uid_t user = geteuid()) noexcept;
   void detach() noexcept;
 
   /// Waits until `local_size` ranks have attached, as long as they keep coming. False if some have not: they run without Fallow, or have
