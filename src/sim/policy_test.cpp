@@ -158,43 +158,40 @@ TEST(Policies, LeaveOnWhatNothingPassesWithoutContention) {
   }
 }
 
-/// The link of the first sender takes 1 ms to wake, that of the second 10 us: the second one is at the switch first.
-TEST(Policies, WakeASwitchForWhoComesToItFirst) {
+/// When rank 3 is through, where `part` rests, and links that wake in 10 us, or in 1 ms after 8 ms of idleness.
+Time third_ends(const Machine& machine, bool PolicyOptions::*part, Program& program) {
+  PolicyOptions options;
+  options.*part = true;
+  options.deep_timer = 8 * kMs;
+  Engine engine(machine, make_policy("hardware", options, machine), program.source());
+  engine.run();
+  return engine.details().ranks[3].end;
+}
+
+Machine with_deep_rests() {
   Machine machine = crossbar(4);
   machine.link.deep = {0.1, 100 * kUs, 1 * kMs};
-  PolicyOptions options;
-  options.switches = true;
-  options.deep_timer = 8 * kMs;
+  return machine;
+}
+
+/// The link of the first sender takes 1 ms to wake, that of the second 10 us: the second one is at the switch first.
+TEST(Policies, WakeASwitchForWhoComesToItFirst) {
+  const Machine machine = with_deep_rests();
   Program p(4);
   p.compute(10'000'000).p2p(0, Op::send, 2, 8).p2p(2, Op::recv, 0, 8);
   p.compute(5'000'000).p2p(1, Op::send, 3, 8).p2p(3, Op::recv, 1, 8);
   p.compute(5'005'000).p2p(1, Op::send, 3, 8).p2p(3, Op::recv, 1, 8);
-  Engine engine(machine, make_policy("hardware", options, machine), p.source());
-  engine.run();
-  const Time at_switch = 10'005 * kUs + kReact + 100 * kNs;
-  EXPECT_EQ(engine.details().ranks[3].end, at_switch + machine.switches.states.rest.up + kReact + 8 * kPerKib / 1024 + 100 * kNs + 1 * kUs);
+  const Time at_switch = 10'005 * kUs + kReact + 100 * kNs, awake = at_switch + machine.switches.states.rest.up;
+  EXPECT_EQ(third_ends(machine, &PolicyOptions::switches, p), awake + kReact + 8 * kPerKib / 1024 + 100 * kNs + 1 * kUs);
 }
 
 /// Likewise its card: the message that is still under way to the node comes half a millisecond after the node's own.
 TEST(Policies, WakeACardForWhoComesToItFirst) {
-  Machine machine = crossbar(4);
-  machine.link.deep = {0.1, 100 * kUs, 1 * kMs};
-  PolicyOptions options;
-  options.cards = true;
-  options.deep_timer = 8 * kMs;
-  Time alone = 0;
-  for (const bool comes : {false, true}) {
-    Program p(4);
-    p.compute(12'500'000).p2p(2, Op::send, 3, 8).p2p(3, Op::recv, 2, 8);
-    if (comes) p.compute(10'000'000).p2p(0, Op::send, 2, 8).p2p(2, Op::recv, 0, 8);
-    Engine engine(machine, make_policy("hardware", options, machine), p.source());
-    engine.run();
-    const Time end = engine.details().ranks[3].end;
-    if (comes) {
-      EXPECT_EQ(end, alone);
-    }
-    alone = end;
-  }
+  const Machine machine = with_deep_rests();
+  Program alone(4), met(4);
+  for (Program* p : {&alone, &met}) p->compute(12'500'000).p2p(2, Op::send, 3, 8).p2p(3, Op::recv, 2, 8);
+  met.compute(10'000'000).p2p(0, Op::send, 2, 8).p2p(2, Op::recv, 0, 8);
+  EXPECT_EQ(third_ends(machine, &PolicyOptions::cards, met), third_ends(machine, &PolicyOptions::cards, alone));
 }
 
 /// Messages are matched in the order in which they were sent.
