@@ -100,7 +100,7 @@ class _RankWriter:
         return self.emit(f"{verb} {self.at_least_one(m.size_bytes)}b {word} {partner} tag {tag}", blocks=blocks)
 
     def at_least_one(self, size: int) -> int:
-        """LogGOPSim takes the time of the bytes after the first one, of which there are very many if there is none."""
+        """Simulators of the LogGP kind take the time of all bytes but the first one, or ask that there is one."""
         if not size:
             self.losses.add("messages without bytes (written as of one byte)")
         return max(size, 1)
