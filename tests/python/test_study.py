@@ -102,6 +102,13 @@ def test_sizes_of_reductions_multiply_the_programs_that_have_one(tmp_path):
     assert found == [("fft", None), ("cg", 8), ("cg", 16)]
 
 
+def test_seeds_multiply_the_programs_that_draw_from_them(tmp_path):
+    (tmp_path / "s.toml").write_text("[[synth]]\nprogram = ['fft', 'random']\nseed = [3, 4]\njitter = [0, 0.1]\n")
+    found = [(p.synth, p.synth_options["jitter"], p.synth_options.get("seed")) for p in study.read(tmp_path / "s.toml").points]
+    drawing = [("random", 0, 3), ("random", 0.1, 3), ("random", 0, 4), ("random", 0.1, 4)]
+    assert sorted(found, key=str) == sorted([("fft", 0, None), ("fft", 0.1, 3), ("fft", 0.1, 4), *drawing], key=str)
+
+
 def test_bad_studies_end_with_one_line(fallow, tmp_path):
     (tmp_path / "s.toml").write_text("[[synth]]\nprogram = 'cg'\nrnaks = 4\n")
     for args in (["s.toml"], ["none.toml"], ["s.toml", "--on", "mars"]):

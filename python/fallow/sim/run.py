@@ -22,6 +22,7 @@ from fallow.traces.found import find_files
 
 _POLL_S = 0.1
 REDUCING = ("stencil3d", "cg")  # made-up programs whose all-reduce is as large as one says
+DRAWING = ("random",)  # those that draw more than their jitter from the seed
 _MOST_RANKS = 4096  # beyond, per-rank and per-link rows and the critical path are left out
 _MOST_CALLS = 30_000_000  # likewise
 

@@ -174,6 +174,17 @@ def _tables(file: _File, section: str) -> list[Mapping[str, Any]]:
     return tables
 
 
+def _unlike(program: str, options: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Those that make programs of their own: without jitter, seeds change nothing but in the program `random`."""
+    seen: set[str] = set()
+    for chosen in options:
+        if program not in run.DRAWING and not chosen.get("jitter"):
+            chosen.pop("seed", None)
+        if (digest := _digest(chosen)) not in seen:
+            seen.add(digest)
+            yield chosen
+
+
 def _programs(file: _File) -> Iterator[tuple[str, str, dict[str, Any], Any]]:
     """(trace, made-up program, its options, what tells it from others)."""
     here = file.path.parent
@@ -198,7 +209,7 @@ def _programs(file: _File) -> Iterator[tuple[str, str, dict[str, Any], Any]]:
             if program not in known:
                 raise file.fail("synth", "program", f"must be one of {', '.join(known)}", table)
             concerned = {k: v for k, v in values.items() if k != "reduce_bytes" or program in run.REDUCING}
-            for options in _product(concerned):
+            for options in _unlike(program, _product(concerned)):
                 if "compute" in options:
                     options["compute"] = round(options["compute"] * 1000)
                 named = {_SYNTH_NAMES.get(k, k): v for k, v in options.items()}
