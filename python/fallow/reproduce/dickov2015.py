@@ -275,10 +275,10 @@ def displacement(r: Results, lead: float, figures: str, published: float | None)
         s.rows.append(("published mean", f"{published}", said, "", "", "", ""))
         s.differences.append(_saving_difference(r, saved * 100, published, same))
         s.differences.append(_readings(r, lead))
-    cost, worst = max((t.calls / t.ranks * _CALL_COST_S / t.run_time_s, label(r, t)) for t in r.traces)
+    rate, worst = max((t.calls / t.ranks / t.run_time_s, label(r, t)) for t in r.traces)
     s.differences.append(
         f"Run time grows by {slower * 100:.3f} % on average ({said}); the published time of a call in the predictor, 1 us, alone "
-        f"is up to {cost * 100:.2f} % ({worst}), as these runs make more calls a second than the published ones."
+        f"is up to {rate * _CALL_COST_S * 100:.2f} % ({worst}, whose ranks make {rate / 1000:.1f} thousand calls a second)."
     )
     return s
 
