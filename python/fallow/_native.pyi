@@ -46,6 +46,12 @@ class SiteDict(TypedDict):
 EventTuple = tuple[int, int, int, int, int, int, int, int, int, int]
 """enter_ns, exit_ns, op, peer, size_bytes, tag, comm, site, awake_us, asleep_us"""
 
+class OpenWaitDict(TypedDict):
+    op: int
+    peer: int
+    since_ns: int
+    seen_ns: int
+
 class ThreadDict(TypedDict):
     thread_id: int
     first_ns: int
@@ -70,6 +76,7 @@ class ThreadDict(TypedDict):
     sites: list[SiteDict]
     events: list[EventTuple]
     events_skipped: int
+    open: OpenWaitDict | None
 
 class RankDict(TypedDict):
     path: str

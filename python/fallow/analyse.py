@@ -15,6 +15,7 @@ from fallow.model import (
     VERSION,
     Health,
     HistogramReport,
+    OpenWait,
     RankReport,
     Report,
     Residency,
@@ -45,7 +46,17 @@ def _share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0
 
 
-def _rank(rank: _native.RankDict, program: int, label: str) -> RankReport:
+def _open_wait(rank: _native.RankDict, start_ns: int) -> OpenWait | None:
+    """The one that was seen to last longest."""
+    waits = [wait for thread in rank["threads"] if (wait := thread["open"]) is not None]
+    if not waits:
+        return None
+    wait = max(waits, key=lambda w: w["seen_ns"] - w["since_ns"])
+    since_s, seen_s = ((wait[key] - start_ns) * 1e-9 for key in ("since_ns", "seen_ns"))
+    return OpenWait(rank["ops"][wait["op"]][0], wait["peer"], since_s, seen_s)
+
+
+def _rank(rank: _native.RankDict, program: int, label: str, start_ns: int) -> RankReport:
     threads = rank["threads"]
     residency = _sum_residency(threads)
     delay = sum(t["wake_delay_s"] for t in threads)
@@ -61,6 +72,7 @@ def _rank(rank: _native.RankDict, program: int, label: str) -> RankReport:
         hook=rank["hook"],
         end=rank["end"],
         last_state=rank["state"],
+        open_wait=_open_wait(rank, start_ns),
         threads=len(threads),
         calls=sum(t["calls"] for t in threads),
         core_time_s=residency.total_s,
@@ -317,7 +329,8 @@ def load(directory: Path, platform: str | None = None) -> Report:
         lasting.tell_ends(found)
         notes += lasting.notes(found, run.run_time_s - info.run_time_s, run.run_time_s)
     labels = found.labels
-    rows = [_rank(*of) for of in zip(found.read, found.programs, labels, strict=True)]
+    start_ns = min(rank["start_ns"] for rank in found.read)
+    rows = [_rank(*of, start_ns) for of in zip(found.read, found.programs, labels, strict=True)]
     machine = _machine(platform, info, directory, notes)
     totals = _totals(found.read, rows, run.run_time_s)
     test_gap = info.options.get("test_gap", "auto") if info is not None else "auto"

@@ -50,6 +50,8 @@ def _move(rank: _native.RankDict, by: int) -> None:
         thread["first_ns"] += by
         thread["last_ns"] += by
         thread["events"] = [(e[0] + by, e[1] + by, *e[2:]) for e in thread["events"]]
+        if (wait := thread["open"]) is not None:
+            thread["open"] = wait | {"since_ns": wait["since_ns"] + by, "seen_ns": wait["seen_ns"] + by}
 
 
 def correct(read: Sequence[_native.RankDict], programs: Sequence[int]) -> list[str]:

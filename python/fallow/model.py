@@ -158,6 +158,16 @@ class Energy:
 
 
 @dataclass(frozen=True)
+class OpenWait:
+    """The wait in which the record of a rank ends that was killed, or that still runs."""
+
+    function: str
+    peer: int
+    since_s: float
+    seen_s: float
+
+
+@dataclass(frozen=True)
 class RankReport:
     """One rank."""
 
@@ -171,6 +181,7 @@ class RankReport:
     hook: str
     end: str
     last_state: str
+    open_wait: OpenWait | None
     threads: int
     calls: int
     core_time_s: float

@@ -146,8 +146,7 @@ __attribute__((noinline)) std::uint32_t find_site(Thread& t, const void* caller,
 /// Slot of a call site; 0, the overflow, when the table is crowded. Programs that make communicators all the time
 /// would crowd it with sites that differ by nothing else, so only the first communicators are told apart.
 inline std::uint32_t site_slot(Thread& t, const void* caller, const trace::Event& e) noexcept {
-  constexpr std::uint32_t kCommsToldApart = 32;
-  const std::uint32_t comm = e.comm < kCommsToldApart ? e.comm : trace::kSeveralComms;
+  const std::uint32_t comm = trace::comm_of_site(e.comm);
   const auto address = reinterpret_cast<std::uint64_t>(caller);
   const std::uint64_t hash = (address ^ (std::uint64_t{e.op} << 48) ^ (std::uint64_t{comm} << 32)) * 0x9e3779b97f4a7c15u;
   const std::uint32_t i = static_cast<std::uint32_t>(hash >> 40) & t.site_mask;

@@ -186,6 +186,7 @@ void do_sleep(Thread& t) noexcept {
   w.woken_by_peer = disarm(t);
   w.woken_by_data = !w.woken_by_peer && ended == Sockets::End::data;
   w.asleep += after - before;
+  t.counters->open.asleep = w.asleep;
   w.last_sleep = after - before;
   w.last_wake = w.awake_since = after;
   w.moved_at = 0;
@@ -300,12 +301,27 @@ void look_where_from(Thread& t) noexcept {
 
 namespace {
 
+/// For whoever reads the file of a rank that was killed in this wait.
+void open_call(Thread& t, std::uint64_t now) noexcept {
+  trace::OpenCall& open = t.counters->open;
+  const CommInfo* const comm = runtime().comms.known(t.comm_handle);
+  const bool one = t.wanted_calls == 1 && t.peer >= 0;
+  open.seen = now;
+  open.asleep = 0;
+  open.address = reinterpret_cast<std::uint64_t>(t.caller);
+  open.peer = one ? t.peer : -1;
+  open.op = t.op;
+  open.comm = comm != nullptr ? static_cast<std::uint16_t>(std::min<std::uint32_t>(comm->id, 0xffff)) : 0;
+  std::atomic_ref(open.enter).store(t.enter, std::memory_order_release);
+}
+
 void first_look(Thread& t, std::uint64_t now) noexcept {
   t.look = Look::taken;
   show(trace::RankState::waiting, now);
   add_to_totals(t);
   t.wait.last_poll = now;
   runtime().node.own().tests_from.store(0, std::memory_order_relaxed);
+  open_call(t, now);
   if (runtime().threads.load(std::memory_order_relaxed) == 1) t.wait.absorbed = judge_lateness();
   if (Forecast& forecast = runtime().forecast; forecast.belongs_to(&t)) {
     foresee(t, kForeseenAtALook);
@@ -422,6 +438,7 @@ void slow_poll(Thread& t) noexcept {
   if (t.trace != nullptr && t.trace->recorder.pending() != 0) rt.tracer.pump(*t.trace, kTraceBatch);
   const std::uint64_t now = rt.clock.now();
   if (t.look != Look::taken) first_look(t, now);
+  t.counters->open.seen = now;
   const bool may_sleep = rt.sleep_allowed && !holds_wanted_lock() && become_sleeper(t);
   if (rt.options.mode == WaitMode::spin) {
     fallow_tls.polls_left = ~kCatchingUp;

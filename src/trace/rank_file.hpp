@@ -17,7 +17,7 @@
 namespace fallow::trace {
 
 inline constexpr char kRankMagic[8] = {'F', 'A', 'L', 'L', 'O', 'W', 'R', 'K'};
-inline constexpr std::uint32_t kRankVersion = 2;
+inline constexpr std::uint32_t kRankVersion = 3;
 inline constexpr std::uint32_t kHeaderBytes = 65536;
 inline constexpr std::uint32_t kMaxBlocks = 64;      ///< threads with counters of their own
 inline constexpr std::uint32_t kMaxOps = 512;        ///< distinct MPI functions, names in the header
@@ -109,6 +109,17 @@ struct Histogram {
   std::uint64_t coarse_ticks[kCoarseBins];
 };
 
+/// The wait that a thread is in, for readers of a rank that was killed in it, or that runs. Written from when the wait is
+/// first looked at, some microseconds after its begin.
+struct OpenCall {
+  std::uint64_t enter;     ///< when the call began; 0: there is none
+  std::uint64_t seen;      ///< when it was known to go on, last; of spinning ranks soon after its begin
+  std::uint64_t asleep;    ///< ticks of it, until then, that were slept
+  std::uint64_t address;   ///< return address of the call
+  std::int32_t peer;       ///< as in an Event
+  std::uint16_t op, comm;
+};
+
 /// Totals of one thread. `computing` + `transfer` + `wait_awake` + `wait_asleep` + `io` is its time since
 /// its first event.
 struct ThreadCounters {
@@ -125,6 +136,7 @@ struct ThreadCounters {
   std::uint64_t bytes_sent, bytes_received;  ///< as counts and datatypes given to the calls say
   Histogram gaps;                 ///< time between calls
   Histogram waits;                ///< waits inside blocking calls, and rests in tests
+  OpenCall open;
 };
 
 struct OpStats {
@@ -132,6 +144,8 @@ struct OpStats {
 };
 
 inline constexpr std::uint32_t kSeveralComms = 0xffff;  ///< SiteStats::comm where the site used too many to tell apart
+inline constexpr std::uint32_t kCommsToldApart = 32;    ///< those of greater numbers are not, at call sites
+constexpr std::uint32_t comm_of_site(std::uint32_t comm) noexcept { return comm < kCommsToldApart ? comm : kSeveralComms; }
 
 /// Statistics of one call site: (function, return address, communicator). Slot 0 takes the overflow.
 struct SiteStats {

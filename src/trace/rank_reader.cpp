@@ -69,7 +69,30 @@ void ThreadBlock::add_ring_tail(const RankHeader& header) {
   if (!ring.empty()) std::memcpy(ring.data(), bytes_.data() + ring_offset_, ring.size() * sizeof(Event));
   const std::vector<Event> tail = ring_tail(header, counters_, ring);
   for (const SiteStats& site : sites_of_tail(header, tail, counters_.last_exit_tick)) sites_.push_back({0, site});
+  open_ = open_call(header, counters_, ring, tail);
   add_tail(header, tail, counters_, ops_);
+  if (open_.enter != 0) add_open_call(header);
+}
+
+void ThreadBlock::add_open_call(const RankHeader& header) {
+  SiteStats open = add_open(header, open_, counters_, ops_);
+  const auto same = [&](const Site& s) { return s.stats.address == open.address && s.stats.op == open.op && s.stats.comm == open.comm; };
+  const auto site = open.address != 0 ? std::find_if(sites_.begin(), sites_.end(), same) : sites_.end();
+  if (site == sites_.end()) {
+    for (const Site& s : sites_) {
+      if (s.stats.comm == open.comm) open.comm_size = s.stats.comm_size;
+    }
+    sites_.push_back({0, open});
+    return;
+  }
+  SiteStats& s = site->stats;
+  s.calls += open.calls;
+  s.ticks += open.ticks;
+  s.gap_ticks += open.gap_ticks;
+  s.wait_awake += open.wait_awake;
+  s.wait_asleep += open.wait_asleep;
+  s.sleeps += open.sleeps;
+  s.wait_max = std::max(s.wait_max, open.wait_max);
 }
 
 std::vector<Event> ThreadBlock::events(std::size_t limit) const {

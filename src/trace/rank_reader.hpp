@@ -31,12 +31,14 @@ class RankFileError : public std::runtime_error {
 };
 
 /// A private copy of one thread's block, so that a writer that is still running cannot change it. Of a rank that did
-/// not reach MPI_Finalize the totals hold the calls that lay in the ring only, see ring_tail.hpp.
+/// not reach MPI_Finalize the totals hold the calls that lay in the ring only, and the wait it was in, see ring_tail.hpp.
 class ThreadBlock {
  public:
   ThreadBlock(const RankHeader& header, std::vector<std::byte> bytes);
 
   const ThreadCounters& counters() const noexcept { return counters_; }
+  /// The wait in which the thread's record ends, which is in the totals but in no event; `enter` is 0 if there is none.
+  const OpenCall& open() const noexcept { return open_; }
   std::span<const OpStats> ops() const noexcept { return ops_; }
 
   /// Call sites in use whose function and module indices are valid; `slot` is what Event::site refers to. Slot 0 holds
@@ -54,9 +56,11 @@ class ThreadBlock {
 
  private:
   void add_ring_tail(const RankHeader& header);
+  void add_open_call(const RankHeader& header);
 
   std::vector<std::byte> bytes_;
   ThreadCounters counters_{};
+  OpenCall open_{};
   std::vector<OpStats> ops_;
   std::vector<Site> sites_;
   std::size_t ring_offset_ = 0;

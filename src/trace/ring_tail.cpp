@@ -51,15 +51,20 @@ void add(Stats& s, const Event& e, const Call& c) noexcept {
   s.wait_asleep += c.asleep;
 }
 
-void add(ThreadCounters& t, const RankHeader& h, const Event& e, const Call& c) noexcept {
-  const auto kind = static_cast<OpKind>(h.ops[e.op].kind);
+/// What all calls add to a thread.
+void add(ThreadCounters& t, const RankHeader& h, std::uint16_t op, const Call& c) noexcept {
   t.wait_awake += c.awake;
   t.wait_asleep += c.asleep;
   t.sleeps += c.asleep != 0 ? 1 : 0;
   t.computing += c.gap;
-  (kind == OpKind::io ? t.io : t.transfer) += c.duration - c.awake - c.asleep;
+  (static_cast<OpKind>(h.ops[op].kind) == OpKind::io ? t.io : t.transfer) += c.duration - c.awake - c.asleep;
   add(t.gaps, h, c.gap);
-  if (h.ops[e.op].blocks != 0 || c.awake + c.asleep != 0) add(t.waits, h, c.awake + c.asleep);  // tests may rest
+  if (h.ops[op].blocks != 0 || c.awake + c.asleep != 0) add(t.waits, h, c.awake + c.asleep);  // tests may rest
+}
+
+void add(ThreadCounters& t, const RankHeader& h, const Event& e, const Call& c) noexcept {
+  add(t, h, e.op, c);
+  const auto kind = static_cast<OpKind>(h.ops[e.op].kind);
   const Direction direction = direction_of(h.ops[e.op].name, kind);
   if (direction.sends) t.bytes_sent += e.bytes;
   if (direction.receives) t.bytes_received += e.bytes;
@@ -116,6 +121,40 @@ void add_tail(const RankHeader& header, std::span<const Event> tail, ThreadCount
       add(ops[e.op], e, call);
     }
   }
+}
+
+OpenCall open_call(const RankHeader& header, const ThreadCounters& counters, std::span<const Event> ring, std::span<const Event> tail) {
+  const OpenCall& open = counters.open;
+  if (open.op >= header.op_slots || header.ops[open.op].name[0] == '\0') return {};
+  if (open.enter < header.tick_start || open.seen < open.enter || open.asleep > open.seen - open.enter) return {};
+  std::uint64_t exit = ring.empty() ? counters.last_exit_tick : last_outer_exit(counters, ring);
+  for (const Event& e : tail) {
+    if (e.enter != e.exit) exit = std::max(exit, e.exit);
+  }
+  return open.enter < exit ? OpenCall{} : open;
+}
+
+SiteStats add_open(const RankHeader& header, const OpenCall& open, ThreadCounters& counters, std::span<OpStats> ops) {
+  Call call{open.seen - open.enter, 0, 0, open.asleep};
+  if (counters.last_exit_tick != 0 && open.enter > counters.last_exit_tick) call.gap = open.enter - counters.last_exit_tick;
+  call.awake = call.duration - call.asleep;
+  add(counters, header, open.op, call);
+  if (counters.first_tick == 0) counters.first_tick = open.enter;
+  counters.last_exit_tick = std::max(counters.last_exit_tick, open.seen);
+  const Event e{.enter = open.enter, .exit = open.seen, .peer = open.peer, .op = open.op, .comm = open.comm};
+  add(ops[open.op], e, call);
+  SiteStats site{};
+  site.op = open.op;
+  site.comm = comm_of_site(open.comm);
+  add(site, e, call);
+  site.gap_ticks = call.gap;
+  site.sleeps = call.asleep != 0 ? 1 : 0;
+  site.wait_max = call.duration;
+  const auto* const end = header.modules + std::min(header.modules_used, kMaxModules);
+  const auto* const module = std::find_if(header.modules + 0, end, [&](const Module& m) { return open.address >= m.base && open.address < m.end; });
+  site.module = module != end ? static_cast<std::uint32_t>(module - header.modules) : 0xffffffffU;
+  site.address = module != end ? open.address : 0;
+  return site;
 }
 
 std::vector<SiteStats> sites_of_tail(const RankHeader& header, std::span<const Event> tail, std::uint64_t last_exit) {

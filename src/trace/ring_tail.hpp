@@ -22,6 +22,14 @@ std::vector<Event> ring_tail(const RankHeader& header, const ThreadCounters& cou
 /// @param ops  one for each of header.op_slots
 void add_tail(const RankHeader& header, std::span<const Event> tail, ThreadCounters& counters, std::span<OpStats> ops);
 
+/// The call in which the thread was when its record ended: that of `counters.open` if it is whole and began when the calls in
+/// `ring` and `tail`, which follows them, were over. Its `enter` is 0 if there is none. `counters` is without `tail`.
+OpenCall open_call(const RankHeader& header, const ThreadCounters& counters, std::span<const Event> ring, std::span<const Event> tail);
+
+/// Adds it to the totals of the thread, which have the tail, and of its function, as a wait that ended when it was last seen. It
+/// is no event. Returns it as its call site's only call; the address stands in a module of the header, or is 0.
+SiteStats add_open(const RankHeader& header, const OpenCall& open, ThreadCounters& counters, std::span<OpStats> ops);
+
 /// Statistics of `tail` by function and communicator. The addresses, which the ring does not tell, are 0.
 std::vector<SiteStats> sites_of_tail(const RankHeader& header, std::span<const Event> tail, std::uint64_t last_exit);
 

@@ -71,6 +71,53 @@ TEST(RingTail, ACallAroundACallbacksCallsBeganBeforeThem) {
   EXPECT_EQ(ring_tail(*header(), totalled(3, 3'050), ring).size(), 1u);
 }
 
+OpenCall open_wait(std::uint64_t enter, std::uint64_t seen, std::uint64_t asleep = 0, std::uint16_t op = kRecv) {
+  return {enter, seen, asleep, 0x400123, 2, op, 1};
+}
+
+TEST(RingTail, TheCallUnderWayBeganWhenOthersWereOver) {
+  const std::vector<Event> ring{event(2'000, 2'100), event(3'000, 3'100), event(3'500, 3'500)};  // the last in a callback
+  const auto begun = [&](OpenCall open, std::uint64_t totals) {
+    auto c = totalled(totals, ring[totals - 1].exit);
+    c.open = open;
+    return open_call(*header(), c, ring, std::span(ring).subspan(totals)).enter;
+  };
+  EXPECT_EQ(begun(open_wait(3'200, 9'000, 5'800), 2), 3'200u);
+  EXPECT_EQ(begun(open_wait(3'200, 9'000), 1), 3'200u);
+  EXPECT_EQ(begun(open_wait(3'200, 9'000), 3), 3'200u);
+  EXPECT_EQ(begun(open_wait(3'000, 9'000), 1), 0u);         // it is over: in the tail
+  EXPECT_EQ(begun(open_wait(3'000, 9'000), 2), 0u);         // in the totals
+  EXPECT_EQ(begun(open_wait(3'200, 3'100), 2), 0u);         // torn
+  EXPECT_EQ(begun(open_wait(3'200, 9'000, 5'801), 2), 0u);
+  EXPECT_EQ(begun(open_wait(3'200, 9'000, 0, kTest), 2), 0u);
+  EXPECT_EQ(begun(open_wait(3'200, 9'000, 0, 500), 2), 0u);
+  EXPECT_EQ(begun({}, 2), 0u);
+}
+
+TEST(RingTail, TheCallUnderWayCountsAsAWait) {
+  const auto h = header();
+  h->modules_used = 1;
+  h->modules[0].base = 0x400000;
+  h->modules[0].end = 0x500000;
+  auto c = totalled(5, 9'000);
+  c.first_tick = 1'500;
+  std::vector<OpStats> ops(h->op_slots);
+  const SiteStats site = add_open(*h, open_wait(10'000, 500'000, 300'000), c, ops);
+  EXPECT_EQ(c.events, 5u);  // it is none
+  EXPECT_EQ(c.computing, 1'000u);
+  EXPECT_EQ(c.wait_asleep, 300'000u);
+  EXPECT_EQ(c.wait_awake, 190'000u);
+  EXPECT_EQ(c.transfer, 0u);
+  EXPECT_EQ(c.last_exit_tick, 500'000u);
+  EXPECT_EQ(c.waits.coarse_count[2], 1u);
+  EXPECT_EQ(ops[kRecv].calls, 1u);
+  EXPECT_EQ(ops[kRecv].ticks, 490'000u);
+  EXPECT_EQ(site.address, 0x400123u);
+  EXPECT_EQ(site.wait_max, 490'000u);
+  h->modules[0].end = 0x400100;
+  EXPECT_EQ(add_open(*h, open_wait(600'000, 700'000), c, ops).address, 0u);  // of no module that is known
+}
+
 TEST(RingTail, IsAddedAsTheRuntimeAdds) {
   const auto h = header();
   const std::vector<Event> tail{event(10'000, 10'500), event(40'000, 140'000, kRecv, 30, 60), event(140'000, 150'000, kWrite)};

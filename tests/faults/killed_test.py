@@ -145,6 +145,29 @@ def test_every_call_before_the_kill_is_counted(lab: Lab, fallow: Fallow, last: i
     assert by_rank == [4 + 1000 + last + 2 * r for r in range(RANKS)]
 
 
+@pytest.mark.parametrize("mode", ["spin", "yield", "sleep", "auto"])
+def test_the_wait_in_which_a_rank_was_killed_is_told(lab: Lab, fallow: Fallow, mode: str) -> None:
+    """So that whoever ends a program that hangs sees where it did. It counts as far as it was looked at."""
+    begun = lab.scratch / "begun"
+    running, record = lab.start(mode, lab.family.launch(2, lab.program("waits_in_vain.c"), begun))
+    assert running.wait_for(begun.exists, _START_S), "the ranks do not get on"
+    time.sleep(_GOES_ON_S)
+    _kill(running.processes("waits_in_vain"))
+    outcome = running.finish(_END_S)
+    assert not outcome.timed_out, outcome.describe()
+    report = fallow.report(record)
+    waiting, computing = report["ranks"]
+    assert computing["open_wait"] is None
+    wait = waiting["open_wait"]
+    assert (wait["function"], wait["peer"]) == ("MPI_Recv", 1)
+    assert 0 < wait["since_s"] <= wait["seen_s"] <= report["run"]["run_time_s"]
+    if mode in ("sleep", "auto"):
+        assert waiting["residency"]["wait_asleep_s"] > _GOES_ON_S / 4
+        assert wait["seen_s"] - wait["since_s"] > _GOES_ON_S / 2
+    [site] = [s for s in report["sites"] if s["function"] == "MPI_Recv"]
+    assert (site["symbol"], site["calls"], site["comm_size"]) == ("main", 1, 2)
+
+
 def test_killed_command(lab: Lab, fallow: Fallow) -> None:
     """SIGKILL to `fallow run` itself: the program goes on to its end, and what it leaves is readable."""
     program = lab.program("steady.c")

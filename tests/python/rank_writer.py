@@ -67,12 +67,21 @@ class Histogram(c.Structure):
         self.coarse_ticks[coarse] += value
 
 
+class OpenCall(c.Structure):
+    _fields_ = [
+        *_fields(c.c_uint64, "enter seen asleep address"),
+        ("peer", c.c_int32),
+        *_fields(c.c_uint16, "op comm"),
+    ]
+
+
 class Counters(c.Structure):
     _fields_ = [
         *_fields(c.c_uint64, "thread_id first_tick last_exit_tick events computing transfer wait_awake wait_asleep io"),
         *_fields(c.c_uint64, "wake_delay wake_absorbed sleeps wakes_by_peer wakes_sent wake_send_ticks bytes_sent bytes_received"),
         ("gaps", Histogram),
         ("waits", Histogram),
+        ("open", OpenCall),
     ]
 
 
@@ -122,6 +131,7 @@ class RankFile:
     sites: dict[int, tuple[int, int]] = field(default_factory=lambda: {1: (0x401234, 0)})
     modules: list[tuple[int, str]] = field(default_factory=lambda: [(0x400000, "/no/such/program")])
     ring_events: int = 256
+    open: Call | None = None  # a wait that has no end: seen last at `exit`
     finalized: int = 1
     state: int = 6
     host: bytes = b"node1"
@@ -140,7 +150,7 @@ class RankFile:
     def header(self) -> Header:
         h = Header()
         h.magic = b"FALLOWRK"
-        h.version, h.header_bytes = 2, HEADER_BYTES
+        h.version, h.header_bytes = 3, HEADER_BYTES
         h.op_slots, h.site_slots, h.ring_events, h.bins = len(self.ops), 8, self.ring_events, BINS
         h.op_info_bytes, h.counters_bytes = c.sizeof(OpInfo), c.sizeof(Counters)
         h.op_stats_bytes, h.site_stats_bytes, h.event_bytes = c.sizeof(OpStats), c.sizeof(SiteStats), c.sizeof(Event)
@@ -163,7 +173,7 @@ class RankFile:
         h.launch, h.oversubscribed = self.launch, self.oversubscribed
         h.modules_used = len(self.modules)
         for i, (base, path) in enumerate(self.modules):
-            h.modules[i].base, h.modules[i].path = base, path.encode()
+            h.modules[i].base, h.modules[i].end, h.modules[i].path = base, base + 0x100000, path.encode()
         return h
 
     def build(self) -> bytes:
@@ -185,6 +195,9 @@ class RankFile:
                 call.awake // 1000, call.asleep // 1000,
             )  # fmt: skip
         counters.last_exit_tick = self.START + last
+        if (wait := self.open) is not None:
+            enter, seen, site = self.START + wait.enter, self.START + wait.exit, self.sites[wait.site][0]
+            counters.open = OpenCall(enter, seen, wait.asleep, site, wait.peer, wait.op, 0)
         head = bytes(self.header()).ljust(HEADER_BYTES, b"\0")
         return head + bytes(counters) + bytes(ops) + bytes(sites) + bytes(ring)
 

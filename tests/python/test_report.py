@@ -155,6 +155,26 @@ def test_a_killed_rank_is_reported_up_to_its_last_call(tmp_path, fallow):
     assert "ended by signal 9" in out.stdout
 
 
+def test_the_wait_in_which_a_rank_was_killed_is_told_and_counts(tmp_path, fallow):
+    rank = two_calls()
+    end = rank.calls[-1].exit
+    rank.finalized, rank.state = 0, 4
+    rank.open = Call(end + 2_000_000, end + 5_002_000_000, op=1, asleep=4_800_000_000, peer=3)
+    before = analyse.load(write_run(tmp_path / "finalized", [two_calls()])).totals
+    directory = write_run(tmp_path / "r", [rank], exit_status=None, signal=15)
+    report = analyse.load(directory)
+    assert report.totals.residency.wait_asleep_s == pytest.approx(before.residency.wait_asleep_s + 4.8)
+    assert report.totals.residency.wait_awake_s == pytest.approx(before.residency.wait_awake_s + 0.2)
+    assert report.totals.residency.computing_s == pytest.approx(before.residency.computing_s + 0.002)
+    assert report.totals.calls == sum(f.calls for f in report.functions) == before.calls + 1
+    assert max(site.wait_max_s for site in report.sites) == pytest.approx(5.0)
+    wait = report.ranks[0].open_wait
+    assert wait is not None and (wait.function, wait.peer) == ("MPI_Recv", 3)
+    assert (wait.since_s, wait.seen_s) == pytest.approx(((end + 2_000_000) * 1e-9, (end + 5_002_000_000) * 1e-9))
+    said = fallow("report", directory).stdout
+    assert "(it was asleep in MPI_Recv, begun 2.42 ms after the start, for rank 3 of its communicator)" in said, said
+
+
 def test_an_aborted_rank_says_so(tmp_path, fallow):
     rank = lively_rank(0, 1, 5, finalized=2)
     assert "called MPI_Abort" in fallow("report", write_run(tmp_path / "r", [rank])).stdout

@@ -105,6 +105,18 @@ nb::list event_list(const RankReader& r, const ThreadBlock& b, std::size_t limit
   return out;
 }
 
+/// The wait in which the thread's record ends; None if there is none.
+nb::object open_wait(const RankReader& r, const ThreadBlock& b) {
+  const OpenCall& open = b.open();
+  if (open.enter == 0) return nb::none();
+  nb::dict d;
+  d["op"] = open.op;
+  d["peer"] = open.peer;
+  d["since_ns"] = r.wall_time(open.enter).value;
+  d["seen_ns"] = r.wall_time(open.seen).value;
+  return d;
+}
+
 nb::dict thread_dict(const RankReader& r, std::uint32_t index, std::size_t max_events) {
   const ThreadBlock b = r.block(index);
   const ThreadCounters& c = b.counters();
@@ -112,7 +124,7 @@ nb::dict thread_dict(const RankReader& r, std::uint32_t index, std::size_t max_e
   d["thread_id"] = c.thread_id;
   d["first_ns"] = r.wall_time(c.first_tick).value;
   d["last_ns"] = r.wall_time(c.last_exit_tick).value;
-  d["calls"] = c.events;
+  d["calls"] = c.events + (b.open().enter != 0 ? 1 : 0);
   d["computing_s"] = r.seconds(c.computing).value;
   d["transfer_s"] = r.seconds(c.transfer).value;
   d["wait_awake_s"] = r.seconds(c.wait_awake).value;
@@ -132,6 +144,7 @@ nb::dict thread_dict(const RankReader& r, std::uint32_t index, std::size_t max_e
   d["sites"] = site_list(r, b);
   d["events"] = event_list(r, b, max_events);
   d["events_skipped"] = b.events_skipped();
+  d["open"] = open_wait(r, b);
   return d;
 }
 

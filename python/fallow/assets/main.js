@@ -85,6 +85,16 @@ function howItEnded(rank, run) {
   return run.exit_status === null && run.signal === null ? "is still running, or was killed" : "is still running";
 }
 
+/** When its record ends. */
+function whatItDid(rank) {
+  const did = rank.last_state.replace("_", " "), wait = rank.open_wait;
+  if (wait !== null) {
+    const peer = wait.peer >= 0 ? `, for rank ${wait.peer} of its communicator` : "";
+    return ` (it was ${did} in ${wait.function}, begun ${seconds(wait.since_s)} after the start${peer})`;
+  }
+  return `${rank.last_state === "none" ? "" : ` (it was ${did})`}; its record ends at its last call`;
+}
+
 function warnings() {
   const lines = reports.flatMap((r, i) => {
     const h = r.health, tag = two ? `${NAMES[i]}: ` : "", out = [];
@@ -95,7 +105,7 @@ function warnings() {
     if (early.length > 20) out.push(`${early.length} ranks ended early; the first 20:`);
     early.slice(0, 20).forEach((rank) => out.push(rank.end === "aborted"
       ? `rank ${rank.label} called MPI_Abort; its record ends there`
-      : `rank ${rank.label} ${howItEnded(rank, r.run)}${rank.last_state === "none" ? "" : ` (it was ${rank.last_state.replace("_", " ")})`}; its record ends at its last call`));
+      : `rank ${rank.label} ${howItEnded(rank, r.run)}${whatItDid(rank)}`));
     if (h.threads_dropped) out.push(`not recorded: ${h.threads_dropped} thread${h.threads_dropped === 1 ? "" : "s"}, beyond 64 of a rank, without room on disk, or without access to it by then`);
     return out.concat(h.notes).map((line) => tag + line);
   });
