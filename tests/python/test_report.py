@@ -168,6 +168,7 @@ def test_the_wait_in_which_a_rank_was_killed_is_told_and_counts(tmp_path, fallow
     assert report.totals.residency.computing_s == pytest.approx(before.residency.computing_s + 0.002)
     assert report.totals.calls == sum(f.calls for f in report.functions) == before.calls + 1
     assert max(site.wait_max_s for site in report.sites) == pytest.approx(5.0)
+    assert report.timeline.rows[0].events[-1][1:3] == [5_000_000_000, 0]
     wait = report.ranks[0].open_wait
     assert wait is not None and (wait.function, wait.peer) == ("MPI_Recv", 3)
     assert (wait.since_s, wait.seen_s) == pytest.approx(((end + 2_000_000) * 1e-9, (end + 5_002_000_000) * 1e-9))

@@ -102,6 +102,11 @@ nb::list event_list(const RankReader& r, const ThreadBlock& b, std::size_t limit
     const std::int64_t awake_us = fallow::trace::waited_unmarked(r.header(), e) ? (exit - enter) / 1000 : e.awake_us;
     out.append(nb::make_tuple(enter, exit, e.op, e.peer, e.bytes, e.tag, e.comm, e.site, awake_us, e.asleep_us));
   }
+  if (const OpenCall& open = b.open(); open.enter != 0) {
+    const std::int64_t enter = r.wall_time(open.enter).value, seen = r.wall_time(open.seen).value;
+    const auto asleep_us = static_cast<std::int64_t>(r.seconds(open.asleep).value * 1e6);
+    out.append(nb::make_tuple(enter, seen, open.op, open.peer, 0, -1, open.comm, 0, (seen - enter) / 1000 - asleep_us, asleep_us));
+  }
   return out;
 }
 
