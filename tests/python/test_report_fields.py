@@ -1,0 +1,95 @@
+"""Each figure of a report is the one that its name says: ranks whose counters all differ."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import pytest
+
+from fallow import analyse
+from rank_writer import HEADER_BYTES, Call, Counters, Header, OpStats, RankFile, SiteStats, write_run
+
+S = 10**9
+OPS = [("", "other"), ("MPI_Recv", "recv"), ("MPI_Allreduce", "collective")]
+
+
+def _write(directory: Path, rank: int, times: int) -> None:
+    """A rank whose counters are all different, and `times` those of another one."""
+    data = bytearray(RankFile(rank=rank, size=2, calls=[Call(0, 20 * S)], ops=OPS, sites={1: (0x401234, 0), 2: (0x401300, 0)}, budget=0.01 * times).build())
+    head, counters = Header.from_buffer(data), Counters.from_buffer(data, HEADER_BYTES)
+    head.cpu_user_ns, head.cpu_system_ns, head.threads_dropped = 50 * S * times, 7 * S * times, 3 * times
+    head.switches_voluntary, head.switches_involuntary = 11 * times, 13 * times
+    for n, name in enumerate(("computing", "transfer", "wait_awake", "wait_asleep", "io"), 1):
+        setattr(counters, name, n * S * times)
+    counters.wake_delay, counters.wake_absorbed, counters.wake_send_ticks = 9 * S // 10 * times, 3 * S // 10 * times, S // 10 * times
+    counters.sleeps, counters.wakes_by_peer, counters.wakes_sent = 17 * times, 19 * times, 23 * times
+    counters.bytes_sent, counters.bytes_received = 29 * times, 31 * times
+    ops = OpStats * len(OPS)
+    functions = ops.from_buffer(data, HEADER_BYTES + ctypes.sizeof(Counters))
+    sites = (SiteStats * 8).from_buffer(data, HEADER_BYTES + ctypes.sizeof(Counters) + ctypes.sizeof(ops))
+    for number in (1, 2):
+        own = number * times
+        for row in (functions[number], sites[number]):
+            row.calls, row.ticks, row.bytes = 2 * own, 6 * S * own, 5 * own
+            row.wait_awake, row.wait_asleep, row.wake_delay = S * own, 3 * S * own, S // 4 * own
+        site = sites[number]
+        site.op, site.comm, site.comm_size = number, number, 2
+        site.gap_ticks, site.sleeps, site.wait_max = 7 * S * own, 8 * own, S // 8 * own
+    (directory / f"rank-{rank}").write_bytes(data)
+
+
+@pytest.fixture
+def report(tmp_path):
+    run = write_run(tmp_path / "r", [], run_time_s=40.0, other_busy_s=1.5, stolen_s=2.5, signal=None)
+    _write(run, 0, 1)
+    _write(run, 1, 2)
+    return analyse.load(run)
+
+
+def test_ranks(report):
+    second = report.ranks[1]
+    r = second.residency
+    assert (r.computing_s, r.transfer_s, r.wait_awake_s, r.wait_asleep_s, r.io_s) == pytest.approx((2, 4, 6, 8, 10))
+    assert (second.core_time_s, second.mpi_share) == pytest.approx((30, 28 / 30))
+    assert (second.wake_delay_s, second.wake_delay_share) == pytest.approx((1.8, 1.8 / 30))
+    assert (second.wake_absorbed_s, second.wake_lasting_share) == pytest.approx((0.6, 1.2 / 30))
+    assert (second.sleeps, second.sent_bytes, second.received_bytes) == (34, 58, 62)
+    assert (second.cpu_user_s, second.cpu_system_s) == pytest.approx((100, 14))
+    assert (second.switches_voluntary, second.switches_involuntary) == (22, 26)
+
+
+def test_totals(report):
+    t = report.totals
+    r = t.residency
+    assert (r.computing_s, r.transfer_s, r.wait_awake_s, r.wait_asleep_s, r.io_s) == pytest.approx((3, 6, 9, 12, 15))
+    assert (t.mpi_share, t.wait_asleep_share) == pytest.approx((42 / 45, 12 / 21))
+    assert (t.wake_delay_s, t.wake_absorbed_s, t.wake_send_s) == pytest.approx((2.7, 0.9, 0.3))
+    assert (t.wake_delay_share, t.wake_absorbed_share) == pytest.approx((2.7 / 45, 0.9 / 45))
+    assert (t.wake_delay_share_worst, t.wake_lasting_share_worst) == pytest.approx((0.06, 0.04))
+    assert (t.sleeps, t.wakes_by_peer, t.wakes_sent) == (51, 57, 69)
+    assert (t.sent_bytes, t.received_bytes) == (87, 93)
+    assert (t.cpu_ranks_s, t.slowdown_budget) == pytest.approx((171, 0.02))
+    assert report.health.threads_dropped == 9
+    assert (report.run.other_busy_s, report.run.stolen_s) == (1.5, 2.5)
+
+
+def test_functions_and_call_sites(report):
+    """Most time first; what each rank has of one call site is one row."""
+    assert [f.function for f in report.functions] == [s.function for s in report.sites] == ["MPI_Allreduce", "MPI_Recv"]
+    for row in (report.functions[0], report.sites[0]):
+        assert (row.calls, row.size_bytes) == (12, 30)
+        assert (row.time_s, row.wait_awake_s, row.wait_asleep_s, row.wake_delay_s) == pytest.approx((36, 6, 18, 1.5))
+    site = report.sites[0]
+    assert (site.gap_s, site.wait_max_s, site.sleeps) == pytest.approx((42, 0.5, 48))
+    assert (site.comm, site.comm_size, site.ranks, site.offset) == (2, 2, 2, 0x1300)
+
+
+def test_waits_and_gaps_have_histograms_of_their_own(tmp_path):
+    us = 1000
+    calls = [Call(0, 0), Call(10 * us, 310 * us, asleep=300 * us), Call(320 * us, 320 * us)]
+    report = analyse.load(write_run(tmp_path / "r", [RankFile(calls=calls)]))
+    assert [b.count for b in report.gaps.papers] == [3, 0, 0]
+    assert [b.count for b in report.waits.papers] == [2, 0, 1]
+    assert [b.count_share for b in report.waits.papers] == pytest.approx([2 / 3, 0, 1 / 3])
+    assert [b.time_share for b in report.waits.papers] == pytest.approx([0, 0, 1], abs=1e-6)
