@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 
@@ -40,6 +41,18 @@ class FakeMeter:
             self.off = {"package-1": "gone"}
             del values["package-1"]
         return values
+
+
+class Ticks(threading.Event):
+    """So many periods pass, at once."""
+
+    def __init__(self, periods):
+        super().__init__()
+        self.left = periods
+
+    def wait(self, timeout=None):
+        self.left -= 1
+        return self.left < 0
 
 
 def sampled(meter, times=3):
@@ -104,6 +117,12 @@ def test_a_command_that_was_read_closely_has_all(tmp_path):
     report = report_with(tmp_path, sampled(FakeMeter()) | {"command_ns": [1_000_000_000, 4_000_000_000]})
     assert report.energy.metered.domains[0].energy_j == pytest.approx(15.0)
     assert not any("fake" in said for said in report.health.notes)
+
+
+@pytest.mark.parametrize("command_s", [(1.5, 4.0), (1.0, 3.5)])
+def test_a_command_that_was_read_late_or_early_alone_is_told_of(tmp_path, command_s):
+    report = report_with(tmp_path, sampled(FakeMeter()) | {"command_ns": [round(at * 1e9) for at in command_s]})
+    assert any(said.startswith("fake: read from ") for said in report.health.notes)
 
 
 def test_what_is_lost_before_the_command_begins_has_nothing(tmp_path):
@@ -172,6 +191,18 @@ def test_long_runs_keep_their_ends():
     assert data[-1][1]["package-0"] == 5.0 * 10_001
 
 
+def test_long_runs_are_kept_evenly():
+    """What a sampler keeps once its samples have been thinned is as far apart as what was left of them."""
+    meter = FakeMeter(lasts=10**6)
+    meter.min_period_s = meter.max_period_s = 1e-6
+    sampler = sampling.Sampler(sampling.Found([meter], []))
+    sampler._samples = [[(0, {})] * 4096]
+    sampler._done = Ticks(5)
+    sampler._loop()
+    kept = [values["package-0"] / 5.0 for _, values in sampler.stop()["meters"][0]["samples"][2049:]]
+    assert kept == [2, 4, 6]  # readings: the first one thins, then every other one is kept, and the last one always
+
+
 def test_samples_have_the_time_of_a_clock_that_nobody_sets():
     before = time.monotonic_ns()
     sampler = sampling.Sampler(sampling.Found([FakeMeter()], []))
@@ -186,6 +217,8 @@ def test_the_period_suits_every_meter():
     assert sampling.period_s([slow]) == 1.0
     slow.min_period_s = 10.0
     assert sampling.period_s([slow]) == 10.0
+    slow.max_period_s = 2.0  # it cannot be had both ways: not to miss anything comes first
+    assert sampling.period_s([slow, quick]) == 0.5
 
 
 @pytest.mark.parametrize(
