@@ -67,7 +67,7 @@ def load_table(path: Path) -> dict[str, Call]:
                     kind=rule["kind"],
                     blocks=rule["blocks"],
                     peer=call.peer,
-                    size=rule.get("size", call.size),
+                    size=call.size,
                     wakes=rule["wakes"],
                     why=rule["why"],
                 )

@@ -290,7 +290,7 @@ def emit_coverage(table: dict[str, Call], prototypes: dict[str, Prototype]) -> l
                     "name": name,
                     "kind": call.kind,
                     "blocks": call.blocks,
-                    "treatment": "recorded, waits sleep" if call.blocks and not call.why else "recorded, passes through" if not call.blocks else "recorded, waits sleep",
+                    "treatment": "recorded, waits sleep" if call.blocks else "recorded, passes through",
                     "why": call.why,
                 }
             )

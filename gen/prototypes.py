@@ -46,15 +46,7 @@ def _parameter(text: str, index: int) -> Parameter:
 
 
 def _split(text: str) -> list[str]:
-    """Splits at commas outside parentheses."""
-    parts, depth, start = [], 0, 0
-    for i, c in enumerate(text):
-        depth += (c == "(") - (c == ")")
-        if c == "," and depth == 0:
-            parts.append(text[start:i])
-            start = i + 1
-    parts.append(text[start:])
-    return [p for p in (p.strip() for p in parts) if p and p != "void"]
+    return [p for p in (p.strip() for p in text.split(",")) if p and p != "void"]
 
 
 def parse_prototypes(preprocessed: str) -> dict[str, Prototype]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,7 @@ def test_prototypes_are_read_with_names_and_arrays() -> None:
     assert found["MPI_Bcast"].declare().endswith("MPI_Comm arg4")
     assert found["MPI_Wtime"].parameters == ()
     assert "MPI_Pcontrol" not in found, "variadic functions cannot be forwarded"
+    assert "MPI_Comm_create_keyval" not in found, "parameters that are functions are not taken apart"
 
 
 def test_every_call_of_the_table_is_one_that_mpi_has() -> None:
@@ -94,6 +96,9 @@ def test_every_symbol_has_one_slot() -> None:
     [
         ('[[group]]\nkind = "dance"\nwhy = "x"\nnames = ["Send"]\n', "dance"),
         ('[[group]]\nkind = "send"\nnames = ["Send"]\n', "needs a 'why'"),
+        ('[[group]]\nkind = "send"\nblocks = true\nsize = "counts"\nnames = ["Send"]\n', "Send: size 'counts' is none of"),
+        ('[[group]]\nkind = "send"\nblocks = true\nwakes = "peers"\nnames = ["Send"]\n', "Send: wakes 'peers' is none of"),
+        ('[[group]]\nkind = "send"\nblocks = true\nfrees = "group"\nnames = ["Send"]\n', "Send: frees 'group' is none of"),
         ('[[group]]\nkind = "send"\nblocks = true\nnames = ["Send", "Send"]\n', "stands there twice"),
     ],
 )
@@ -110,3 +115,33 @@ def test_a_header_that_is_none_is_refused(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "is this an MPI header" in done.stderr
+
+
+def test_a_header_that_cannot_be_compiled_is_told_with_what_the_compiler_says(tmp_path: Path) -> None:
+    (tmp_path / "mpi.h").write_text("#error no MPI for this machine\n")
+    command = [sys.executable, str(GEN / "generate.py"), "wrappers", "--family", "mpich", "--include", str(tmp_path), "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "cannot read mpi.h" in done.stderr and "no MPI for this machine" in done.stderr
+
+
+def test_what_did_not_change_is_not_written_anew(tmp_path: Path) -> None:
+    """Or all wrappers would be compiled again."""
+    (tmp_path / "mpi.h").write_text(HEADER)
+    command = [sys.executable, str(GEN / "generate.py"), "wrappers", "--family", "mpich", "--include", str(tmp_path), "--out", str(tmp_path / "out")]
+    subprocess.run(command, check=True)
+    made = sorted((tmp_path / "out").iterdir())
+    for file in made:
+        os.utime(file, ns=(0, 0))
+    subprocess.run(command, check=True)
+    assert [file.name for file in made] == ["coverage-mpich.json", "wrappers.cpp"]
+    assert [file.stat().st_mtime_ns for file in made] == [0, 0]
+    (tmp_path / "mpi.h").write_text(HEADER.replace("MPI_Recv", "MPI_Ssend"))
+    subprocess.run(command, check=True)
+    assert all(file.stat().st_mtime_ns for file in made)
+
+
+def test_fortran_names_are_made_of_the_plain_functions() -> None:
+    names = emit_preload(load_table(GEN / "calls.toml"), {"MPI_Send", "MPI_Send_c"})["symbols.c"]
+    assert '"MPI_Send_c"' in names and '"PMPI_Send_c"' in names
+    assert '"mpi_send__"' in names and "mpi_send_c" not in names
