@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fallow import analyse
+from fallow import analyse, sites
 from rank_writer import HEADER_BYTES, Call, Counters, Header, OpStats, RankFile, SiteStats, write_run
 
 S = 10**9
@@ -27,13 +27,13 @@ def _write(directory: Path, rank: int, times: int) -> None:
     counters.bytes_sent, counters.bytes_received = 29 * times, 31 * times
     ops = OpStats * len(OPS)
     functions = ops.from_buffer(data, HEADER_BYTES + ctypes.sizeof(Counters))
-    sites = (SiteStats * 8).from_buffer(data, HEADER_BYTES + ctypes.sizeof(Counters) + ctypes.sizeof(ops))
+    places = (SiteStats * 8).from_buffer(data, HEADER_BYTES + ctypes.sizeof(Counters) + ctypes.sizeof(ops))
     for number in (1, 2):
         own = number * times
-        for row in (functions[number], sites[number]):
+        for row in (functions[number], places[number]):
             row.calls, row.ticks, row.bytes = 2 * own, 6 * S * own, 5 * own
             row.wait_awake, row.wait_asleep, row.wake_delay = S * own, 3 * S * own, S // 4 * own
-        site = sites[number]
+        site = places[number]
         site.op, site.comm, site.comm_size = number, number, 2
         site.gap_ticks, site.sleeps, site.wait_max = 7 * S * own, 8 * own, S // 8 * own
     (directory / f"rank-{rank}").write_bytes(data)
@@ -93,3 +93,26 @@ def test_waits_and_gaps_have_histograms_of_their_own(tmp_path):
     assert [b.count for b in report.waits.papers] == [2, 0, 1]
     assert [b.count_share for b in report.waits.papers] == pytest.approx([2 / 3, 0, 1 / 3])
     assert [b.time_share for b in report.waits.papers] == pytest.approx([0, 0, 1], abs=1e-6)
+
+
+def test_threads_of_a_rank_at_one_call_site_are_one_rank(tmp_path):
+    data = bytearray(RankFile(calls=[Call(0, 1000), Call(2000, 3000)]).build())
+    Header.from_buffer(data).blocks_used = 2
+    run = write_run(tmp_path / "r", [])
+    (run / "rank-0").write_bytes(bytes(data) + data[HEADER_BYTES:])
+    report = analyse.load(run)
+    assert (report.totals.threads, report.ranks[0].threads) == (2, 2)
+    (site,) = report.sites
+    assert (site.calls, site.ranks) == (4, 1)
+
+
+def test_call_sites_beyond_those_that_are_named_are_counted():
+    """They are those with the least time."""
+    row = {"calls": 1, "size_bytes": 1, "wait_awake_s": 0.0, "wait_asleep_s": 0.0, "wake_delay_s": 0.0, "gap_s": 0.0, "sleeps": 0,
+           "wait_max_s": 0.0, "comm_size": 1, "comm": 0, "op": 0, "module": -1}  # fmt: skip
+    made = [row | {"address": n, "time_s": float(n)} for n in range(1, sites.MAX_SITES + 4)]
+    sums = sites.Sums()
+    sums.add({"ops": [("MPI_Recv", "recv", True)], "modules": [], "threads": [{"sites": made}]})
+    shown, left_out = sums.build()
+    assert (len(shown), left_out) == (sites.MAX_SITES, 3)
+    assert [site.time_s for site in shown[:2]] == [sites.MAX_SITES + 3, sites.MAX_SITES + 2]
