@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fallow import analyse, sites
+from fallow import analyse, report_text, sites
+from fallow.text import Style
 from rank_writer import HEADER_BYTES, Call, Counters, Header, OpStats, RankFile, SiteStats, write_run
 
 S = 10**9
@@ -116,3 +117,45 @@ def test_call_sites_beyond_those_that_are_named_are_counted():
     shown, left_out = sums.build()
     assert (len(shown), left_out) == (sites.MAX_SITES, 3)
     assert [site.time_s for site in shown[:2]] == [sites.MAX_SITES + 3, sites.MAX_SITES + 2]
+
+
+def _rows(report):
+    return [line.split() for line in report_text.lines(report, Style(False, True, 160, breaks=False))]
+
+
+def test_the_terminals_tables_have_each_figure_under_its_heading(report):
+    rows = _rows(report)
+    (head,) = (row for row in rows if row[:1] == ["rank"])
+    assert head == ["rank", "compute", "MPI", "work", "awake", "asleep", "I/O", "delay", "end"]
+    (second,) = (row for row in rows if row[:1] == ["1"] and row[-1] == "finalized")
+    assert second[2:-1] == ["6.7", "%", "13.3", "%", "20.0", "%", "26.7", "%", "33.3", "%", "4.00", "%"]
+    assert [second[1].count(mark) for mark in "█▓▒·~"] == [5, 11, 17, 22, 27]
+    assert ["MPI_Allreduce", "12", "36.0", "s", "6", "s", "18.0", "s", "30", "B", "1.5", "s"] in rows
+    assert ["program+0x1300", "MPI_Allreduce", "2/2", "12", "36.0", "s", "6", "s", "18.0", "s", "500", "ms"] in rows
+    waking = next(row for row in rows if row[:2] == ["waking", "others"])
+    assert waking[2:9] == ["300", "ms", "0.67", "%", "of", "core", "time,"]
+    asleep = next(row for row in rows if row[:2] == ["waits", "asleep"])
+    assert asleep[2:9] == ["12.0", "s", "57.1", "%", "of", "21.0", "s"]
+    assert next(row for row in rows if row[:2] == ["wake-up", "delay"])[2:7] == ["6.00", "%", "of", "which", "2.00"]
+    assert any("9 threads, beyond 64 of a rank" in " ".join(row) for row in rows)
+
+
+def test_the_terminals_histograms_and_energy(tmp_path):
+    us = 1000
+    calls = [Call(0, 0), Call(10 * us, 310 * us, asleep=300 * us), Call(320 * us, 320 * us)]
+    report = analyse.load(write_run(tmp_path / "r", [RankFile(calls=calls)], run_time_s=2.0), "minotauro")
+    rows = [[word for word in row if not set(word) <= set("█▏▎▍▌▋▊▉")] for row in _rows(report)]
+    assert [">", "200", "us", "1", "33.3", "%", "300", "us", "100.0", "%"] in rows
+    modelled = report.energy.modelled
+    for row in rows:
+        if row[:2] == ["unused", "cores"]:
+            part = modelled.parts["unused_cores"]
+            assert row[4:8] == [f"{part / 2:.1f}", "W", f"{100 * part / modelled.energy_j:.1f}", "%"]
+            break
+    else:
+        pytest.fail("no row of unused cores")
+
+
+@pytest.mark.parametrize(("energy_j", "said"), [(75.0, "25.0 % less"), (100.0, "0.0 % less"), (125.0, "25.0 % more")])
+def test_energy_beside_that_of_spinning(energy_j, said):
+    assert report_text._less(energy_j, 100.0) == said
