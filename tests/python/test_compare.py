@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from fallow import compare, launch, rundir, runner, stats
+from fallow import analyse, compare, launch, rundir, runner, stats
 from fallow.compare import Trial
 from rank_writer import Call, RankFile, write_run
 from test_run import fake_library  # noqa: F401 - a fixture
@@ -42,6 +42,7 @@ def test_a_ratio_of_more_values_has_an_interval_that_repeats():
 def test_no_ratio_where_none_is_defined():
     assert stats.ratio([], [1.0]) is None
     assert stats.ratio([1.0], [0.0]) is None
+    assert stats.ratio([1.0, 1.0], [0.0, 3.0]) is None
     assert stats.spread([]) is None
 
 
@@ -81,6 +82,34 @@ def test_warnings_name_what_is_doubtful():
     assert "did not all end in the same way" in compare.warnings(differ, 2)[0]
     alone = [dataclasses.replace(good[0], exit_status=1)]
     assert compare.warnings(alone, 2) == ["stopped after 1 of 2 runs", "there is nothing to compare with"]
+    failed = [dataclasses.replace(t, exit_status=1) for t in good]
+    assert compare.warnings(failed, 2) == ["the command failed with Fallow and without; a comparison of failures says little"]
+
+
+def test_energy_delay_is_energy_times_run_time():
+    one = trial(1, False, 2.0, metered_j=3.0, modelled_j=5.0)
+    assert (one.metered_js, one.modelled_js) == (6.0, 10.0)
+    assert (trial(1, False, 2.0).metered_js, trial(1, False, 2.0).modelled_js) == (None, None)
+
+
+def test_other_load_is_told_where_it_can_be_told_from_a_tick_of_the_clock():
+    """/proc/stat counts in hundredths of a second."""
+    assert trial(1, False, 2.0, other_cores=0.06).disturbed
+    assert not trial(1, False, 2.0, other_cores=0.04).disturbed
+    assert not trial(1, False, 0.1, other_cores=0.4).disturbed
+
+
+def test_a_trial_has_what_was_measured(run_dir):
+    """Load of others and time that the hypervisor took, as cores; CPU time of both kinds; waits from the report."""
+    info = dataclasses.replace(rundir.read_run(run_dir), run_time_s=2.0, other_busy_s=0.5, stolen_s=0.3, cpu_user_s=3.0, cpu_system_s=0.2)
+    rundir.write_run(run_dir, info)
+    outcome = launch.Outcome(0, None, 0, 2.0, resource.getrusage(resource.RUSAGE_SELF))
+    found = compare._measured(runner.Ended(outcome, info, run_dir), 7, run_dir)
+    totals = analyse.load(run_dir).totals
+    assert (found.number, found.directory, found.with_fallow) == (7, run_dir.name, True)
+    assert (found.other_cores, found.cpu_s) == (pytest.approx(0.4), pytest.approx(3.2))
+    assert (found.wait_awake_s, found.wait_asleep_s) == (totals.residency.wait_awake_s, totals.residency.wait_asleep_s)
+    assert found.wake_delay_share == totals.wake_delay_share > 0
 
 
 def test_a_series(fallow, fake_library, tmp_path, run_dir):  # noqa: F811
