@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from fallow import cli_doctor, coverage, doctor, resttest, sysload, text
+from fallow.doctor import Finding
 from fallow.errors import UserError
 from fallow.text import Style
 
@@ -75,6 +77,33 @@ def test_doctor_reads_its_root(tmp_path):
     assert found["MSR"].found.startswith("1 device")
     assert found["umwait, tpause"].state == "ok"
     assert "steady" in found["clock"].found
+
+
+def test_figures_of_the_machine_have_their_units(tmp_path, monkeypatch):
+    (tmp_path / "dev/shm").mkdir(parents=True)
+    for flags, perf in (("constant_tsc", "2"), ("constant_tsc nonstop_tsc", "0")):
+        for path, content in (("proc/cpuinfo", f"flags : {flags}"), ("proc/sys/kernel/perf_event_paranoid", perf)):
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(content)
+        monkeypatch.setattr(doctor.sleeptest, "measure", lambda: doctor.sleeptest.SleepTime(60e-6, 95e-6))
+        monkeypatch.setattr(doctor.shutil, "disk_usage", lambda _: SimpleNamespace(free=3 << 20))
+        found = {f.name: f for f in doctor.examine(tmp_path)}
+        assert found["sleep"].found == "50 us asked take 60 us (one in ten 95)"
+        assert found["shared memory"].found == "3 MiB free"
+        steady = "nonstop_tsc" in flags
+        assert (found["clock"].state, found["perf"].state) == (("ok", "ok") if steady else ("note", "note"))
+        assert ("not known to be steady" in found["clock"].found) is not steady
+
+
+@pytest.mark.parametrize(
+    ("module", "library", "built", "works"),
+    [("ok", "ok", (True, False), True), ("missing", "ok", (True,), False), ("ok", "missing", (True,), False), ("ok", "ok", (False, False), False)],
+)
+def test_it_works_where_an_mpi_has_its_runtime(module, library, built, works):
+    """Notes, such as of a missing addr2line, do not stand in the way."""
+    mine = [Finding("Fallow", "native module", module, ""), Finding("Fallow", "preload library", library, ""), Finding("Fallow", "addr2line", "note", "")]
+    mpis = [Finding("MPI", "some", "ok" if b else "missing", "libmpi.so; runtime built" if b else "libmpi.so; its runtime was not built") for b in built]
+    assert doctor.works([*mine, *mpis]) is works
 
 
 def test_the_command(fallow):
