@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import subprocess
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 
 import trace_samples as samples
 from fallow.errors import UserError
-from fallow.traces import convert, model, simgrid
+from fallow.traces import convert, model, others, simgrid
 from fallow.traces.model import FIRST_COMM, Info
 from fallow.traces.others import collective_sizes
 from fallow.traces.text import Losses
@@ -269,3 +270,70 @@ def test_places_in_communicators_are_looked_up_not_searched_for() -> None:
     assert (info.place(model.COMM_WORLD, 0, 5), info.place(model.COMM_WORLD, 0, 6), info.place(99, 0, 0)) == (5, -1, -1)
     group = info.members(FIRST_COMM, 3)
     assert isinstance(group, tuple) and info.members(FIRST_COMM, 1) is group  # by which they are kept
+
+
+@pytest.mark.parametrize(
+    ("records", "why"),
+    [
+        (["1:0:1:0.5"], "line 3: tasks of more than one thread cannot be read"),
+        (["3:0:0:1:0:8:0:1:2"], "line 3: wait for a message that was not started"),
+        (["2:0:0:7:0:8:0:1:0"], "line 3: 7 is out of range"),
+        (["2:0:0:1:0:8:0:5:0"], "line 3: communicator 5 is not defined"),
+        (["40:0:0:1", "99:0:0:1"], "line 4: unknown record '99'"),
+    ],
+)
+def test_dimemas_records_that_cannot_be_are_refused(tmp_path: Path, records: list[str], why: str) -> None:
+    file = tmp_path / "x.dim"
+    file.write_text("\n".join(['#DIMEMAS:"x":1,0:2(1,1),1', "d:1:1:2:0:1", *records]) + "\n")
+    with pytest.raises(UserError, match=re.escape(f"{file}: {why}")):
+        convert.open_source([file], None)
+
+
+def test_a_dimemas_header_has_threads_of_each_task(tmp_path: Path) -> None:
+    (tmp_path / "x.dim").write_text('#DIMEMAS:"x":1,0:2(1,1,1),1\n')
+    with pytest.raises(UserError, match="line 1: 2 tasks, but threads of 3"):
+        convert.open_source([tmp_path / "x.dim"], None)
+
+
+def test_a_call_of_paraver_that_ends_before_it_begins_is_refused(tmp_path: Path) -> None:
+    lines = ["#Paraver (01/02/2020 at 10:11):90_ns:1(1):1:1(1:1),1", "c:1:1:1:1", "2:1:1:1:1:50:50000001:1", "2:1:1:1:1:40:50000001:0"]
+    (tmp_path / "x.prv").write_text("\n".join(lines) + "\n")
+    with pytest.raises(UserError, match="line 4: a call ends before it begins"):
+        convert.open_source([tmp_path / "x.prv"], None)
+
+
+def test_paraver_has_calls_by_the_numbers_that_its_configurations_know(tmp_path: Path) -> None:
+    """Extrae's, and states by the kind of call."""
+    names = ("MPI_Send", "MPI_Recv", "MPI_Irecv", "MPI_Wait", "MPI_Barrier")
+    events = [model.Event(op=model.op_number(name), comm=1, enter_ns=10 * n, exit_ns=10 * n + 5) for n, name in enumerate(names)]
+    convert.convert(model.MemorySource(Info(size=1), [events]), tmp_path / "x.prv", None)
+    records = [line.split(":") for line in (tmp_path / "x.prv").read_text().splitlines()[2:]]
+    starts = [r for r in records if r[0] == "2" and r[7] != "0"]
+    assert [(r[6], r[7]) for r in starts] == [("50000001", v) for v in ("1", "2", "4", "5")] + [("50000002", "8")]
+    states = [r[7] for r in records if r[0] == "1" and r[7] != "1"]
+    assert states == ["4", "3", "10", "8", "13"]  # blocking send, waiting a message, immediate, wait, group communication
+
+
+def test_a_receive_is_completed_by_no_call_but_one_that_lasts_when_its_message_is_there(tmp_path: Path) -> None:
+    """Not by a wait before it, nor by one that was over."""
+    irecv, wait = model.op_number("MPI_Irecv"), model.op_number("MPI_Wait")
+
+    def completed(arrived_ns: int) -> list[tuple[int, ...]]:
+        made = [(wait, 10, 20), (irecv, 30, 40), (wait, 50, 60), (wait, 80, 90)]
+        events = [model.Event(op=op, enter_ns=begin, exit_ns=end) for op, begin, end in made]
+        source = model.MemorySource(Info(size=2), [events, [model.Event(op=model.op_number("MPI_Send"), enter_ns=5, exit_ns=6)]])
+        others.complete(source, [others.Message(1, (0, 5), 0, (0, 30), arrived_ns, 8, 1)], [set(), set()])
+        return [tuple(e.completed) for e in source.lists[0]]
+
+    assert completed(55) == [(), (), (0,), ()]
+    assert completed(85) == [(), (), (), (0,)]
+    assert completed(70) == completed(35) == [(), (), (), ()]
+
+
+def test_a_scatterv_of_which_nobody_says_what_came_is_even(tmp_path: Path) -> None:
+    op = model.op_number("MPI_Scatterv")
+    lists = [[model.Event(op=op, comm=model.COMM_WORLD, root=0, size_bytes=90 if rank == 0 else 0)] for rank in range(3)]
+    source = model.MemorySource(Info(size=3), lists)
+    others.scatter_counts(source)
+    assert [events[0].recv_bytes for events in source.lists] == [30, 30, 30]
+    assert source.lists[0][0].counts == ()
