@@ -323,11 +323,12 @@ def test_a_receive_is_completed_by_no_call_but_one_that_lasts_when_its_message_i
         events = [model.Event(op=op, enter_ns=begin, exit_ns=end) for op, begin, end in made]
         source = model.MemorySource(Info(size=2), [events, [model.Event(op=model.op_number("MPI_Send"), enter_ns=5, exit_ns=6)]])
         others.complete(source, [others.Message(1, (0, 5), 0, (0, 30), arrived_ns, 8, 1)], [set(), set()])
+        assert bool(source.lists[0][1].requests) == any(e.completed for e in source.lists[0])
         return [tuple(e.completed) for e in source.lists[0]]
 
     assert completed(55) == [(), (), (0,), ()]
     assert completed(85) == [(), (), (), (0,)]
-    assert completed(70) == completed(35) == [(), (), (), ()]
+    assert completed(70) == completed(35) == completed(15) == [(), (), (), ()]
 
 
 def test_a_scatterv_of_which_nobody_says_what_came_is_even(tmp_path: Path) -> None:
@@ -337,3 +338,31 @@ def test_a_scatterv_of_which_nobody_says_what_came_is_even(tmp_path: Path) -> No
     others.scatter_counts(source)
     assert [events[0].recv_bytes for events in source.lists] == [30, 30, 30]
     assert source.lists[0][0].counts == ()
+
+
+def test_actions_of_simgrid_say_who_gets_what(tmp_path: Path) -> None:
+    """Of three ranks; the root alone gets what is gathered, and numbers behind the counts may be displacements."""
+    lines = ["{} init", "{} sleep 0.25", "{} gather 4 4 1", "{} reducescatter 10 20 30 0", "{} allgatherv 10 10 20 30 0 10 30", "{} finalize"]
+    (tmp_path / "x.tit").write_text("".join(line.format(rank) + "\n" for rank in range(3) for line in lines))
+    source = convert.open_source([tmp_path / "x.tit"], None)
+    gathers, reduced, all_gathered = zip(*(source.events(rank) for rank in range(3)), strict=True)
+    assert [(e.compute_ns, e.size_bytes, e.recv_bytes, e.root) for e in gathers] == [(250_000_000, 4, 0, 1), (250_000_000, 4, 12, 1), (250_000_000, 4, 0, 1)]
+    assert [(e.size_bytes, e.recv_bytes) for e in reduced] == [(60, 10), (60, 20), (60, 30)]
+    assert [(e.size_bytes, e.recv_bytes, tuple(e.recv_counts)) for e in all_gathered] == [(10, 60, (10, 20, 30))] * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "event", "words"),
+    [
+        ("MPI_Gather", {"size_bytes": 0, "recv_bytes": 24, "root": 2}, "gather 0 8 2"),
+        ("MPI_Gather", {"size_bytes": 8, "root": 2}, "gather 8 8 2"),
+        ("MPI_Reduce", {"size_bytes": 8, "root": 2}, "reduce 8 0 2"),
+        ("MPI_Reduce_scatter", {"size_bytes": 60, "recv_counts": (10, 20, 30)}, "reducescatter 10 20 30 0"),
+        ("MPI_Bsend", {"size_bytes": 8, "peer": 1, "tag": 4}, "isend 1 4 8"),
+        ("MPI_Ssend", {"size_bytes": 8, "peer": 1, "tag": 4}, "send 1 4 8"),
+    ],
+)
+def test_calls_as_actions_of_simgrid(tmp_path: Path, name: str, event: dict[str, Any], words: str) -> None:
+    made = model.Event(op=model.op_number(name), comm=model.COMM_WORLD, **event)
+    convert.convert(model.MemorySource(Info(size=3), [[made], [], []]), tmp_path / "x.tit", None)
+    assert (tmp_path / "x.tit.ranks/rank-0.txt").read_text().splitlines() == ["0 init", f"0 {words}", "0 finalize"]
