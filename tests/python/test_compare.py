@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from fallow import analyse, compare, launch, rundir, runner, stats
+from fallow import analyse, compare, launch, rundir, runner, stats, sysload
 from fallow.compare import Trial
 from rank_writer import Call, RankFile, write_run
 from test_run import fake_library  # noqa: F401 - a fixture
@@ -296,3 +296,14 @@ def test_a_comparison_with_a_value_of_the_wrong_kind_names_it(fallow, tmp_path, 
     assert out.returncode == 2
     name = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in place).removeprefix(".")
     assert out.stderr.startswith(f"fallow: {tmp_path / compare.FILE}: {name}"), out.stderr
+
+
+def test_what_others_used_is_without_the_command():
+    first = runner._first_info(runner.Plan(["x"], []), "id", True)
+    usage = resource.struct_rusage((3.0, 1.0, 2048, *[0] * 11, 5, 7))
+    before, after = sysload.CpuTimes(100.0, 10.0), sysload.CpuTimes(106.0, 10.5)
+    info = runner._last_info(first, launch.Outcome(0, None, 1, 2.0, usage), (before, after))
+    assert (info.other_busy_s, info.stolen_s, info.cpu_user_s, info.cpu_system_s) == (2.0, 0.5, 3.0, 1.0)
+    assert (info.max_rss_bytes, info.switches_voluntary, info.switches_involuntary) == (2 << 20, 5, 7)
+    unknown = runner._last_info(first, launch.Outcome(0, None, 1, 2.0, usage), (before, None))
+    assert (unknown.other_busy_s, unknown.stolen_s) == (None, None)

@@ -255,3 +255,22 @@ def test_a_library_that_is_not_there_or_not_for_this_processor_is_not_said_to_be
 def test_what_is_preloaded_already_is_told(fallow, tmp_path):
     out = fallow("doctor", env={"LD_PRELOAD": f"{tmp_path}/libfallow.so"})
     assert out.returncode == 0 and "also without fallow run" in out.stdout
+
+
+def test_how_busy_the_machine_is_is_told_in_seconds(tmp_path):
+    """Idle time and waits for disks are not busy."""
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/stat").write_text("cpu  100 200 400 800 1600 3200 6400 12800 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n")
+    tick = os.sysconf("SC_CLK_TCK")
+    assert sysload.read(tmp_path) == sysload.CpuTimes((100 + 200 + 400 + 3200 + 6400) / tick, 12800 / tick)
+    assert sysload.read(tmp_path / "nowhere") is None
+
+
+def test_the_least_of_the_limits_above_counts(tmp_path):
+    groups = tmp_path / "sys/fs/cgroup"
+    (groups / "job/step").mkdir(parents=True)
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text("0::/job/step\n")
+    for group, limit in (("job/step", "400000 100000"), ("job", "150000 100000"), ("", "max 100000")):
+        (groups / group / "cpu.max").write_text(limit + "\n")
+    assert sysload.processor_limit(tmp_path) == 1.5

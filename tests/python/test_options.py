@@ -94,3 +94,15 @@ def test_the_table_in_all_forms(fallow):
     assert "FALLOW_MODE, default auto, now spin from the environment" in plain
     usage = fallow("run", "--help").stdout
     assert all(row["name"].replace("_", "-") in usage for row in rows)
+
+
+def test_flags_in_a_file_are_true_or_false(tmp_path):
+    (flag, *_) = (option for option in options.user_table() if option.type == "flag")
+    (count, *_) = (option for option in options.user_table() if option.type == "count")
+    file = tmp_path / "x.toml"
+    for said, value in (("true", "1"), ("false", "0")):
+        file.write_text(f"\n{flag.name.replace('_', '-')} = {said}\n")
+        assert options.read_file(file) == {flag.name: value}
+    file.write_text(f"# one\n\n{count.name} = true\n")
+    with pytest.raises(UserError, match=f"^{file}:3: 'true' is not a count$"):
+        options.read_file(file)

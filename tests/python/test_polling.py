@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from fallow import analyse
+from fallow import polling as loops
 from rank_writer import Call, RankFile, write_run
 
 OPS = [("", "other"), ("MPI_Recv", "recv"), ("MPI_Test", "test"), ("MPI_Send", "send")]
@@ -76,3 +77,9 @@ def test_damaged_totals_are_survived(tmp_path):
     whole[site + 24 : site + 32] = bytes(8)
     file.write_bytes(whole)
     assert not [note for note in analyse.load(run).health.notes if "--test-gap" in note]
+
+
+def test_rests_in_tests_are_not_time_spent_in_them():
+    tests = loops.Tests()
+    tests.gaps_s, tests.time_s, tests.asleep_s = 3.0, 5.0, 4.0
+    assert tests.spent_s == 4.0
