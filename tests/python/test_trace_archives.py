@@ -255,3 +255,26 @@ def test_readers_need_little_memory_for_each_rank_of_ours(tmp_path: Path) -> Non
     with otf2.reader.open(str(tmp_path / "a" / "traces.otf2")) as trace:
         events, _ = pytest.importorskip("_otf2").Reader_GetChunkSize(trace.handle)
     assert events == 1 << 18
+
+
+def test_other_tools_are_told_when_and_how_much(tmp_path: Path) -> None:
+    """Messages are there, and collectives over, at the end of their calls; sizes are what is sent, then what is received."""
+    def event(name: str, at: int, **fields: Any) -> Event:
+        return Event(op=model.op_number(name), comm=COMM_WORLD, enter_ns=at, exit_ns=at + 5, **fields)
+
+    first = [
+        event("MPI_Isend", 10, peer=1, tag=3, size_bytes=8, requests=(0,)), event("MPI_Wait", 20, completed=(0,)),
+        event("MPI_Gather", 30, root=0, size_bytes=4, recv_bytes=12),
+    ]  # fmt: skip
+    second = [
+        event("MPI_Recv", 12, peer=0, tag=3, size_bytes=16), event("MPI_Irecv", 40, peer=0, tag=4, size_bytes=32, requests=(0,)),
+        event("MPI_Wait", 50, completed=(0,)),
+    ]  # fmt: skip
+    convert.convert(model.MemorySource(model.Info(size=2), [first, second]), tmp_path / "a.otf2", None)
+    with otf2.reader.open(str(tmp_path / "a" / "traces.otf2")) as trace:
+        found = {type(e).__name__: e for _, e in trace.events}
+    assert (found["MpiIsend"].time, found["MpiIsendComplete"].time) == (10, 25)
+    assert (found["MpiRecv"].time, found["MpiRecv"].msg_length) == (17, 16)
+    assert (found["MpiIrecvRequest"].time, found["MpiIrecv"].time, found["MpiIrecv"].msg_length) == (40, 55, 32)
+    end = found["MpiCollectiveEnd"]
+    assert (end.time, end.root, end.size_sent, end.size_received) == (35, 0, 4, 12)
