@@ -1,13 +1,14 @@
-"""Files that are whole or not there."""
+"""Files that are whole or not there, and records that are what they should be."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
 import pytest
 
-from fallow import files
+from fallow import files, json_files
 from fallow.errors import UserError
 
 
@@ -85,3 +86,30 @@ def test_an_empty_name_is_said_to_be_empty(tmp_path, fallow, command):
 def test_the_mark_before_a_text_is_left_out(tmp_path):
     (tmp_path / "a.toml").write_bytes(b"\xef\xbb\xbfa = 1\n")
     assert files.text(tmp_path / "a.toml") == "a = 1\n"
+
+
+@dataclasses.dataclass(frozen=True)
+class Counted:
+    file: str
+    offset: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Share:
+    of: float
+
+
+@pytest.mark.parametrize(("value", "fits"), [(3, True), (True, False), (2.5, False), ("3", False), (None, False)])
+def test_whole_numbers_of_a_record_are_no_others(value, fits):
+    if fits:
+        assert json_files.build(Counted, {"file": "x", "offset": value}) == Counted("x", value)
+    else:
+        with pytest.raises(ValueError, match=r"^offset is .*, not an integer$"):
+            json_files.build(Counted, {"file": "x", "offset": value})
+
+
+def test_numbers_of_a_record_are_finite():
+    assert json_files.build(Share, {"of": 1}) == Share(1.0)
+    for value in (float("inf"), float("nan"), 10**400):
+        with pytest.raises(ValueError, match="not a number"):
+            json_files.build(Share, {"of": value})

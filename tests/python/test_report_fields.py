@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 from pathlib import Path
 
 import pytest
 
-from fallow import analyse, report_text, sites
+from fallow import analyse, pair_text, report_text, sites
 from fallow.text import Style
 from rank_writer import HEADER_BYTES, Call, Counters, Header, OpStats, RankFile, SiteStats, write_run
 
@@ -159,3 +160,15 @@ def test_the_terminals_histograms_and_energy(tmp_path):
 @pytest.mark.parametrize(("energy_j", "said"), [(75.0, "25.0 % less"), (100.0, "0.0 % less"), (125.0, "25.0 % more")])
 def test_energy_beside_that_of_spinning(energy_j, said):
     assert report_text._less(energy_j, 100.0) == said
+
+
+def test_two_reports_side_by_side_have_the_ratio_of_the_second_to_the_first(report):
+    totals = report.totals
+    residency = dataclasses.replace(totals.residency, wait_asleep_s=3.0, computing_s=12.0)
+    other = dataclasses.replace(report, totals=dataclasses.replace(totals, residency=residency, wake_delay_share=0.03))
+    rows = [line.split() for line in pair_text.lines(report, other, Style(False, True, 160, breaks=False))]
+    for row in (
+        ["computing", "3", "s", "12.0", "s", "4.000"], ["waits", "awake", "9", "s", "9", "s", "1.000"],
+        ["waits", "asleep", "12.0", "s", "3", "s", "0.250"], ["wake-up", "delay", "6.00", "%", "3.00", "%", "0.500"],
+    ):  # fmt: skip
+        assert row in rows

@@ -29,6 +29,19 @@ def test_a_timeline_without_time_in_common_shows_all():
     assert timeline_text.window(Timeline(0, ["MPI_Recv"], ["recv"], [row(0, 10, 50), row(1, 60, 90)])) == (10, 90)
 
 
+def test_a_timeline_draws_waits_first_awake_then_asleep():
+    """Times of waits are in us, no longer than their call; file access is not divided."""
+    events = [[1000, 500, 0, 0, 0, 0, 0], [10_000, 9_000, 0, 2, 3, 0, 0], [20_000, 4_000, 0, 1, 9, 0, 0], [30_000, 5_000, 1, 0, 0, 0, 0]]
+    drawn = list(timeline_text.pieces(TimelineRow(0, "0", 0, "finalized", 4, events), ["recv", "io"]))
+    computing, transfer, awake, asleep, io = range(5)
+    assert [piece for piece in drawn if piece[0] < piece[1]] == [
+        (1000, 1500, transfer),
+        (1500, 10_000, computing), (10_000, 12_000, awake), (12_000, 15_000, asleep), (15_000, 19_000, transfer),
+        (19_000, 20_000, computing), (20_000, 21_000, awake), (21_000, 24_000, asleep),
+        (24_000, 30_000, computing), (30_000, 35_000, io),
+    ]  # fmt: skip
+
+
 def test_a_timeline_shows_waits_as_the_totals_count_them(tmp_path):
     """Where ranks share cores, a blocking call that took long waited, though it looked at the time too seldom to say so."""
     us = 1000
