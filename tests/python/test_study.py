@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pyarrow.parquet
 import pytest
 
 from fallow.errors import UserError
-from fallow.sweep import point, study
+from fallow.sim import machine, run
+from fallow.sim.model import Case
+from fallow.sweep import point, store, study
 from fallow.sweep.store import Store
 
 
@@ -82,9 +86,9 @@ no_cap_by_first = [true, false]
     done = [point.evaluate(p) for p in points]
     assert {row["status"] for row in done} == {"done"}, {row.get("error") for row in done}
     assert len({(row["run_time_s"], row["energy_total_j"]) for row in done}) >= ways
-    store = Store(tmp_path / "results")
-    store.add(done)
-    kept = pyarrow.parquet.read_table(store.finish([p.id for p in points])).to_pylist()
+    results = Store(tmp_path / "results")
+    results.add(done)
+    kept = pyarrow.parquet.read_table(results.finish([p.id for p in points])).to_pylist()
     assert {row["option_core_state"] for row in kept} >= {"C1", "C3"}
 
 
@@ -126,3 +130,53 @@ def test_options_of_cores_concern_the_ways_that_they_wait(tmp_path):
     one = [(None, None, None), ("sleep", 1, None), ("sleep", 2, None), ("adaptive", None, 0.01), ("adaptive", None, 0.05)]
     assert found == [(policy, *row) for policy in ("always-on", "oracle") for row in one]
     assert all(("deep_timer_us" in p.options) == (p.policy == "oracle") for p in points)
+
+
+def test_what_a_study_says_is_put_in_the_native_parts_words(tmp_path):
+    (tmp_path / "s.toml").write_text(
+        "[machine]\nplatform = 'kandalla2010'\n[[synth]]\nprogram = 'cg'\nranks = 8\niterations = 5\nbytes = '2KB'\nreduce_bytes = 16\ncompute = '1.5us'\njitter = '5%'\nseed = 3\n"
+        "[[policy]]\npolicy = 'hardware'\nidle_timer = '30us'\ndeep_timer = '2ms'\nedge_only = true\ncores = 'countdown'\ncore_timer = '7us'\n"
+        "memory_share = '20%'\ncompress = '50%'\ncompress_only = 'collectives'\nfrequency = 1.6\nrest_switches = true\n"
+        "[[policy]]\npolicy = 'pps'\nlead = '5%'\nthreshold = '30us'\ncall_cost = '1us'\nno_cap_by_first = true\n"
+    )
+    base, hardware, pps = study.read(tmp_path / "s.toml").points
+    program = {"ranks": 8, "iterations": 5, "size_bytes": 2048, "reduce_bytes": 16, "compute_ns": 1500, "jitter": 0.05, "seed": 3}
+    assert [p.synth_options for p in (base, hardware, pps)] == [program] * 3
+    assert (base.policy, base.options) == ("always-on", {})
+    assert hardware.options == {
+        "idle_timer_us": 30.0, "deep_timer_us": 2000.0, "upper_links": False, "core": "countdown", "core_timer_us": 7.0, "core_ghz": 1.6,
+        "memory_share": 0.2,
+        "compress": 0.5, "compress_what": "collectives", "rest_switches": True,
+    }  # fmt: skip
+    assert pps.options == {"lead": 0.05, "threshold_us": 30.0, "call_cost_us": 1.0, "cap_by_first": False}
+
+
+def test_a_row_has_what_its_simulation_came_to(tmp_path):
+    (tmp_path / "s.toml").write_text("[[synth]]\nprogram = 'stencil3d'\nranks = 8\niterations = 20\n[policy]\npolicy = 'hardware'\n")
+    chosen = study.read(tmp_path / "s.toml").points[1]
+    row = point.evaluate(chosen)
+    spec = run.ProgramSpec((), chosen.synth, chosen.synth_options)
+    (outcome,) = run.simulate(spec, machine.load(machine.MachineSpec(chosen.platform)), [Case(chosen.policy, chosen.options)])
+    assert row["status"] == "done" and row["ranks"] == 8
+    assert (row["run_time_s"], row["energy_total_j"], row["energy_edge_links_j"]) == (outcome.run_time_s, outcome.total_j, outcome.energy_j["edge_links"])
+    assert (row["late_messages"], row["wake_delay_s"], row["calls"]) == (outcome.late_messages, outcome.wake_delay_s, outcome.raw["calls"])
+    assert row["late_messages"] > 0 and 0 < row["rest_share_edge_links"] == outcome.rest_share("edge_links") < 1
+    assert row["mispredictions"] == outcome.raw["mispredictions"]
+
+
+def test_a_worker_of_another_version_refuses_its_point(tmp_path):
+    (tmp_path / "s.toml").write_text("[[synth]]\nprogram = 'cg'\nranks = 2\n")
+    chosen = dataclasses.replace(study.read(tmp_path / "s.toml").points[0], model=-1)
+    assert point.evaluate(chosen)["error"] == "the worker's Fallow is another version than that which started the sweep"
+
+
+def test_savings_are_against_the_same_machine_with_everything_on(tmp_path):
+    """Not against always-on with options of its own, such as cores that sleep."""
+    def row(policy: str, time_s: float, edge_j: float, **more: object) -> dict[str, object]:
+        return {"id": f"{policy}{len(more)}", "group": "g", "policy": policy, "status": "done", "run_time_s": time_s, "energy_edge_links_j": edge_j} | more
+
+    rows = [row("always-on", 4.0, 10.0), row("always-on", 8.0, 5.0, option_core="sleep"), row("oracle", 5.0, 4.0)]
+    base, asleep, oracle = store._compared(rows)
+    assert (base["slowdown"], base["saved_edge_links"]) == (0.0, 0.0)
+    assert (asleep["slowdown"], asleep["saved_edge_links"]) == (1.0, 0.5)
+    assert (oracle["slowdown"], oracle["saved_edge_links"]) == (pytest.approx(0.25), pytest.approx(0.6))
