@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fallow import analyse, pair_text, report_text, sites
+from fallow.model import Metered, MeterEnergy
 from fallow.text import Style
 from rank_writer import HEADER_BYTES, Call, Counters, Header, OpStats, RankFile, SiteStats, write_run
 
@@ -172,3 +173,38 @@ def test_two_reports_side_by_side_have_the_ratio_of_the_second_to_the_first(repo
         ["waits", "asleep", "12.0", "s", "3", "s", "0.250"], ["wake-up", "delay", "6.00", "%", "3.00", "%", "0.500"],
     ):  # fmt: skip
         assert row in rows
+
+
+def _text(report):
+    return "\n".join(report_text.lines(report, Style(False, True, 160, breaks=False)))
+
+
+def test_what_stands_in_no_table_is_counted(report):
+    many = [dataclasses.replace(report.sites[0], symbol=f"f{n}") for n in range(report_text.MAX_ROWS + 2)]
+    said = _text(dataclasses.replace(report, sites=many, sites_left_out=5)).partition("Call sites")[2].partition("Gaps between calls")[0]
+    assert said.rstrip().endswith("  and 7 more")
+
+
+def test_of_many_ranks_those_that_waited_longest_are_shown(report):
+    def waiting(number):
+        residency = dataclasses.replace(report.ranks[0].residency, wait_asleep_s=float(number))
+        return dataclasses.replace(report.ranks[0], label=f"r{number}", residency=residency)
+
+    said = _text(dataclasses.replace(report, ranks=[waiting(n) for n in range(report_text.MAX_ROWS + 3)]))
+    assert [f"r{n} " in said for n in (0, 1, 2)] == [False] * 3 and all(f" r{n} " in said for n in range(3, report_text.MAX_ROWS + 3))
+
+
+def test_only_the_delay_that_lasts_is_over_the_budget(report):
+    """Of the rank that has most of it: it is painted."""
+    def painted(lasting):
+        totals = dataclasses.replace(report.totals, slowdown_budget=0.05, wake_delay_share_worst=0.06, wake_lasting_share_worst=lasting)
+        return any("\x1b[31m" in line for line in report_text.headline(dataclasses.replace(report, totals=totals), Style(True, True, 160)))
+
+    assert painted(0.055) and not painted(0.04)
+
+
+def test_domains_in_the_sum_are_told_from_those_that_are_not(report):
+    domains = [MeterEnergy("rapl", name, "package", 4.0, 2.0, 2.0, counted, None) for name, counted in (("package-0", True), ("core", False))]
+    said = _text(dataclasses.replace(report, energy=dataclasses.replace(report.energy, metered=Metered(4.0, 8.0, domains, []))))
+    rows = [line.split() for line in said.splitlines() if line.split()[:1] == ["rapl"]]
+    assert [(row[1], row[-1]) for row in rows] == [("package-0", "yes"), ("core", "no")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 
 import pyarrow.parquet
 import pytest
@@ -180,3 +181,12 @@ def test_savings_are_against_the_same_machine_with_everything_on(tmp_path):
     assert (base["slowdown"], base["saved_edge_links"]) == (0.0, 0.0)
     assert (asleep["slowdown"], asleep["saved_edge_links"]) == (1.0, 0.5)
     assert (oracle["slowdown"], oracle["saved_edge_links"]) == (pytest.approx(0.25), pytest.approx(0.6))
+
+
+def test_a_trace_that_was_recorded_anew_makes_new_points(tmp_path):
+    made = run.write(run.ProgramSpec(synth="cg", options={"ranks": 2, "iterations": 3}), tmp_path / "x.ftr")
+    assert made.ranks == 2
+    (tmp_path / "s.toml").write_text("traces = ['x.ftr']\n")
+    first, again = (study.read(tmp_path / "s.toml").points[0].id for _ in range(2))
+    os.utime(tmp_path / "x.ftr", ns=(0, 0))
+    assert first == again != study.read(tmp_path / "s.toml").points[0].id
