@@ -130,3 +130,12 @@ def test_the_record_of_a_run_within_a_run_is_told(tmp_path):
     rundir.tell_outer("", inner)
     rundir.tell_outer(str(tmp_path), inner)
     assert not (tmp_path / rundir.INNER_FILE).exists()
+
+
+def test_a_clock_is_wrong_by_that_of_the_host_that_it_is_compared_with():
+    """Of two programs that have one host in common: its clock is found to be wrong by the first one."""
+    def rank(host, begin):
+        return {"host": host, "threads": [{"first_ns": begin, "last_ns": begin + 10}]}
+
+    read = [rank("a", 0), rank("b", 100), rank("b", 120), rank("c", 320)]
+    assert clocks.errors(read, [1, 1, 2, 2]) == {"b": (100, "a"), "c": (300, "a")}
