@@ -148,6 +148,14 @@ def test_on_paper_bars_have_their_colours_and_tables_all_columns(run_dir, fallow
     assert "@media screen and (prefers-color-scheme: dark)" in style  # paper is white
     assert "print-color-adjust: exact" in paper
     assert re.search(r"\.scroll[^{}]* \{ overflow: visible; \}", paper)
+    assert re.search(r"h2, h3 \{ break-after: avoid; \}", paper)  # no heading alone at the end of a sheet
+
+
+def test_timelines_are_drawn_anew_where_the_dark_colours_begin_and_end():
+    """On paper too: a canvas is a picture, which style sheets do not reach."""
+    dark = re.search(r"@media ([^{]*color-scheme: dark\)) \{", report_html.asset("report.css"))
+    heard = re.search(r'matchMedia\("([^"]*)"\)', report_html.asset("timeline.js"))
+    assert dark is not None and heard is not None and heard[1] == dark[1]
 
 
 def test_libraries_are_named_as_in_the_terminal(tmp_path):

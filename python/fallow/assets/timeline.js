@@ -57,7 +57,8 @@ class TimeView {
       "aria-label": `${label} Plus and minus zoom, the arrow keys move, 0 shows all.` });
     this.listen();
     new ResizeObserver(() => this.draw()).observe(this.canvas);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    // Whether the page's dark colours hold, as its style sheet asks: on paper they do not.
+    matchMedia("screen and (prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
   }
 
   x(t) { return this.left + ((t - this.view[0]) / (this.view[1] - this.view[0])) * (this.width - this.left - 4); }
