@@ -277,6 +277,12 @@ def emit_wrappers(table: dict[str, Call], prototypes: dict[str, Prototype], head
     return {"wrappers.cpp": "\n".join(parts)}
 
 
+def _treatment(call: Call, proto: Prototype) -> str:
+    if call.blocks:
+        return "recorded, waits sleep"
+    return "recorded, rests in loops" if _found(call, proto) else "recorded, passes through"
+
+
 def emit_coverage(table: dict[str, Call], prototypes: dict[str, Prototype]) -> list[dict[str, object]]:
     wrapped = dict(functions(table))
     rows: list[dict[str, object]] = []
@@ -290,7 +296,7 @@ def emit_coverage(table: dict[str, Call], prototypes: dict[str, Prototype]) -> l
                     "name": name,
                     "kind": call.kind,
                     "blocks": call.blocks,
-                    "treatment": "recorded, waits sleep" if call.blocks else "recorded, passes through",
+                    "treatment": _treatment(call, prototypes[name]),
                     "why": call.why,
                 }
             )

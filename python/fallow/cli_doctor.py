@@ -25,6 +25,9 @@ examples:
   fallow doctor --coverage            how each MPI function is treated, for every MPI built
   fallow doctor --coverage openmpi    for one of openmpi, mpich, mpiabi
 
+treatments: "waits sleep", "rests in loops" (of tests that do nothing else), "passes through" (is recorded, and left
+alone), "not wrapped" (neither communicates nor waits, and Fallow does not see it).
+
 The exit status is 0 if Fallow can do its main work here, else 1.
 """
 _MARKS = {doctor.OK: ("✓", "+", "green"), doctor.NOTE: ("·", "-", "dim"), doctor.MISSING: ("✗", "!", "red")}
@@ -78,7 +81,7 @@ def _coverage_lines(family: str, functions: list[coverage.Function], style: Styl
         yield ""
         yield style.paint(f"  {kind.replace('_', ' ')} ({len(group)})", "bold")
         for f in group:
-            sleeps = "sleep" in f.treatment
+            sleeps = "sleep" in f.treatment or "rests" in f.treatment
             treatment = style.paint(f"{f.treatment:<26}", *(["green"] if sleeps else []))
             yield f"    {f.name:<{name_width}}  {treatment}  {style.paint(f.why, 'dim')}".rstrip()
     yield ""
@@ -119,7 +122,8 @@ def _run(arguments: argparse.Namespace) -> int:
         findings.append(_try_resting())
     works = doctor.works(findings)
     if arguments.json:
-        print(json.dumps({"works": works, "findings": [dataclasses.asdict(f) for f in findings]}, indent=1))
+        told = [dataclasses.replace(f, remedy="") if f.state == doctor.OK else f for f in findings]
+        print(json.dumps({"works": works, "findings": [dataclasses.asdict(f) for f in told]}, indent=1))
     else:
         style = Style.of(sys.stdout)
         for line in _lines(findings, style):

@@ -74,6 +74,17 @@ def test_in_place_and_missing_roots_are_not_looked_into() -> None:
     assert "sendbuf == MPI_IN_PLACE ? 0" in text
 
 
+def test_the_coverage_list_tells_which_tests_may_rest() -> None:
+    header = """int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status);
+      int MPI_Win_test(MPI_Win win, int *flag);
+      int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request);"""
+    table, found = load_table(GEN / "calls.toml"), parse_prototypes(header)
+    text = emit_wrappers(table, found, "mpi.h")["wrappers.cpp"]
+    resting = [r["name"] for r in emit_coverage(table, found) if r["treatment"] == "recorded, rests in loops"]
+    assert resting == ["MPI_Test", "MPI_Win_test"]
+    assert text.count("scope.rests(next)") == len(resting)
+
+
 def test_output_is_the_same_twice() -> None:
     table, found = load_table(GEN / "calls.toml"), parse_prototypes(HEADER)
     assert emit_wrappers(table, found, "mpi.h") == emit_wrappers(load_table(GEN / "calls.toml"), parse_prototypes(HEADER), "mpi.h")

@@ -112,6 +112,7 @@ def test_the_command(fallow):
     assert "Traceback" not in out.stderr
     data = json.loads(fallow("doctor", "--json").stdout)
     assert data["works"] is (out.returncode == 0)
+    assert not [f["name"] for f in data["findings"] if f["state"] == "ok" and f["remedy"]]  # nothing to mend there
 
 
 def test_turns_are_compared_with_their_neighbours():
