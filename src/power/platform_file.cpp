@@ -1,4 +1,4 @@
-// Platform files: TOML to Platform. docs: the keys and their units are those of the files under platforms/.
+// Platform files: TOML to Platform. The keys and their units: docs/reference/machine-files.md.
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
@@ -150,7 +150,7 @@ Platform parse_platform(std::string_view given, std::string_view file) {
   p.base = read_watts(top.table("base"), "node_w", p.sources);
   p.switch_share = read_watts(top.table("switch"), "share_w", p.sources);
   p.link = read_link(top.table("link"), p.sources);
-  for (const std::string_view simulated : {"network", "message", "node"}) top.leave(simulated);
+  for (const std::string_view simulated : {"network", "message", "node", "storage", "ranks_per_node", "collectives"}) top.leave(simulated);
   top.finish();
   return p;
 }

@@ -55,6 +55,13 @@ TEST(PlatformFile, ReadsEveryValue) {
   EXPECT_EQ(p.sources.size(), 7U);
 }
 
+TEST(PlatformFile, LeavesToTheSimulatorWhatIsIts) {
+  auto p = parts();
+  p["0"] += "ranks_per_node = 2\ncollectives = \"mpich\"\n";
+  for (const char* table : {"message", "network", "node", "storage"}) p[table] = "[" + std::string(table) + "]\nx = 1\n";
+  EXPECT_EQ(error_of(join(p)), "");
+}
+
 TEST(PlatformFile, TakesEscapedCharacters) {
   EXPECT_EQ(parse_platform(with("0", "name = \"\\u00fc\"\ndescription = \"y\"\n"), "f.toml").name, "\xc3\xbc");
 }

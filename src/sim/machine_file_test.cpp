@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <toml++/toml.h>
 
 #include "sim/test_programs.hpp"
@@ -126,6 +128,15 @@ TEST(MachineFile, PlatformsAreMachinesToo) {
   EXPECT_EQ(m.node.core.power.compute.value, 13.3);
   EXPECT_EQ(m.node.card.active.value, 9);
   EXPECT_EQ(make_topology(m.topology)->nodes(), 252u);
+}
+
+TEST(MachineFile, APlatformMaySayAllThatAMachineMay) {
+  std::ifstream file(FALLOW_PLATFORMS "/minotauro.toml");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const Machine m = parse_machine("ranks_per_node = 6\ncollectives = \"mpich\"\n" + text + "[storage]\nlatency_us = 100\n", "m.toml");
+  EXPECT_EQ(m.node.ranks, 6u);
+  EXPECT_EQ(m.collectives, coll::Library::mpich);
+  EXPECT_EQ(m.storage.latency, 100 * kUs);
 }
 
 TEST(MachineFile, StatesOfCoresSwitchesAndCards) {
