@@ -99,9 +99,14 @@ FIELDS = {
     "RankReport.host": "its node",
     "RankReport.family": "openmpi, mpich or mpiabi",
     "RankReport.mode": "wait mode: spin, yield, sleep or auto",
-    "RankReport.hook": "the idle hook in which waits sleep; twin: they do between looks at non-blocking calls",
+    "RankReport.hook": (
+        "the idle hook in which waits sleep: opal_progress, ucp_worker_progress, sched_yield, libfabric or none; twin: "
+        "they do between looks at non-blocking calls"
+    ),
     "RankReport.end": "finalized, aborted (MPI_Abort), unfinished (killed), running (as far as can be told)",
-    "RankReport.last_state": "what the rank was doing when its record ends",
+    "RankReport.last_state": (
+        "what the rank was doing when its record ends: none, computing, in_mpi, waiting, asleep, io or ended"
+    ),
     "RankReport.open_wait": "the wait in which its record ends, if it does in one; of several threads the longest",
     "OpenWait.function": "the MPI function",
     "OpenWait.peer": "the rank in its communicator that it waits for; -1: any, or several",

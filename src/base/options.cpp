@@ -89,7 +89,7 @@ constexpr OptionInfo kTable[] = {
      "What there may be between the tests of a loop (of MPI_Test, MPI_Iprobe and their kin) that only waits, and so may rest; auto: nothing, or in Python what its interpreter takes for a loop.", false,
      parse_test_gap},
     {"hook", "choice", "auto", "auto|off|twin",
-     "Where waits sleep: in the MPI library's own idle hook, or between the tests of the call's non-blocking twin; auto takes the hook where there is one.", false,
+     "Where waits sleep: in the MPI library's own idle hook; twin: between the tests of the call's non-blocking twin, which collective calls have not; off: nowhere; auto: in the hook where there is one, else as twin.", false,
      [](Options& o, std::string_view s) { return parse_choice(s, kHooks, o.hook); }},
     {"trace", "path", "", "", "Record every call into this directory, or into one file if the name ends in .ftr.", false,
      [](Options& o, std::string_view s) { return o.trace = s, true; }},
