@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -56,3 +57,45 @@ def test_every_page_is_found_from_the_readme() -> None:
 def test_generated_pages_are_up_to_date() -> None:
     done = subprocess.run([sys.executable, "tools/make_docs.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def _fields(value: object) -> set[str]:
+    """Every name in JSON, but for those below `raw`, `options` and `machine`, which say themselves what they are."""
+    if isinstance(value, list):
+        return {name for each in value for name in _fields(each)}
+    if not isinstance(value, dict):
+        return set()
+    below = (_fields(each) for name, each in value.items() if name not in ("raw", "options", "machine"))
+    return {*value, *(name for names in below for name in names)}
+
+
+def _explained(page: str) -> set[str]:
+    """What a page of the reference names as code; `energy.idle_w` explains `idle_w`."""
+    text = (ROOT / "docs" / "reference" / page).read_text()
+    return {name.rpartition(".")[2] for name in re.findall(r"`([a-z_0-9.]+)`", text)}
+
+
+def test_every_field_of_json_is_explained(tmp_path: Path) -> None:
+    def printed(*command: str) -> object:
+        done = subprocess.run([sys.executable, "-m", "fallow", *command], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode in (0, 1), done.stderr  # 1: the doctor of a machine without MPI
+        return json.loads(done.stdout)
+
+    program = ("--ranks", "8", "--iterations", "2")
+    assert not _fields(printed("sim", "--synth", "stencil3d", *program, "--policy", "adaptive", "--json")) - _explained("simulation.md")
+    subprocess.run([sys.executable, "-m", "fallow", "synth", "cg", *program, "-o", tmp_path / "cg.ftr"], check=True, capture_output=True)
+    commands = (
+        ("trace", "info", "cg.ftr", "--json"), ("run", "--compare", "1", "--json", "--out", "twice", "--", "true"),
+        ("doctor", "--json"), ("doctor", "--coverage", "--json"), ("config", "--json"),
+    )  # fmt: skip
+    for command in commands:
+        assert not _fields(printed(*command)) - _explained("json.md"), command
+
+
+def test_every_key_of_machine_files_is_explained() -> None:
+    read = r"\b(?:s|top|t)\.(?:number|whole|time|watts|flag|text|find|sections)\(\"([a-z_]+)\"|rate\(s, \"([a-z_]+)\""
+    keys = {name for found in re.findall(read, (ROOT / "src/sim/machine_file.cpp").read_text()) for name in found if name}
+    read = r"\b(?:cpu|core|t|top)\.(?:number|whole|text|tables)\(\"([a-z_]+)\"|(?:watts|gigahertz)\((?:t|point), \"([a-z_]+)\""
+    keys |= {name for found in re.findall(read, (ROOT / "src/power/platform_file.cpp").read_text()) for name in found if name}
+    assert len(keys) > 60
+    assert not keys - _explained("machine-files.md")
