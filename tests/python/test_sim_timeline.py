@@ -49,3 +49,9 @@ def test_a_nodes_link_stands_with_its_first_rank_in_paraver():
     links = (LinkSpan(1, 0, 1, 2.0, 6.0), LinkSpan(1, 1, 1, 2.0, 6.0), LinkSpan(1, 0, 0, 6.0, 7.0))
     found = [(s.rank, s.row, s.begin_ns, s.end_ns) for s in _rest_states(Timeline(calls, links, None), 2, slowed=False)]
     assert found == [(3, "core", 5, 9), (2, "link", 2, 6)]
+
+
+def test_states_of_links_in_paraver_have_the_names_of_the_page(fallow, tmp_path):
+    study(fallow, *SMALL, "--policy", "hardware", "--timeline", "x.prv")
+    names = dict(line.split(maxsplit=1) for line in (tmp_path / "x.pcf").read_text().splitlines() if line[:2].isdigit())
+    assert (names["24"], names["25"]) == ("Link at rest", "Link changing width")  # to rest, too

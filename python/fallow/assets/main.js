@@ -191,7 +191,7 @@ function page() {
   const options = (r) => Object.entries(r.run.options).map(([k, v]) => `${k} = ${v}`).join(", ");
   return [header(), numbers(), warnings(),
     section("Ranks", "core time since each thread's first MPI call", each(ranksCard)),
-    section("Timeline", "the last calls of every rank: click, then the wheel zooms; drag to move", each(timelineCard)),
+    section("Timeline", "the last calls of every rank: click, then the wheel zooms; drag to move; or by plus, minus and the arrow keys", each(timelineCard)),
     section("Gaps and waits", "gaps lie between MPI calls, waits inside them", each((r, title) => el("div", {},
       title ? el("h3", {}, title) : null, el("div", { class: "pair" }, histogramCard("Gaps", r.gaps, "--computing"), histogramCard("Waits", r.waits, "--asleep", "of the first are blocking calls that did not wait at all"))))),
     section("MPI functions", "", each(functionsCard)),

@@ -81,7 +81,7 @@ function page() {
     section("Predictors", `gaps are those longer than ${seconds(react)}; delay is a share of the run time`, waysCard()),
     section("Gaps", "between the calls of all ranks studied", card(papersTable(histogram, "--computing")), gapPlots(report.gaps, report.ways)),
     report.sweep.length ? section("Thresholds", "pps needs one; which, only trying tells", sweepPlot(report.sweep, report.ways)) : null,
-    report.timeline ? section("Timeline", `rank ${report.timeline.rank}: click, then the wheel zooms; drag to move`, gapTimelineCard(report)) : null,
+    report.timeline ? section("Timeline", `rank ${report.timeline.rank}: click, then the wheel zooms; drag to move; or by plus, minus and the arrow keys`, gapTimelineCard(report)) : null,
     report.nodes ? section("Joined by node", `${plural(report.nodes.nodes.length, "link")}, each at rest only while all its ranks are predicted idle`, nodesCard()) : null,
     section("Ranks", "", ranksCard()),
     el("footer", {}, report.trace.paths.join(" "))];

@@ -200,7 +200,7 @@ function drawTimeline(s) {
 }
 
 function timelines() {
-  return chosen("Timeline", "calls of ranks, what their cores and links did", drawTimeline, (s) => s.timeline && s.timeline.ranks.length);
+  return chosen("Timeline", "calls of ranks, what their cores and links did: click, then the wheel zooms; drag to move; or by plus, minus and the arrow keys", drawTimeline, (s) => s.timeline && s.timeline.ranks.length);
 }
 
 const PATH_STATES = [

@@ -176,7 +176,7 @@ def _rest_states(t: Timeline, ranks_per_node: int, *, slowed: bool) -> Iterator[
         rank = x.node * ranks_per_node
         if x.direction != 0 or x.state == 0 or rank not in shown:
             continue
-        state = paraver.LINK_WAKING if LINK_STATES[x.state] == "changing" else paraver.LINK_AT_REST
+        state = paraver.LINK_CHANGING if LINK_STATES[x.state] == "changing" else paraver.LINK_AT_REST
         yield paraver.RestState(rank, "link", round(x.begin_ns), round(x.end_ns), state)
 
 

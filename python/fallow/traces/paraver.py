@@ -52,9 +52,9 @@ _STATES = (
     "Scheduling and Fork/Join", "Wait/WaitAll", "Blocked", "Immediate Send", "Immediate Receive", "I/O",
     "Group Communication", "Tracing Disabled", "Others", "Send Receive", "Memory transfer", "Profiling",
     "On-line analysis", "Remote memory access", "Atomic memory operation", "Core at rest", "Core slowed down",
-    "Link at rest", "Link waking",
+    "Link at rest", "Link changing width",
 )  # fmt: skip
-CORE_AT_REST, CORE_SLOWED, LINK_AT_REST, LINK_WAKING = 22, 23, 24, 25
+CORE_AT_REST, CORE_SLOWED, LINK_AT_REST, LINK_CHANGING = 22, 23, 24, 25
 _STATE_OF_KIND = {0: 15, 1: 4, 2: 3, 3: 10, 4: 8, 5: 6, 6: 6, 7: 13, 8: 20, 9: 20, 10: 12, 11: 15}
 
 
