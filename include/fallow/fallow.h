@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* 1 if Fallow records this process and may let its waits sleep, else 0. */
+/* 1 while Fallow is at work in this process, whatever its wait mode: from the start of MPI to its end; else 0. */
 extern int fallow_active(void) __attribute__((weak));
 
 /* While more begins than ends were given, waits of the whole process spin as without Fallow. */
