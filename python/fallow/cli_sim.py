@@ -47,8 +47,10 @@ def _help_of(what: str, part: str) -> str:
 
 def _add_rest_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--core-timer", type=time_us, metavar="TIME", help="sleep, countdown, throttle: polling before the rest"
-    )
+        "--core-timer", type=time_us, metavar="TIME",
+        help="polling before the rest (default: sleep: as long as to go to rest and back; countdown: 500us; throttle: "
+        "ten changes of state)",
+    )  # fmt: skip
     group.add_argument(
         "--core-state", type=named, metavar="NAME",
         help="sleep, adaptive, oracle: the platform's sleep state (default: blocked)",
@@ -67,8 +69,10 @@ def _add_rest_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--compress-only", choices=("point-to-point", "collectives"), help="which messages shrink (default: all)"
     )
-    group.add_argument("--rest-switches", action="store_true", help="switches rest too, not their ports alone")
-    group.add_argument("--rest-cards", action="store_true", help="network cards rest too")
+    group.add_argument(
+        "--rest-switches", action="store_true", help="switches rest too, not their ports alone; hardware: after 2ms"
+    )
+    group.add_argument("--rest-cards", action="store_true", help="network cards rest too; hardware: after 2ms")
     group.add_argument("--edge-only", action="store_true", help="links between switches stay on")
     group.add_argument(
         "--published-cost", action="store_true",
@@ -106,7 +110,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="ranks that share a node's link (default: the platform's)",
     )
     p.add_argument(
-        "--network", choices=("full", "loggp"), help="full: links are shared; loggp: a first look without contention"
+        "--network", choices=("full", "loggp"), help="full: links are shared; loggp: a first look without contention "
+        "(default: the platform's)",
     )
     p.add_argument(
         "--cpu-speed", type=positive, metavar="X", help="cores compute X times as fast as where the trace was recorded"
@@ -168,7 +173,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=whole(1, 256),
         default=1,
         metavar="N",
-        help="threads: simulations that run at once, and parts of large ones; results do not depend on it",
+        help="threads: simulations that run at once, and parts of large ones; results do not depend on it (default: 1)",
     )
     draw = p.add_argument_group("timelines (part of --html)")
     draw.add_argument(
