@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import trace_samples as samples
 from fallow.errors import UserError
 from fallow.traces import convert, model, otf2_format
 from fallow.traces.model import COMM_WORLD, FIRST_COMM, Event
@@ -212,6 +213,41 @@ def test_intercommunicators(tmp_path: Path, fallow: Fallow) -> None:
     lost = convert.convert(source, tmp_path / "again", "otf2")
     assert not any("group" in line for line in lost), lost
     assert convert.open_source([tmp_path / "again"], None).info.comms == source.info.comms
+
+
+def two_sides(ranks: int, comms: list[tuple[list[model.Run], list[model.Run]]]) -> model.MemorySource:
+    """Every rank sends to the last one of the other group, which has more or fewer members than its own."""
+    source = model.MemorySource(model.Info(size=ranks, comms=comms))
+    for r in range(ranks):
+        rank = samples.Rank(source, r)
+        for number in range(FIRST_COMM, FIRST_COMM + len(comms)):
+            theirs = source.info.members(number, r, remote=True)
+            rank.call("MPI_Isend", comm=number, peer=len(theirs) - 1, tag=1, size_bytes=8, requests=(0,))
+            rank.call("MPI_Wait", completed=(0,))
+    return source
+
+
+@pytest.mark.parametrize("ending", ["prv", "otf2"])
+def test_both_groups_of_intercommunicators_are_kept(tmp_path: Path, ending: str) -> None:
+    source = two_sides(5, [([(0, 3, 2)], [(1, 2, 2)]), ([(3, 2, -2), (4, 1, 1)], [(2, 1, 1), (0, 1, 1)]), ([(0, 5, 1)], [])])
+    lost = convert.convert(source, tmp_path / f"a.{ending}", None)
+    assert not any("cannot carry intercommunicators" in line for line in lost), lost
+    back = convert.open_source([tmp_path / "a" / "traces.otf2" if ending == "otf2" else tmp_path / "a.prv"], None)
+    for r in range(5):
+        for mine, read in zip(source.events(r), back.events(r), strict=True):
+            assert mine._replace(comm=0) == read._replace(comm=0)
+            for remote in (False, True):
+                assert list(source.info.members(mine.comm, r, remote=remote)) == list(back.info.members(read.comm, r, remote=remote))
+
+
+def test_groups_that_are_not_those_of_the_communicator_are_refused(tmp_path: Path) -> None:
+    convert.convert(two_sides(5, [([(0, 3, 2)], [(1, 2, 2)])]), tmp_path / "a.prv", None)
+    names = tmp_path / "a.pcf"
+    for groups in ("0-4/2 and 3-1/2", "0-4/2 and 1", "0-999999999 and 1-3/2"):
+        names.write_text(names.read_text().replace("0-4/2 and 1-3/2", groups))
+        with pytest.raises(UserError, match=r"a.prv: line 3: communicator 3 has other tasks than the two groups"):
+            convert.open_source([tmp_path / "a.prv"], None)
+        names.write_text(names.read_text().replace(groups, "0-4/2 and 1-3/2"))
 
 
 def test_one_sided_calls(tmp_path: Path, fallow: Fallow) -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fallow.traces import model, persistent
-from fallow.traces.model import FIRST_COMM, Event, Info, Site, Source
-from fallow.traces.text import Losses, site_text
+from fallow.traces.model import FIRST_COMM, Event, Info, Source
+from fallow.traces.text import Losses, sides_text, site_text
 
 P2P, COLLECTIVE, OTHER, RMA, IO = (50000001 + i for i in range(5))
 MPI_TYPES = (P2P, COLLECTIVE, OTHER, RMA, IO)
@@ -30,6 +30,7 @@ _VALUES = {
 }  # fmt: skip
 OWN = 51400000  # field number i of Event is type OWN + i
 SITE = OWN + Event._fields.index("site")
+COMM_SIDES = OWN + Event._fields.index("comm")
 SHIFTED = {"peer", "tag", "recv_peer", "recv_tag", "root"}  # may be negative
 SHIFT = 8
 SCALARS = (
@@ -244,16 +245,14 @@ def write(source: Source, path: Path, losses: Losses, states: Iterable[RestState
         file.write(_header(info, end, threads) + "\n")
         file.write(f"c:1:1:{info.size}:" + ":".join(str(r + 1) for r in range(info.size)) + "\n")
         for number in range(FIRST_COMM, FIRST_COMM + len(info.comms)):
-            if info.comms[number - FIRST_COMM][1]:
-                losses.add("intercommunicators (one of their two groups is written)")
-            members = info.members(number, -1)
+            members = info.everyone(number)  # of an intercommunicator both groups: the .pcf says which is which
             file.write(f"c:1:{number}:{len(members)}:" + ":".join(str(r + 1) for r in members) + "\n")
         cpus = _cpus(info)
         rows = (_rest_record(s, cpus[s.rank], calls[s.rank]) for s in rests)
         streams = [_rank_records(source, rank, cpus[rank]) for rank in range(info.size)]
         for _, _, line in heapq.merge(*streams, iter(_Messages(source, losses).records), rows):
             file.write(line + "\n")
-    _write_pcf(path.with_suffix(".pcf"), used, info.sites)
+    _write_pcf(path.with_suffix(".pcf"), used, info)
     _write_row(path.with_suffix(".row"), info, calls, with_rests=bool(rests))
 
 
@@ -263,7 +262,7 @@ def _rest_record(s: RestState, cpu: int, threads: int) -> Record:
     return s.begin_ns, 1, f"1:{cpu}:1:{s.rank + 1}:{thread}:{s.begin_ns}:{s.end_ns}:{s.state}"
 
 
-def _write_pcf(path: Path, used: set[int], sites: Sequence[Site]) -> None:
+def _write_pcf(path: Path, used: set[int], info: Info) -> None:
     out = ["DEFAULT_OPTIONS", "", "LEVEL               THREAD", "UNITS               NANOSEC", "", "STATES"]
     out += [f"{i}    {name}" for i, name in enumerate(_STATES)]
     for kind, title in zip(MPI_TYPES, _TYPE_NAMES, strict=True):
@@ -286,9 +285,11 @@ def _write_pcf(path: Path, used: set[int], sites: Sequence[Site]) -> None:
             (COMM, "Communicator in MPI Global OP"),
         )
     ]
-    plain = [(OWN + i, name) for i, name in enumerate(Event._fields) if OWN + i != SITE]
+    plain = [(OWN + i, name) for i, name in enumerate(Event._fields) if OWN + i not in (SITE, COMM_SIDES)]
     out += ["", "EVENT_TYPE", *(f"9    {kind}    Fallow {name}" for kind, name in plain)]
-    named = [f"{number}    {site_text(site)}" for number, site in enumerate(sites, 1)]
+    sides = [f"{number}    {sides_text(*comm)}" for number, comm in enumerate(info.comms, FIRST_COMM) if comm[1]]
+    out += ["", "EVENT_TYPE", f"9    {COMM_SIDES}    Fallow comm", *(["VALUES", *sides] if sides else [])]
+    named = [f"{number}    {site_text(site)}" for number, site in enumerate(info.sites, 1)]
     out += ["", "EVENT_TYPE", f"9    {SITE}    Fallow site", *(["VALUES", *named] if named else [])]
     path.write_text("\n".join(out) + "\n", encoding="utf-8")
 

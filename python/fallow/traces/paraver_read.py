@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fallow.errors import UserError
 from fallow.traces import model, others
-from fallow.traces.model import COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Site
+from fallow.traces.model import COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Run, Site
 from fallow.traces.paraver import (
     COMM,
+    COMM_SIDES,
     LISTS,
     MPI_TYPES,
     OWN,
@@ -25,10 +26,22 @@ from fallow.traces.paraver import (
     type_of,
     value_of,
 )
-from fallow.traces.text import FormatError, read_lines, site_of, whole
+from fallow.traces.text import FormatError, read_lines, sides_of, site_of, whole
 
 _MAX_RANKS = 1 << 21
 _HEADER = re.compile(r"#Paraver \([^)]*\):(\d+)(?:_([nu]s))?:(\d+(?:\([\d,]*\))?):(\d+):(\d+)\(([\d:,]*)\)(?:,(\d+))?$")
+
+
+Sides = tuple[list[Run], list[Run]]
+
+
+@dataclass
+class _Labels:
+    """What the .pcf says."""
+
+    names: dict[tuple[int, int], str]  # of calls by (type, value): where it has none, Extrae's
+    sites: list[Site] = field(default_factory=list)
+    sides: dict[int, Sides] = field(default_factory=dict)  # groups of intercommunicators by number
 
 
 @dataclass
@@ -41,7 +54,7 @@ class _Open:
 
 
 class _Reader:
-    def __init__(self, line: str, names: dict[tuple[int, int], str], nodes: list[str], sites: list[Site]) -> None:
+    def __init__(self, line: str, labels: _Labels, nodes: list[str]) -> None:
         found = _HEADER.match(line)
         if found is None:
             raise ValueError("not the header of a Paraver trace of one application")
@@ -52,8 +65,8 @@ class _Reader:
         self.ranks = whole(found[5], 1, _MAX_RANKS)
         if len(found[6].split(",")) != self.ranks:
             raise ValueError(f"{self.ranks} tasks, but threads of {len(found[6].split(','))}")
-        self.names = names
-        self.source = MemorySource(Info(size=self.ranks, hosts=_hosts(found[6], nodes), sites=sites))
+        self.names, self.sides = labels.names, labels.sides
+        self.source = MemorySource(Info(size=self.ranks, hosts=_hosts(found[6], nodes), sites=labels.sites))
         self.open: dict[tuple[int, int], _Open] = {}
         self.comms: dict[int, int] = {}
         self.last_exit: dict[tuple[int, int], int] = {}
@@ -69,10 +82,13 @@ class _Reader:
         members = [whole(x, 1, self.ranks) - 1 for x in f[4:]]
         if len(members) != count or len(set(members)) != count:
             raise ValueError(f"communicator {number} does not have {count} tasks")
-        if members == list(range(self.ranks)) and COMM_WORLD not in self.comms.values():
+        if members == list(range(self.ranks)) and COMM_WORLD not in self.comms.values() and number not in self.sides:
             self.comms[number] = COMM_WORLD
             return
-        self.source.info.comms.append((model.runs_of(members), []))
+        sides = self.sides.get(number) or (model.runs_of(members), [])
+        if sides[1] and not _are_sides(sides, members):
+            raise ValueError(f"communicator {number} has other tasks than the two groups that the .pcf gives it")
+        self.source.info.comms.append(sides)
         self.comms[number] = FIRST_COMM + len(self.source.info.comms) - 1
 
     def place(self, f: list[str], at: int) -> tuple[int, int]:
@@ -159,12 +175,18 @@ class _Reader:
         return self.source
 
 
-def _names(path: Path) -> tuple[dict[tuple[int, int], str], list[Site]]:
-    """Names of the calls by (type, value), those of the .pcf, where there is one, else Extrae's; and the call sites."""
-    names = {(type_of(op), value_of(op)): op.name for op in model.ops()}
-    sites: list[Site] = []
+def _are_sides(sides: Sides, members: list[int]) -> bool:
+    """Whether the two groups are, one after the other, these ranks."""
+    if sum(count for side in sides for _, count, _ in side) != len(members):
+        return False
+    return [first + i * stride for side in sides for first, count, stride in side for i in range(count)] == members
+
+
+def _labels(path: Path) -> _Labels:
+    """Names of calls, call sites and groups of intercommunicators, of a .pcf that need not be there."""
+    labels = _Labels({(type_of(op), value_of(op)): op.name for op in model.ops()})
     if not path.is_file():
-        return names, sites
+        return labels
     kinds: list[int] = []
     section = ""
     for _, line in read_lines(path):
@@ -175,10 +197,13 @@ def _names(path: Path) -> tuple[dict[tuple[int, int], str], list[Site]]:
         elif section == "EVENT_TYPE" and len(words) == 3 and words[1].isdecimal():
             kinds.append(int(words[1]))
         elif section == "VALUES" and len(words) >= 2 and words[0].isdecimal():
-            names.update({(kind, int(words[0])): words[1] for kind in kinds if kind in MPI_TYPES})
-            if kinds == [SITE] and words[0] == str(len(sites) + 1):
-                sites.append(site_of(line.split(maxsplit=1)[1]) or (0, "", ""))
-    return names, sites
+            text = line.split(maxsplit=1)[1]
+            labels.names.update({(kind, int(words[0])): words[1] for kind in kinds if kind in MPI_TYPES})
+            if kinds == [SITE] and words[0] == str(len(labels.sites) + 1):
+                labels.sites.append(site_of(text) or (0, "", ""))
+            elif kinds == [COMM_SIDES] and (sides := sides_of(text)) is not None:
+                labels.sides[int(words[0])] = sides
+    return labels
 
 
 def _hosts(tasks: str, names: list[str]) -> list[str]:
@@ -205,13 +230,13 @@ def _node_names(path: Path) -> list[str]:
 
 def read(path: Path) -> MemorySource:
     """Reads one .prv with the .pcf beside it."""
-    (names, sites), nodes = _names(path.with_suffix(".pcf")), _node_names(path.with_suffix(".row"))
+    labels, nodes = _labels(path.with_suffix(".pcf")), _node_names(path.with_suffix(".row"))
     reader: _Reader | None = None
     number = 0
     for number, line in read_lines(path):
         try:
             if reader is None:
-                reader = _Reader(line, names, nodes, sites)
+                reader = _Reader(line, labels, nodes)
             else:
                 reader.record(line)
         except IndexError:

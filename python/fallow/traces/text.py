@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from fallow.errors import UserError
-from fallow.traces.model import ANY_TAG, Event, Site
+from fallow.traces.model import ANY_TAG, Event, Run, Site
 
 LARGEST = (1 << 62) - 1
 _LONGEST_LINE = 1 << 26  # characters: counts for 2^21 ranks, both ways
@@ -52,6 +52,46 @@ def site_of(text: str) -> Site | None:
     """The same read back; None if it is no such line."""
     found = _SITE.fullmatch(text)
     return (int(found[2], 16), found[3] or "", found[1] or "") if found else None
+
+
+_SIDES = re.compile(r"between ranks ([\d,/-]+) and ([\d,/-]+)")
+_RUN = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?:/(\d{1,9}))?)?")
+
+
+def sides_text(group: Sequence[Run], remote: Sequence[Run]) -> str:
+    """The groups of an intercommunicator in one line, by world rank: "between ranks 0-6/2 and 7-1/2,9"."""
+    group_text, remote_text = (",".join(map(_run_text, runs)) for runs in (group, remote))
+    return f"between ranks {group_text} and {remote_text}"
+
+
+def _run_text(run: Run) -> str:
+    first, count, stride = run
+    if count == 1:
+        return str(first)
+    return f"{first}-{first + (count - 1) * stride}" + f"/{abs(stride)}" * (abs(stride) > 1)
+
+
+def sides_of(text: str) -> tuple[list[Run], list[Run]] | None:
+    """The same read back; None if it is no such line."""
+    found = _SIDES.fullmatch(text)
+    if found is None:
+        return None
+    group, remote = ([_run_of(part) for part in side.split(",")] for side in found.groups())
+    known = [[run for run in side if run is not None] for side in (group, remote)]
+    return (known[0], known[1]) if known == [group, remote] else None
+
+
+def _run_of(text: str) -> Run | None:
+    found = _RUN.fullmatch(text)
+    if found is None:
+        return None
+    first, last, stride = int(found[1]), found[2], int(found[3] or 1)
+    if last is None:
+        return first, 1, 1
+    further = int(last) - first
+    if further == 0 or stride == 0 or further % stride:
+        return None
+    return first, abs(further) // stride + 1, stride if further > 0 else -stride
 
 
 class FormatError(UserError):
