@@ -6,6 +6,7 @@ import json
 import re
 import resource
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from fallow.errors import UserError
 from fallow.traces import convert, model, others, simgrid
 from fallow.traces.model import FIRST_COMM, Info
 from fallow.traces.others import collective_sizes
-from fallow.traces.text import Losses
+from fallow.traces.text import Losses, RequestNumbers
 
 Fallow = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -366,3 +367,11 @@ def test_calls_as_actions_of_simgrid(tmp_path: Path, name: str, event: dict[str,
     made = model.Event(op=model.op_number(name), comm=model.COMM_WORLD, **event)
     convert.convert(model.MemorySource(Info(size=3), [[made], [], []]), tmp_path / "x.tit", None)
     assert (tmp_path / "x.tit.ranks/rank-0.txt").read_text().splitlines() == ["0 init", f"0 {words}", "0 finalize"]
+
+
+def test_many_open_requests_take_no_longer_each() -> None:
+    numbers, n, begun = RequestNumbers(), 40_000, time.process_time()
+    for _ in range(2):
+        assert [numbers.add((i,)) for i in range(n)] == list(range(n))
+        assert numbers.complete_all() == tuple(range(n))
+    assert time.process_time() - begun < 3

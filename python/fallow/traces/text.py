@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -174,15 +175,14 @@ class RequestNumbers:
     """Numbers for the requests of one rank in formats that name them by peer and tag."""
 
     def __init__(self) -> None:
-        self._free: list[int] = []
+        self._free: list[int] = []  # a heap
         self._next = 0
         self._open: dict[tuple[int, ...], deque[int]] = {}
 
     def add(self, key: tuple[int, ...]) -> int:
         """The lowest free number, to be found by `key`."""
         if self._free:
-            number = min(self._free)
-            self._free.remove(number)
+            number = heapq.heappop(self._free)
         else:
             number = self._next
             self._next += 1
@@ -197,7 +197,7 @@ class RequestNumbers:
         number = waiting.popleft()
         if not waiting:
             del self._open[key]
-        self._free.append(number)
+        heapq.heappush(self._free, number)
         return number
 
     def complete_all(self) -> tuple[int, ...]:
@@ -205,4 +205,5 @@ class RequestNumbers:
         numbers = tuple(sorted(n for waiting in self._open.values() for n in waiting))
         self._open.clear()
         self._free.extend(numbers)
+        heapq.heapify(self._free)
         return numbers
