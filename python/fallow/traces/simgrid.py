@@ -142,7 +142,7 @@ class _RankWriter:
             self.emit("waitall")
             return
         if len(done) != 1 or name != "MPI_Wait":
-            self.losses.add(f"{name} as one call" if done else f"{name} that completes nothing")
+            self.losses.add(f"{name} as one call" if done else f"{name} that completes no message")
         for key in done:
             self.emit("wait", *key)
 
