@@ -249,6 +249,9 @@ def _cut(arguments: argparse.Namespace) -> int:
             native.file_name(arguments.output), arguments.from_ns, arguments.to_ns, arguments.ranks
         )
     )
+    if not FileSource([arguments.output]).calls:
+        whose = "of these ranks " if arguments.ranks else ""
+        print(f"fallow: NOTE: no call {whose}begins in this window: {arguments.output} has none", file=sys.stderr)
     return 0
 
 

@@ -76,6 +76,13 @@ def test_a_window_behind_the_end_is_refused(trace: Path, tmp_path: Path, capsys:
     assert not (tmp_path / "b.ftr").exists()
 
 
+def test_a_window_without_calls_is_told(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["trace", "cut", str(trace), "--to", "1ns", "--ranks", "1-2", "-o", str(tmp_path / "b.ftr")]) == 0
+    assert "NOTE: no call of these ranks begins in this window: " in capsys.readouterr().err
+    assert cli.main(["trace", "cut", str(trace), "--ranks", "1", "-o", str(tmp_path / "c.ftr")]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_convert_keeps_that_ranks_ended_early_or_says_that_it_is_lost(
     trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
