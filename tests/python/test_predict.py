@@ -15,7 +15,7 @@ import pytest
 import predict_traces as traces
 import trace_samples as samples
 from fallow import cli, predict_schema, predict_study
-from fallow.traces.model import Event, MemorySource, write_source
+from fallow.traces.model import CPU_TIME, Event, Info, MemorySource, write_source
 from test_html import parse
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -167,6 +167,18 @@ def test_computation_by_cpu_clock_is_seen_as_on_cores_of_its_own(trace: Path, tm
     assert report["nodes"] is None
     assert any("no common clock" in note for note in report["notes"])
     assert any(note.endswith("record one without --clock cpu") for note in report["notes"])  # there is no other name for it
+
+
+def test_threads_compute_at_the_same_time_by_the_cpu_clock(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two threads of 2 ms a turn, recorded on one core: on cores of its own the rank computes for 2 ms a turn, not for 4."""
+    source = MemorySource(Info(size=1, clock="cpu"))
+    for i in range(101):
+        at, computed = i * 2_000_000, 2_000_000 if i > 0 else 0
+        source.lists[0].append(Event(op=1, flags=CPU_TIME, thread=(i + 1) % 2, enter_ns=at, exit_ns=at + 1_000, compute_ns=computed))
+    write_source(source, tmp_path / "threads.ftr")
+    report = study(capsys, tmp_path / "threads.ftr", "--predictor", "oracle")
+    assert report["ways"][0]["gaps"] == 50
+    assert report["ways"][0]["idle_s"] == pytest.approx(50 * 2e-3)
 
 
 def test_calls_of_threads_that_overlap_make_no_gaps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

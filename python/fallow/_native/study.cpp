@@ -104,13 +104,22 @@ struct Cancelled {};
 
 RankCalls::RankCalls(trace::EventSource& source, std::uint32_t rank) : source_(source), rank_(rank) { source.rewind(rank); }
 
+std::int64_t RankCalls::computed() {
+  if (raw_.thread >= computed_then_.size()) computed_then_.resize(std::size_t{raw_.thread} + 1);
+  std::int64_t& then = computed_then_[raw_.thread];
+  const std::int64_t by_others = computed_ - then;
+  const std::int64_t more = first_ ? 0 : std::max<std::int64_t>(0, static_cast<std::int64_t>(raw_.compute_ns) - by_others);
+  then = computed_ += more;
+  return more;
+}
+
 bool RankCalls::next(Event& event) {
   if (!source_.next(rank_, raw_)) return false;
   const auto enter = static_cast<std::int64_t>(raw_.enter_ns), exit = static_cast<std::int64_t>(raw_.exit_ns);
   auto wait = static_cast<std::int64_t>(raw_.wait_ns);
   if ((raw_.flags & trace::kEventCpuTime) != 0) {
     if (first_) exit_ = enter;
-    event.enter = Nanoseconds(exit_ + (first_ ? 0 : static_cast<std::int64_t>(raw_.compute_ns)));
+    event.enter = Nanoseconds(exit_ + computed());
     const auto network = static_cast<std::int64_t>(kLatencyNs + static_cast<double>(raw_.bytes + raw_.recv_bytes) / kBytesPerNs);
     event.exit = event.enter + Nanoseconds(std::clamp<std::int64_t>(exit - enter - wait, 0, network));
     wait = 0;

@@ -34,18 +34,24 @@ struct Way {
 /// A rank is one stream, whatever its threads: calls that overlap are moved so that a gap is time in which no
 /// thread of the rank is in MPI. Where computation was measured as CPU time the clock is rebuilt from it, because
 /// all other times tell of the cores that the ranks shared: gaps are computation, and calls last what they lasted
-/// less what they waited, but at most what a fast network would take (2 us and 5 GB/s). So the run time is a lower
-/// bound, and shares of it, like that of delay, are upper bounds.
+/// less what they waited, but at most what a fast network would take (2 us and 5 GB/s). What a thread has computed counts as
+/// far as it is more than what the others have since its last call: they compute at the same time. So the run time is a
+/// lower bound, and shares of it, like that of delay, are upper bounds.
 class RankCalls {
  public:
   RankCalls(trace::EventSource& source, std::uint32_t rank);
   bool next(predict::Event& event);
 
  private:
+  /// CPU time that the rank has computed before the call that was read, beyond what it had before the last one.
+  std::int64_t computed();
+
   trace::EventSource& source_;
   std::uint32_t rank_;
   trace::CallEvent raw_;
   std::int64_t exit_ = 0;
+  std::int64_t computed_ = 0;               ///< by the rank since its first call
+  std::vector<std::int64_t> computed_then_; ///< by thread: the same at its last call
   bool first_ = true;
 };
 
