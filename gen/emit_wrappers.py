@@ -56,13 +56,11 @@ def _sum(side: str, proto: Prototype, types: str) -> str:
     return f"scope.{kind}({_peers(proto)}, {side}counts, {types})"
 
 
-def _in_place(proto: Prototype) -> str:
-    """Bytes that a rank sends which has them in the buffer that it receives in."""
-    if proto.has("root"):
-        return "0"
-    if proto.has("recvcounts"):
-        return "scope.own(comm, recvcounts, recvtype)"
-    return "scope.bytes(recvcount, recvtype)" if proto.has("recvcount") else "0"
+def _in_place(proto: Prototype, side: str) -> str:
+    """Bytes of a rank's own block where it has that in the buffer of the other side already."""
+    if proto.has(f"{side}counts"):
+        return f"scope.own(comm, {side}counts, {side}type)"
+    return f"scope.bytes({side}count, {side}type)" if proto.has(f"{side}count") else "0"
 
 
 def _size(call: Call, proto: Prototype) -> str:
@@ -99,9 +97,9 @@ def _size_of_all(call: Call, proto: Prototype) -> str:
     if call.size == "send" and proto.has("sendbuf", "recvbuf", "sendtag"):
         return "scope.bytes(sendcount, sendtype)"
     if call.size == "send":
-        return f"{rooted}(sendbuf == MPI_IN_PLACE ? {_in_place(proto)} : scope.bytes(sendcount, sendtype)){end}"
+        return f"{rooted}(sendbuf == MPI_IN_PLACE ? {_in_place(proto, 'recv')} : scope.bytes(sendcount, sendtype)){end}"
     if call.size == "recv":
-        return f"{rooted}(recvbuf == MPI_IN_PLACE ? 0 : scope.bytes(recvcount, recvtype)){end}"
+        return f"{rooted}(recvbuf == MPI_IN_PLACE ? {_in_place(proto, 'send')} : scope.bytes(recvcount, recvtype)){end}"
     if call.size == "send_each":
         own, other = ("scope.bytes(sendcount, sendtype)", "scope.bytes(recvcount, recvtype)")
         return f"fallow::pmpi::size_as_u64({_peers(proto)}) * (sendbuf == MPI_IN_PLACE ? {other} : {own})"

@@ -71,7 +71,7 @@ def test_in_place_and_missing_roots_are_not_looked_into() -> None:
     table = load_table(GEN / "calls.toml")
     text = emit_wrappers(table, parse_prototypes(header), "mpi.h")["wrappers.cpp"]
     assert "is_rank(root) ?" in text
-    assert "sendbuf == MPI_IN_PLACE ? 0" in text
+    assert "sendbuf == MPI_IN_PLACE ? scope.bytes(recvcount, recvtype) : scope.bytes(sendcount, sendtype)" in text
 
 
 def test_the_coverage_list_tells_which_tests_may_rest() -> None:

@@ -122,8 +122,9 @@ def test_bytes_are_sent_or_received(lab: Lab, tmp_path: Path) -> None:
     both += 11 + 13 + 17  # along a line
     swapped = 4
     both, received = both + 2 * swapped, received + 3 * swapped
+    both += 2 * 19  # in place at the root, too
     right = 7 + 3
-    expected = [(both + 70 + right, received), (both + 80, received + right)]
+    expected = [(both + 70 + 2 * 23 + right, received), (both + 80 + 2 * 29, received + right)]
     assert [(r["sent_bytes"], r["received_bytes"]) for r in ranks] == expected
 
 

@@ -96,6 +96,18 @@ static void from_nowhere(void) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+// Gathered and scattered where the root has its own block in place: 19 bytes of each rank, and 23 and 29.
+static void in_place(int rank) {
+  const int lengths[2] = {23, 29}, starts[2] = {0, 23};
+  MPI_Request request;
+  MPI_Status status;
+  MPI_Gather(rank == 1 ? MPI_IN_PLACE : out, 19, MPI_CHAR, in, 19, MPI_CHAR, 1, MPI_COMM_WORLD);
+  MPI_Scatter(in, 19, MPI_CHAR, rank == 1 ? MPI_IN_PLACE : out, 19, MPI_CHAR, 1, MPI_COMM_WORLD);
+  MPI_Gatherv(rank == 1 ? MPI_IN_PLACE : out, lengths[rank], MPI_CHAR, in, lengths, starts, MPI_CHAR, 1, MPI_COMM_WORLD);
+  MPI_Iscatterv(in, lengths, starts, MPI_CHAR, rank == 1 ? MPI_IN_PLACE : out, lengths[rank], MPI_CHAR, 1, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, &status);
+}
+
 int main(int argc, char **argv) {
   int rank;
   MPI_Init(&argc, &argv);
@@ -126,6 +138,7 @@ int main(int argc, char **argv) {
   between_groups(rank);
   to_neighbors();
   from_nowhere();
+  in_place(rank);
 #if MPI_VERSION >= 4
   in_parts(other);
 #endif
