@@ -219,7 +219,8 @@ def _sizes(call: Call, proto: Prototype) -> list[str]:
             return ["t.bytes(t.size(origin_count, origin_datatype));"]
         return ["if (op != MPI_NO_OP) t.bytes(t.size(origin_count, origin_datatype));", "t.recv_bytes(t.size(result_count, result_datatype));"]
     if proto.has("origin_addr", "datatype"):
-        return ["t.bytes(t.size(1, datatype));", "t.recv_bytes(t.size(1, datatype));"]
+        sends = "if (op != MPI_NO_OP) " if proto.has("op") else ""
+        return [f"{sends}t.bytes(t.size(1, datatype));", "t.recv_bytes(t.size(1, datatype));"]
     datatype = next((d for d in ("datatype", "type") if proto.has(d)), "")
     if proto.has("count") and datatype and call.kind in ("send", "recv", "start", "io"):
         sizes = [f"t.bytes(t.size(count, {datatype}));"]

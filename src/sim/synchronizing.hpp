@@ -5,11 +5,7 @@
 
 namespace fallow::sim {
 
-/// They make communicators with a topology: traces tell the neighbours with them.
-inline bool makes_topology(trace::Op op) noexcept {
-  using trace::Op;
-  return op == Op::cart_create || op == Op::cart_sub || op == Op::graph_create || op == Op::dist_graph_create || op == Op::dist_graph_create_adjacent;
-}
+using trace::makes_topology;
 
 /// Calls that wait for the whole communicator without moving data worth counting.
 inline bool synchronizes(trace::Op op) noexcept {

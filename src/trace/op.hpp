@@ -269,6 +269,11 @@ constexpr const OpTraits& traits(Op op) noexcept { return kOpTraits[static_cast<
 constexpr std::string_view op_name(Op op) noexcept { return traits(op).name; }
 constexpr bool has(Op op, std::uint32_t bits) noexcept { return (traits(op).bits & bits) != 0; }
 
+/// They make communicators with a topology: traces tell the neighbours with them.
+constexpr bool makes_topology(Op op) noexcept {
+  return op == Op::cart_create || op == Op::cart_sub || op == Op::graph_create || op == Op::dist_graph_create || op == Op::dist_graph_create_adjacent;
+}
+
 /// Operation of an MPI function: "MPI_Send", "MPI_Send_c", "PMPI_Send", "MPIX_Bcast_init"; Op::other if unknown.
 /// Linear in the number of operations: for set-up.
 constexpr Op op_from_name(std::string_view name) noexcept {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <vector>
 
 namespace fallow::trace {
 namespace {
@@ -11,16 +12,53 @@ std::size_t gap_bin(std::uint64_t ns) noexcept {
   return static_cast<std::size_t>(std::upper_bound(kGapBoundsNs.begin(), kGapBoundsNs.end(), ns) - kGapBoundsNs.begin());
 }
 
+/// The neighbours that one rank sends to along topologies: some are none, as at the edges of a grid.
+class Neighbors {
+ public:
+  explicit Neighbors(const CommGroups& comms) : comms_(comms) {}
+
+  void learn(const CallEvent& e) {
+    if (makes_topology(e.op) && (e.flags & kEventCountsLost) == 0) of_[e.comm].assign(e.counts.begin(), e.counts.end());
+  }
+  /// Bytes of the call but for those to no neighbour.
+  std::uint64_t bytes_to(const CallEvent& e) const {
+    const Op op = traits(e.op).blocking;
+    if (!has(op, kOpNeighbor) || op == Op::neighbor_allgather || op == Op::neighbor_allgatherv) return e.bytes;
+    const std::vector<std::uint64_t>* const to = on(e.comm);
+    if (to == nullptr || to->empty()) return e.bytes;
+    std::uint64_t sum = 0;
+    for (std::size_t k = 0; k < to->size(); ++k) {
+      if ((*to)[k] != 0) sum += e.counts.size() == to->size() ? e.counts[k] : e.bytes / to->size();
+    }
+    return sum;
+  }
+
+ private:
+  /// A copy of a communicator has the neighbours of what it was made from. Null: not known.
+  const std::vector<std::uint64_t>* on(std::uint32_t comm) const {
+    for (; comm >= kFirstComm; comm = comms_[comm].parent) {
+      if (const auto found = of_.find(comm); found != of_.end()) return &found->second;
+    }
+    return nullptr;
+  }
+
+  const CommGroups& comms_;
+  std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> of_;  ///< by communicator: rank in it plus one, 0 for none
+};
+
 /// Bytes that the calls of one rank moved. Of a persistent request that is at each start what it sends, or collects.
 class Moved {
  public:
+  explicit Moved(const CommGroups& comms) : neighbors_(comms) {}
+
   std::uint64_t by(const CallEvent& e) {
+    neighbors_.learn(e);
     if (e.op == Op::start || e.op == Op::startall) return started(e);
     if (e.op == Op::request_free) {
       for (const std::uint32_t request : e.requests) made_.erase(request);
     }
     if ((e.flags & kEventFailed) != 0 || e.peer == kNullPeer || e.root == kNullPeer) return made(e, 0);
-    return made(e, e.bytes);
+    return made(e, neighbors_.bytes_to(e));
   }
 
  private:
@@ -39,12 +77,13 @@ class Moved {
     return sum;
   }
 
+  Neighbors neighbors_;
   std::unordered_map<std::uint32_t, std::uint64_t> made_;  ///< by number of the request
 };
 
 void add_rank(Statistics& s, EventSource& source, std::uint32_t rank) {
   std::map<std::uint16_t, std::uint64_t> last_exit;  // by thread
-  Moved moved;
+  Moved moved(source.info().comms);
   CallEvent e;
   source.rewind(rank);
   while (source.next(rank, e)) {

@@ -57,5 +57,28 @@ TEST(Statistics, BytesAreCountedWhereTheyMove) {
   EXPECT_EQ(bytes(Op::start), 0u);
 }
 
+TEST(Statistics, NothingMovesBeyondTheEdgeOfAGrid) {
+  MemorySource source(2);
+  CommGroups& comms = source.edit().comms;
+  const std::uint32_t line = comms.add({.group = Group::contiguous(0, 2), .remote = {}});
+  const std::uint32_t copy = comms.add({.group = Group::contiguous(0, 2), .remote = {}, .ordinal = 1, .parent = line});
+  const std::uint64_t left_end[] = {0, 2}, sizes[] = {3, 5};
+  std::uint64_t now = 0;
+  const auto add = [&](Op op, std::uint32_t comm, std::uint64_t bytes, std::span<const std::uint64_t> counts = {}) {
+    CallEvent e;
+    e.op = op, e.enter_ns = now++, e.exit_ns = now++, e.comm = comm, e.bytes = bytes, e.counts = counts;
+    source.add(0, e);
+  };
+  add(Op::cart_create, line, 0, left_end);
+  add(Op::neighbor_alltoall, line, 16);
+  add(Op::neighbor_alltoallv, copy, 8, sizes);
+  add(Op::neighbor_allgather, line, 7);
+  const Statistics s = summarize(source);
+  const auto bytes = [&](Op op) { return s.ops[static_cast<std::size_t>(op)].bytes; };
+  EXPECT_EQ(bytes(Op::neighbor_alltoall), 8u);
+  EXPECT_EQ(bytes(Op::neighbor_alltoallv), 5u);
+  EXPECT_EQ(bytes(Op::neighbor_allgather), 7u);
+}
+
 }  // namespace
 }  // namespace fallow::trace

@@ -85,6 +85,16 @@ def test_the_coverage_list_tells_which_tests_may_rest() -> None:
     assert text.count("scope.rests(next)") == len(resting)
 
 
+def test_what_only_reads_sends_nothing() -> None:
+    header = """int MPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
+      MPI_Aint target_disp, MPI_Op op, MPI_Win win);
+    int MPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype,
+      int target_rank, MPI_Aint target_disp, MPI_Win win);"""
+    text = emit_wrappers(load_table(GEN / "calls.toml"), parse_prototypes(header), "mpi.h")["wrappers.cpp"]
+    assert text.count("t.bytes(t.size(1, datatype));") == 2
+    assert text.count("if (op != MPI_NO_OP) t.bytes(t.size(1, datatype));") == 1
+
+
 def test_output_is_the_same_twice() -> None:
     table, found = load_table(GEN / "calls.toml"), parse_prototypes(HEADER)
     assert emit_wrappers(table, found, "mpi.h") == emit_wrappers(load_table(GEN / "calls.toml"), parse_prototypes(HEADER), "mpi.h")

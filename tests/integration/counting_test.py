@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -126,6 +127,10 @@ def test_bytes_are_sent_or_received(lab: Lab, tmp_path: Path) -> None:
     right = 7 + 3
     expected = [(both + 70 + 2 * 23 + right, received), (both + 80 + 2 * 29, received + right)]
     assert [(r["sent_bytes"], r["received_bytes"]) for r in ranks] == expected
+    info = subprocess.run([lab.fallow.exe, "trace", "info", "--json", tmp_path / "t.ftr"], capture_output=True, text=True, check=True).stdout
+    traced = {o["name"]: o["size_bytes"] for o in json.loads(info)["operations"]}
+    reported = {f["function"]: f["size_bytes"] for f in lab.fallow.report(trial.record)["functions"]}
+    assert {name: traced[name] for name in reported if name in traced} == reported
 
 
 def test_handles_that_come_back(lab: Lab) -> None:
