@@ -9,17 +9,25 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _HEAD = struct.Struct("<16sHHIQQQIHHH")  # Elf64_Ehdr up to e_phnum
-_SEGMENT = struct.Struct("<IIQQQQQQ")
-_PT_INTERP = 3
+_SEGMENT = struct.Struct("<IIQQQQQQ")  # Elf64_Phdr
+_ENTRY = struct.Struct("<QQ")  # Elf64_Dyn
+_PT_DYNAMIC, _PT_INTERP = 2, 3
+_DT_FLAGS_1, _DF_1_PIE = 0x6FFFFFFB, 0x08000000
 _PROGRAM, _POSITION_INDEPENDENT = 2, 3
 
 
 def _is_program_without_linker(image: bytes | mmap.mmap) -> bool:
-    """An ELF program of 64 bits that asks for no dynamic linker."""
+    """An ELF program of 64 bits that asks for no dynamic linker; nor does a library, which is none."""
     head = _HEAD.unpack_from(image)
     kind, segments, each, number = head[1], head[5], head[9], head[10]
-    types = {_SEGMENT.unpack_from(image, segments + i * each)[0] for i in range(number)}
-    return kind in (_PROGRAM, _POSITION_INDEPENDENT) and _PT_INTERP not in types
+    found = [_SEGMENT.unpack_from(image, segments + i * each) for i in range(number)]
+    if any(segment[0] == _PT_INTERP for segment in found):
+        return False
+    if kind != _POSITION_INDEPENDENT:
+        return bool(kind == _PROGRAM)
+    dynamic = next((image[at : at + size] for type_, _, at, _, _, size, *_ in found if type_ == _PT_DYNAMIC), b"")
+    entries = _ENTRY.iter_unpack(dynamic[: len(dynamic) // _ENTRY.size * _ENTRY.size])
+    return any(tag == _DT_FLAGS_1 and value & _DF_1_PIE for tag, value in entries)
 
 
 def _has_mpi_inside(image: mmap.mmap) -> bool:

@@ -442,28 +442,3 @@ def test_a_clock_that_is_wrong_is_set_right(tmp_path, fallow):
         assert wrong.energy.modelled.energy_j == pytest.approx(right.energy.modelled.energy_j, rel=1e-3)
         begins = [row.events[0][0] for row in wrong.timeline.rows]
         assert max(begins) < 10**9, begins
-
-
-def test_programs_of_32_bits_are_named(tmp_path):
-    (tmp_path / "app").write_bytes(b"\x7fELF\x01\x01\x01".ljust(100, b"\0"))
-    directory = write_run(tmp_path / "r", [], command=["mpirun", "-n", "2", "./app"], cwd=str(tmp_path))
-    with pytest.raises(UserError, match=r"\./app is a program of 32 bits, so Fallow cannot be loaded"):
-        analyse.load(directory)
-
-
-@pytest.mark.parametrize(("segments", "inside", "said"), [
-    ([1], b"", "is linked statically"),
-    ([1, 3], b"\0PMPI_Init\0", "has its MPI library linked statically"),
-    ([1, 3], b"\0MPIR_CVAR_DEBUG\0MPI_Allreduce\0", "has its MPI library linked statically"),
-    ([1, 3], b"\0OMPI_MCA_\0mpirun\0", r"did the command start an MPI program\? Had its ranks the right and the room"),
-    ([1, 3], b"\0PMPI_Init\0libmpich.so.12\0", "did the command start an MPI program"),
-    ([1, 3], b"\0MPI_Init\0libm.so.6\0", "did the command start an MPI program"),
-])  # fmt: skip
-def test_programs_that_cannot_be_reached_are_named(tmp_path, segments, inside, said):
-    """Where nothing was recorded since nothing can be loaded in front of a library that is part of the program."""
-    head = struct.pack("<16sHHIQQQIHHH", b"\x7fELF\x02\x01\x01", 2, 62, 1, 0, 64, 0, 0, 64, 56, len(segments))
-    program = tmp_path / "app"
-    program.write_bytes(head.ljust(64, b"\0") + b"".join(struct.pack("<IIQQQQQQ", s, 0, 0, 0, 0, 0, 0, 0) for s in segments) + inside)
-    directory = write_run(tmp_path / "r", [], command=["mpirun", "-n", "2", "./app"], cwd=str(tmp_path))
-    with pytest.raises(UserError, match=said):
-        analyse.load(directory)
