@@ -38,7 +38,7 @@ Value take(HandleList<Value>& list, std::uint64_t handle) noexcept {
 
 }  // namespace
 
-std::uint32_t take_window(MPI_Win window) noexcept { return take(runtime().tracer.shared().windows, handle_key(window)); }
+std::uint32_t take_window(MPI_Win window) noexcept { return take(runtime().tracer.shared().windows, handle_key(window)).comm; }
 std::uint32_t take_file(MPI_File file) noexcept { return take(runtime().tracer.shared().files, handle_key(file)); }
 ProbedMessage take_message(MPI_Message message) noexcept { return take(runtime().tracer.shared().messages, handle_key(message)); }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "pmpi/caches.hpp"
 #include "pmpi/runtime.hpp"
@@ -164,9 +165,12 @@ class TraceCall {
   }
 
   // --- windows, files, probed messages
-  void made_window(MPI_Win window) noexcept { shared_set(shared().windows, handle_key(window)); }
-  void made_file(MPI_File file) noexcept { shared_set(shared().files, handle_key(file)); }
-  void window(MPI_Win w) noexcept { r_.comm = shared_find(shared().windows, handle_key(w)); }
+  void made_window(MPI_Win window) noexcept { shared_set(shared().windows, handle_key(window), {r_.comm, peers()}); }
+  void made_file(MPI_File file) noexcept { shared_set(shared().files, handle_key(file), r_.comm); }
+  void window(MPI_Win w) noexcept {
+    window_ = shared_find(shared().windows, handle_key(w));
+    r_.comm = window_.comm;
+  }
   void file(MPI_File f) noexcept { r_.comm = shared_find(shared().files, handle_key(f)); }
   void probed(MPI_Message message) noexcept;
   /// The call receives a message that was probed for.
@@ -182,7 +186,9 @@ class TraceCall {
 
   std::int32_t peer_of(int rank, trace::EventFlags any) noexcept {
     if (rank >= 0) [[likely]] {
-      if (info_ == nullptr || rank < info_->peers) [[likely]] return r_.comm != trace::kCommNone ? rank : trace::kNoPeer;
+      if (r_.comm == trace::kCommNone) return trace::kNoPeer;
+      const std::int32_t ranks = info_ != nullptr ? info_->peers : window_.peers;
+      if (rank < ranks) [[likely]] return rank;
       flag(trace::kEventFailed);  // a library may return success once the program's error handler has been called
       return trace::kNoPeer;
     }
@@ -234,22 +240,25 @@ class TraceCall {
       flag(trace::kEventRequestsLost);
     }
   }
-  void shared_set(HandleList<std::uint32_t>& list, std::uint64_t handle) noexcept {
+  template <class Value>
+  void shared_set(HandleList<Value>& list, std::uint64_t handle, const std::type_identity_t<Value>& value) noexcept {
     shared().lock.lock();
-    list.set(handle, r_.comm);
+    list.set(handle, value);
     shared().lock.unlock();
   }
-  std::uint32_t shared_find(HandleList<std::uint32_t>& list, std::uint64_t handle) noexcept {
+  template <class Value>
+  Value shared_find(HandleList<Value>& list, std::uint64_t handle) noexcept {
     shared().lock.lock();
-    const std::uint32_t comm = list.find(handle);
+    const Value found = list.find(handle);
     shared().lock.unlock();
-    return comm;
+    return found;
   }
 
   Thread& thread_;
   ThreadTrace& t_;
   trace::RawRecord& r_;
   const CommInfo* info_ = nullptr;
+  TracedWindow window_;
 };
 
 /// Keeps the requests that a call is given, which it may overwrite.

@@ -77,6 +77,7 @@ Value HandleList<Value>::take(std::uint64_t handle) noexcept {
   return Value{};
 }
 
+template class HandleList<TracedWindow>;
 template class HandleList<std::uint32_t>;
 template class HandleList<ProbedMessage>;
 

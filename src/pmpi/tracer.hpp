@@ -125,6 +125,12 @@ class HandleList {
   std::vector<std::pair<std::uint64_t, Value>> entries_;
 };
 
+/// A window: its communicator, and how many ranks that has.
+struct TracedWindow {
+  std::uint32_t comm = trace::kCommNone;
+  std::int32_t peers = 0;
+};
+
 /// What the threads of a rank share.
 struct TraceShared {
   explicit TraceShared(const trace::ClockScale& start) : clock(start), corrected(start.ticks) {}
@@ -135,7 +141,8 @@ struct TraceShared {
   TraceLock lock;  ///< of everything below
   trace::RequestIds requests;
   Doubts doubts;           ///< about them
-  HandleList<std::uint32_t> windows, files;  ///< their communicators
+  HandleList<TracedWindow> windows;
+  HandleList<std::uint32_t> files;  ///< their communicators
   HandleList<ProbedMessage> messages;
   std::array<std::unique_ptr<ThreadTrace>, trace::kMaxBlocks> threads;
 };

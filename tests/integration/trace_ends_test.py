@@ -7,6 +7,8 @@ from harness.lab import Lab
 from harness.running import HANGS_S
 from harness.traces import read_trace, replay
 
+FAILED = 4  # trace::EventFlags
+
 
 def test_what_goes_nowhere_is_replayed(lab: Lab, fallow: Fallow) -> None:
     """Whatever the library says of receives from MPI_PROC_NULL, and where it says nothing of them, no replay waits for one."""
@@ -31,3 +33,12 @@ def test_what_was_recorded_before_the_end_is_kept(lab: Lab, fallow: Fallow) -> N
     outcome = running.finish(HANGS_S)
     assert outcome.rc == -9 and not outcome.timed_out, outcome.describe()
     assert sum(c.op == "MPI_Barrier" for c in read_trace(fallow, file).ranks[0]) == 50
+
+
+def test_what_was_refused_is_not_replayed(lab: Lab, fallow: Fallow) -> None:
+    """Nor a one-sided call to a rank that there is not, of which a library says success once the program's handler was called."""
+    file = lab.scratch / "trace.ftr"
+    trial = lab.run("auto", 2, lab.program("refused.c"), "counts", options=("--trace", str(file)))
+    assert trial.outcome.rc == 0, trial.outcome.describe()
+    assert [call.flags & FAILED for calls in read_trace(fallow, file).ranks for call in calls if call.op == "MPI_Put"] == [FAILED]
+    assert replay(fallow, file)["simulations"][0]["raw"]["messages"] > 0
