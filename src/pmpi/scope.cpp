@@ -1,8 +1,13 @@
 #include "pmpi/scope.hpp"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 
+#include "base/errno_guard.hpp"
 #include "base/float_guard.hpp"
 
 namespace fallow::pmpi {
@@ -68,14 +73,30 @@ void count_nested(const void* frame, const void* caller, std::uint16_t op, bool 
   t.push(e, began);
 }
 
+/// Whether memory is there. A stack that the program has made for threads of its own may be gone.
+bool is_readable(const void* at) noexcept {
+  constexpr int kNoOperation = -1;  // which the kernel finds out once it has read the set of signals
+  constexpr std::size_t kSetBytes = 8;
+  const ErrnoGuard kept;
+  return syscall(SYS_rt_sigprocmask, kNoOperation, at, nullptr, kSetBytes) == 0 || errno != EFAULT;
+}
+
+/// Whether the recorded call is still under way, now that one comes in from `frame`. The stack grows down: a call whose frame is
+/// not below the recorded one was made after that one was left by longjmp or an exception. If it is below, the return address
+/// above a live frame is still in place.
+bool is_under_way(const void* frame) noexcept {
+  constexpr std::ptrdiff_t kLeast = 4096;  // of its stack, which the library has had below the recorded frame
+  if (frame >= fallow_tls.frame) return false;
+  void** const place = static_cast<void**>(fallow_tls.frame) + 1;
+  const std::ptrdiff_t below = static_cast<const char*>(fallow_tls.frame) - static_cast<const char*>(frame);
+  return (below < kLeast || is_readable(place)) && *place == fallow_tls.return_address;
+}
+
 }  // namespace
 
 Thread* admit_nested(const void* frame, const void* caller, std::uint16_t op, bool profiling) noexcept {
   if (fallow_tls.depth != 0) {
-    // The stack grows down: a call whose frame is not below the recorded one was made after that one was left by
-    // longjmp or an exception. If it is below, the return address above a live frame is still in place.
-    const bool live = frame < fallow_tls.frame && static_cast<void**>(fallow_tls.frame)[1] == fallow_tls.return_address;
-    if (live) {
+    if (is_under_way(frame)) {
       count_nested(frame, caller, op, profiling);
       fallow_tls.caller = nullptr;
       return nullptr;

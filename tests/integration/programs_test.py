@@ -35,7 +35,7 @@ ALL_MODES = [pytest.param(SHORT_MODES, id="short"), pytest.param(MODES, id="all"
 
 
 @pytest.mark.parametrize("modes", ALL_MODES)
-@pytest.mark.parametrize("source", ["threads.c", "timers.c", "throws.cpp", "sessions.c", "kept_errno.c"])
+@pytest.mark.parametrize("source", ["threads.c", "timers.c", "throws.cpp", "fibers.c", "sessions.c", "kept_errno.c"])
 def test_program(lab: Lab, source: str, modes: tuple[str, ...]) -> None:
     """The program's own checks hold and its output is the same."""
     expected = [0, 1] if lab.family.mpi4 or source != "sessions.c" else []  # without sessions it starts no MPI
