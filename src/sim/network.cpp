@@ -314,21 +314,23 @@ Time Network::take_any(std::uint32_t number, Time at, Time& tail, std::uint64_t 
   link.busy += duration;
   if (link.bulk != 0 && !bulk) return slip_in(number, at, tail, duration);
   const Time end = std::max(start + duration, tail);
-  if (bulk) link.bulk = static_cast<std::uint32_t>(std::min<Time>(link.bulk + end - start, 0xffffffff));
+  if (bulk) set_bulk(number, bulk_of(number) + end - start);
   link.free = end;
   tail = end + machine_.link.latency;
   return start + machine_.link.latency;
 }
+
+void Network::keep_long(std::uint32_t number, Time bulk) noexcept { long_bulk_[number] = bulk; }
 
 /// A message that finds trains of long messages before it does not wait for their end: packets of both take turns. It
 /// never overtakes what is matched in order, which trains are not (docs/adr/0032).
 Time Network::slip_in(std::uint32_t number, Time at, Time& tail, Time duration) noexcept {
   Link& link = links_[number];
   const Time packet = serialize(machine_.message.segment, rate(number));
-  const Time start = std::min(std::max(at + packet, link.free - Time{link.bulk}), link.free);
+  const Time start = std::min(std::max(at + packet, link.free - bulk_of(number)), link.free);
   const Time end = std::max(start + duration + std::min(duration, link.free - start), tail);
   link.free = std::max(link.free + duration, end);
-  link.bulk = static_cast<std::uint32_t>(std::min<Time>(link.free - end, 0xffffffff));
+  set_bulk(number, link.free - end);
   tail = end + machine_.link.latency;
   return start + machine_.link.latency;
 }

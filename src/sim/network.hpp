@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -29,12 +30,14 @@ struct alignas(16) Link {
   Time free = 0;         ///< when the last train has left it
   Time events_until = -1; ///< up to then trains reach it by events; without contention: the tail of what a rest last held
   Time busy = 0;         ///< time spent sending
-  std::uint32_t bulk = 0;  ///< the last part of its work until `free` that is trains of long messages, ps (at most 4 ms)
+  std::uint32_t bulk = 0;  ///< the last part of its work until `free` that is trains of long messages, ps; kLongBulk: see there
   std::uint32_t rests = 0;
   Time low = 0;    ///< time at rest
   Time delay = 0;  ///< that messages had from finding it at rest
 };
 static_assert(sizeof(Link) == 48);
+/// Trains for more than 4 ms, where many senders meet: Network has their time apart.
+inline constexpr std::uint32_t kLongBulk = 0xffffffff;
 
 /// What links have that do not rest by a timer in one state: else there is no deep rest, and each rest ends late.
 struct LinkMore {
@@ -232,6 +235,15 @@ class Network {
   Time take(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes, Manner manner) noexcept;
   Time take_any(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes, Manner manner) noexcept;
   Time slip_in(std::uint32_t number, Time at, Time& tail, Time duration) noexcept;
+  void keep_long(std::uint32_t number, Time bulk) noexcept;
+  Time bulk_of(std::uint32_t number) const noexcept {
+    const std::uint32_t bulk = links_[number].bulk;
+    return bulk != kLongBulk ? bulk : long_bulk_.at(number);
+  }
+  void set_bulk(std::uint32_t number, Time bulk) noexcept {
+    links_[number].bulk = static_cast<std::uint32_t>(std::min<Time>(bulk, kLongBulk));
+    if (bulk >= kLongBulk) [[unlikely]] keep_long(number, bulk);
+  }
   // network_rest.cpp
   void prepare_rests(const NetworkPolicy& policy, std::uint32_t used);
   void prepare_silences(std::uint32_t used);
@@ -304,6 +316,7 @@ class Network {
   EventQueue& queue_;
   HeldPool held_;
   HugeVector<Link> links_;
+  std::unordered_map<std::uint32_t, Time> long_bulk_;  // of each link whose `bulk` is, or was, kLongBulk
   std::vector<LinkMore> more_;  // empty where rests are timed
   std::vector<std::uint32_t> rates_;  // ps per KiB, where they differ
   std::uint32_t rate_;

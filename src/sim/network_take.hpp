@@ -26,7 +26,7 @@ inline Time Network::take(std::uint32_t number, Time at, Time& tail, std::uint64
   link.busy += duration;
   if (link.bulk != 0 && !bulk) [[unlikely]] return slip_in(number, at, tail, duration);
   const Time end = std::max(start + duration, tail);
-  if (bulk) link.bulk = static_cast<std::uint32_t>(std::min<Time>(link.bulk + end - start, 0xffffffff));
+  if (bulk) set_bulk(number, bulk_of(number) + end - start);
   link.free = end;
   tail = end + machine_.link.latency;
   return start + machine_.link.latency;

@@ -38,6 +38,21 @@ TEST(Network, OneUpperLinkIsShared) {
   EXPECT_EQ(p.run(tree("XGFT(2;4,2;1,4)")).makespan, 1 * kUs + 400 * kNs + 32 * kPerKib);
 }
 
+/// However much they have before them: ten long ones take a receiver's link for 20 ms, but a short one in 4 us.
+TEST(Network, ShortMessagesPassLongQueuesOfLongOnes) {
+  constexpr std::uint32_t kSenders = 10;
+  Program p(kSenders + 2);
+  for (std::uint32_t r = 1; r <= kSenders; ++r) {
+    p.p2p(0, Op::irecv, static_cast<std::int32_t>(r), 10'000'000, 1, r);
+    p.p2p(r, Op::send, 0, 10'000'000, 1);
+  }
+  const auto last = static_cast<std::int32_t>(kSenders + 1);
+  p.p2p(0, Op::recv, last, 8, 2).p2p(0, Op::send, last, 8, 2);
+  p.compute(3'000'000).p2p(kSenders + 1, Op::send, 0, 8, 2).p2p(kSenders + 1, Op::recv, 0, 8, 2);
+  p.compute(100'000'000).p2p(kSenders + 1, Op::send, 0, 8, 3);
+  EXPECT_LT(p.run(tree("XGFT(1;12;1)")).makespan, 103 * kMs + 4 * kUs);
+}
+
 /// Nor does one that is sent when the one before it is to come to their link, which it does by an event at that time: the sender has
 /// computed up to there, ahead of the clock, as overheads take a time.
 TEST(Network, NoMessageOvertakesAnotherOfItsPair) {
