@@ -186,7 +186,8 @@ TEST(Graph, FindsShortestWaysAndSaysWhatIsMissing) {
 }
 
 TEST(Xgft, RefusesWhatIsNone) {
-  for (const char* text : {"XGFT(2;18;1,18)", "XGFT(1;0;1)", "xgft", "XGFT(2;18,14;1,18", "XGFT(1;4;2)"}) {
+  for (const char* text : {"XGFT(2;18;1,18)", "XGFT(1;0;1)", "xgft", "XGFT(2;18,14;1,18", "XGFT(1;4;2)",
+                           "XGFT(3;2097152,2097152,4194304;1,1,1)"}) {
     EXPECT_THROW(make_topology(parse_xgft(text)), std::invalid_argument) << text;
   }
 }

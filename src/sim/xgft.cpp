@@ -117,8 +117,10 @@ std::unique_ptr<Topology> detail::make_xgft(const TopologySpec& spec) {
     throw std::invalid_argument("an XGFT has 1 to 8 levels, as many m as w, and w1 = 1 (a node has one card)");
   }
   std::uint64_t nodes = 1;
-  for (const std::uint32_t m : spec.children) nodes *= m;
-  if (nodes > kMaxNodes) throw std::invalid_argument("an XGFT of more than 4,194,304 nodes");
+  for (const std::uint32_t m : spec.children) {
+    nodes *= m;  // level by level, as many large ones have a product that 64 bits do not hold
+    if (nodes > kMaxNodes) throw std::invalid_argument("an XGFT of more than 4,194,304 nodes");
+  }
   std::vector<Xgft::Level> levels(height);
   std::uint64_t links = 0, switches = 0, subtree = 1, over = 1;
   for (std::size_t i = 0; i < height; ++i) {
