@@ -1,5 +1,6 @@
 // Any graph: shortest ways from a search from each destination's side, kept as one next link per switch and node.
 #include <stdexcept>
+#include <string>
 
 #include "sim/topology.hpp"
 
@@ -82,9 +83,11 @@ std::unique_ptr<Topology> detail::make_graph(const TopologySpec& spec) {
   std::vector<std::uint32_t> degree(spec.vertices, 0);
   std::uint32_t links = 2 * spec.nodes;
   for (const GraphEdge& e : spec.edges) {
-    if (e.a >= spec.vertices || e.b >= spec.vertices || e.a == e.b) throw std::invalid_argument("an edge of the graph names a vertex that is not there");
-    if (e.a < spec.nodes && e.b < spec.nodes) throw std::invalid_argument("an edge of the graph joins two nodes");
-    if (e.relative == 0) throw std::invalid_argument("an edge of the graph has no bandwidth");
+    const auto wrong = [&e](const char* what) { return std::invalid_argument("edge [" + std::to_string(e.a) + ", " + std::to_string(e.b) + "] of the graph " + what); };
+    if (e.a >= spec.vertices || e.b >= spec.vertices) throw wrong("names a vertex that is not there");
+    if (e.a == e.b) throw wrong("leads back to where it begins");
+    if (e.a < spec.nodes && e.b < spec.nodes) throw wrong("joins two nodes");
+    if (e.relative == 0) throw wrong("has no bandwidth");
     ++degree[e.a];
     ++degree[e.b];
     if (e.a >= spec.nodes && e.b >= spec.nodes) links += 2;
