@@ -183,6 +183,18 @@ TEST(Graph, FindsShortestWaysAndSaysWhatIsMissing) {
   EXPECT_EQ(t->relative_bandwidth(p.links[1]), 500u);
   spec.edges.pop_back();
   EXPECT_THROW(make_topology(spec), std::invalid_argument);
+  const std::pair<GraphEdge, std::string> wrong[] = {{{4, 9}, "edge [4, 9] of the graph names a vertex that is not there"},
+                                                     {{5, 5}, "edge [5, 5] of the graph leads back to where it begins"},
+                                                     {{0, 2}, "edge [0, 2] of the graph joins two nodes"}};
+  for (const auto& [edge, message] : wrong) {
+    spec.edges.back() = edge;
+    try {
+      make_topology(spec);
+      ADD_FAILURE() << message;
+    } catch (const std::invalid_argument& e) {
+      EXPECT_EQ(e.what(), message);
+    }
+  }
 }
 
 TEST(Xgft, RefusesWhatIsNone) {
