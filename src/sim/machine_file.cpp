@@ -334,7 +334,8 @@ void read_card(Section s, CardSpec& card) {
   s.finish();
 }
 
-void read_core(Section s, CoreSpec& core) {
+/// `described`: the file describes a whole node, and with it the cores' frequencies.
+void read_core(Section s, CoreSpec& core, bool described) {
   s.watts("compute_w", core.power.compute);
   s.watts("spin_w", core.power.spin);
   s.watts("yield_w", core.power.yield);
@@ -357,7 +358,11 @@ void read_core(Section s, CoreSpec& core) {
     t.finish();
     core.sleeps.push_back(std::move(state));
   }
-  s.leave({"source", "nominal_ghz", "at"});
+  for (const char* key : {"nominal_ghz", "at"}) {
+    const toml::node* const node = s.find(key);
+    if (node != nullptr && !described) s.refuse(*node, key, "in a complete platform, which has a table [cpu]");
+  }
+  s.leave({"source"});
   s.finish();
 }
 
@@ -407,7 +412,7 @@ Machine parse_machine(std::string_view given, std::string_view name) {
   read_switch(top.section("switch"), m.switches);
   read_card(top.section("nic"), m.node.card);
   read_node(top.section("node"), m.node);
-  read_core(top.section("core"), m.node.core);
+  read_core(top.section("core"), m.node.core, root.contains("cpu"));
   read_storage(top.section("storage"), m.storage);
   top.finish();
   return m;
