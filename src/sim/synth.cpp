@@ -170,7 +170,7 @@ class Stencil final : public Program {
   Grid grid_;
 };
 
-/// Conjugate gradients: partners at doubling distances for the matrix product, two dot products.
+/// Conjugate gradients: partners at distances of 1, 4 and 16 for the matrix product, two dot products.
 class Cg final : public Program {
  public:
   explicit Cg(const SynthOptions& o) : Program(o, 3 * kPartners + 2, "cg") {}
