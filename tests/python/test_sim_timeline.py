@@ -37,6 +37,12 @@ def test_no_rank_is_taken_for_another_policys_or_for_links(tmp_path):
     assert len(names) == len(set(names)) == 8
 
 
+def test_a_window_in_which_nothing_is_called_is_a_timeline_too(tmp_path):
+    write_perfetto([("a", Timeline((), (LinkSpan(0, 0, 1, 2.0, 6.0),), None))], tmp_path / "x.json")
+    events = json.loads((tmp_path / "x.json").read_text())["traceEvents"]
+    assert [e["name"] for e in events if e["ph"] == "X"] == ["low"]
+
+
 def test_a_call_waits_at_its_end_first_awake(tmp_path):
     drawn = Timeline((CallSpan(3, 1, 1000.0, 2000.0, 300.0, 400.0), CallSpan(3, 1, 5000.0, 6000.0, 0.0, 0.0)), (), None)
     write_perfetto([("a", drawn)], tmp_path / "x.json")

@@ -150,7 +150,7 @@ def _perfetto_events(label: str, base: int, links: int, t: Timeline) -> Iterator
 
 def write_perfetto(timelines: Sequence[tuple[str, Timeline]], path: Path) -> None:
     """One JSON file; each policy's ranks and links are processes of their own."""
-    half = max(_PROCESSES, *(c.rank + 1 for _, t in timelines for c in t.calls))
+    half = max([_PROCESSES, *(c.rank + 1 for _, t in timelines for c in t.calls)])
     with files.whole(path) as file:
         file.write('{"displayTimeUnit":"ns","traceEvents":[\n')
         first = True
