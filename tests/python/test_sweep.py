@@ -373,6 +373,19 @@ def test_a_platform_that_was_edited_is_simulated_anew(tmp_path):
     assert len(rows(tmp_path / "r")) == 2
 
 
+def test_nothing_is_left_of_a_trace_that_was_recorded_anew(tmp_path):
+    """Nor of policies that have been taken out of the study meanwhile."""
+    text = "traces = ['a.ftr']\n[policy]\npolicy = ['hardware', 'oracle']\n"
+    store = Store(tmp_path / "r")
+    for size, chosen in ((1, text), (2, text.replace(", 'oracle'", ""))):
+        (tmp_path / "a.ftr").write_bytes(b"x" * size)
+        (tmp_path / "s.toml").write_text(chosen)
+        points = study.read(tmp_path / "s.toml").points
+        store.add([execute.describe(p) | {"status": "done", "run_time_s": float(size)} for p in points])
+        store.finish([p.id for p in points])
+    assert [(r["policy"], r["run_time_s"]) for r in rows(tmp_path / "r")] == [("always-on", 2.0), ("hardware", 2.0)]
+
+
 def test_what_another_model_came_to_is_simulated_anew(tmp_path, monkeypatch):
     (tmp_path / "s.toml").write_text("[[synth]]\nprogram = 'cg'\nranks = 2\niterations = 2\n")
     (tmp_path / "less.toml").write_text("[[synth]]\nprogram = 'fft'\nranks = 2\niterations = 2\n")

@@ -131,13 +131,14 @@ class Store:
     def finish(self, order: list[str]) -> Path:
         """Merges all parts, in the study's order, with what is saved against always-on; returns the file."""
         rows = [self.rows[i] for i in order if i in self.rows]
-        said = {_said(row) for row in rows}
+        groups = {_replayed(row): row["group"] for row in rows}
         now = set(order)
-        # Of an earlier form of the study, but not of an earlier trace or platform file of the same name: nothing in its
-        # row would tell it from the one that holds. Nor of another model, with which nothing here is to be compared.
+        # Of an earlier form of the study, but not of an earlier trace or platform file of the same name, under whatever
+        # policy: nothing in its row would tell that it is not of the one that holds. Nor of another model, with which
+        # nothing here is to be compared.
         model = require("sim_model")()
         held = (row for i, row in self.rows.items() if i not in now and row.get("model") == model)
-        rows += [row for row in held if _said(row) not in said]
+        rows += [row for row in held if groups.get(_replayed(row), row["group"]) == row["group"]]
         self.rows = {row["id"]: row for row in rows}
         target = self.directory / RESULTS
         self._write(_compared(rows), target)
@@ -174,9 +175,9 @@ def _compared(rows: list[Row]) -> list[Row]:
     return out
 
 
-def _said(row: Row) -> str:
-    """What was simulated, in the study's words."""
-    words, parts = ("program", "trace", "platform", "platform_file", "policy"), ("synth_", "machine_", "option_")
+def _replayed(row: Row) -> str:
+    """Which program was replayed on which machine, in the study's words."""
+    words, parts = ("program", "trace", "platform", "platform_file"), ("synth_", "machine_")
     return json.dumps({k: v for k, v in row.items() if k in words or k.startswith(parts)}, sort_keys=True)
 
 
