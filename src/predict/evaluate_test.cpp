@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
+#include <tuple>
+#include <vector>
 
 #include "predict/node_link.hpp"
 #include "predict/registry.hpp"
@@ -93,6 +96,51 @@ TEST(Evaluate, SumsAreAsByHand) {
   EXPECT_EQ(predictor.seen[3].enter - predictor.seen[2].exit, us(200));
 }
 
+TEST(Evaluate, ASilenceThatIsNotOverIsNoRest) {
+  Builder b(1);
+  b.call(1, 1, 0).call(1, 1, 100 * kUs).call(1, 1, 100 * kUs);
+  Answer until, beyond;
+  until.rest_after = us(100);
+  beyond.rest_after = us(99);
+  Scripted predictor({until, beyond});
+  const Evaluation sum = evaluate(b.take(), predictor, {});
+  EXPECT_EQ(sum.rests, 1U);
+  EXPECT_EQ(sum.delay, us(9 + 10));  // what is left of the descent, and the wake-up
+}
+
+TEST(Evaluate, SumsOfStreamsAddUpAndTheWorstIsThatOfOne) {
+  Evaluation first, second;
+  first.calls = 10, first.calls_predicted = 9, first.gaps = 8, first.gaps_predicted = 7, first.rests = 6, first.mispredictions = 5;
+  first.idle = us(100), first.idle_predicted = us(90), first.low = us(80), first.oracle_low = us(85), first.delay = us(7), first.delay_worst = us(4);
+  first.run = us(1000), first.budget_worst = 0.02;
+  first.state = {.threshold = us(20), .delay = us(7), .searches = 3, .restarts = 2, .mispredictions = 5, .memory_bytes = 64};
+  second = first;
+  second.delay_worst = us(3), second.budget_worst = 0.03, second.state.threshold = us(30);
+  Evaluation sum;
+  sum.add(first);
+  sum.add(second);
+  EXPECT_EQ(sum.calls, 20U);
+  EXPECT_EQ(sum.calls_predicted, 18U);
+  EXPECT_EQ(sum.gaps, 16U);
+  EXPECT_EQ(sum.gaps_predicted, 14U);
+  EXPECT_EQ(sum.rests, 12U);
+  EXPECT_EQ(sum.mispredictions, 10U);
+  EXPECT_EQ(sum.idle, us(200));
+  EXPECT_EQ(sum.idle_predicted, us(180));
+  EXPECT_EQ(sum.low, us(160));
+  EXPECT_EQ(sum.oracle_low, us(170));
+  EXPECT_EQ(sum.delay, us(14));
+  EXPECT_EQ(sum.delay_worst, us(4));
+  EXPECT_EQ(sum.run, us(2000));
+  EXPECT_EQ(sum.budget_worst, 0.03);
+  EXPECT_EQ(sum.state.threshold, us(20));
+  EXPECT_EQ(sum.state.delay, us(14));
+  EXPECT_EQ(sum.state.searches, 6U);
+  EXPECT_EQ(sum.state.restarts, 4U);
+  EXPECT_EQ(sum.state.mispredictions, 10U);
+  EXPECT_EQ(sum.state.memory_bytes, 128U);
+}
+
 TEST(Evaluate, OracleRestsEverythingWithoutDelay) {
   for (const auto& stream : streams::all()) {
     PredictorOptions options;
@@ -146,15 +194,55 @@ TEST(NodeLink, RestsOnlyWhileAllArePredictedIdleAndWakesForTheFirst) {
   EXPECT_EQ(link.rests(), 0U);        // the other is still in its call
   link.on_exit(1, us(100), us(500));  // until 600, the first to end
   EXPECT_EQ(link.rests(), 1U);
-  EXPECT_EQ(link.on_enter(0, us(400)), us(10));  // caught at rest
+  EXPECT_EQ(link.on_enter(us(400)), us(10));  // caught at rest
   EXPECT_EQ(link.low(), us(300 - 10));
-  EXPECT_EQ(link.on_enter(1, us(404)), us(6));   // while the link still wakes
+  EXPECT_EQ(link.on_enter(us(404)), us(6));   // while the link still wakes
   EXPECT_EQ(link.delay(), us(16));
   EXPECT_EQ(link.oracle_low(), us(300 - 20));
   link.on_exit(1, us(500), us(0));               // not predicted
   link.on_exit(0, us(510), us(900));
-  EXPECT_EQ(link.on_enter(0, us(900)), us(0));
+  EXPECT_EQ(link.on_enter(us(900)), us(0));
   EXPECT_EQ(link.rests(), 1U);
+}
+
+TEST(NodeLink, DoesNotRestForNoLongerThanItsDescent) {
+  NodeLink link(1, {});
+  link.on_exit(0, us(0), us(10));
+  EXPECT_EQ(link.rests(), 0U);
+  EXPECT_EQ(link.on_enter(us(100)), us(0));
+  link.on_exit(0, us(200), us(11));
+  EXPECT_EQ(link.rests(), 1U);
+}
+
+/// Two ranks, each with five calls 100 us apart, and in turn; what they foresee ends 5 us before, and the link is not awake in time.
+TEST(NodeLink, DelaysMoveWhatARankDoesLater) {
+  Builder a(1), b(2);
+  a.call(1, 1, 0), b.call(1, 1, 50 * kUs);
+  for (int i = 0; i < 4; ++i) a.call(1, 1, 100 * kUs), b.call(1, 1, 100 * kUs);
+  const auto early = a.take(), late = b.take();
+  const std::span<const Event> both[] = {early, late};
+  const Answer rest{us(95), us(95), false};
+  const auto run = [&](bool shift) {
+    Scripted first({rest, rest, rest, rest, rest}), second({rest, rest, rest, rest, rest});
+    Predictor* const predictors[] = {&first, &second};
+    EvaluateParams params;
+    params.delays_shift = shift;
+    const NodeEvaluation sum = evaluate_node(both, predictors, params);
+    return std::tuple(sum, first.seen.back(), second.seen.back());
+  };
+  const auto [moved, first, second] = run(true);
+  const Nanoseconds by_first = first.exit - early.back().exit, by_second = second.exit - late.back().exit;
+  EXPECT_GT(by_first.value, 0);
+  EXPECT_GT(by_second.value, 0);
+  EXPECT_EQ(moved.delay, by_first + by_second);
+  EXPECT_EQ(moved.delay_worst_rank, std::max(by_first, by_second));
+  EXPECT_EQ(first.enter - early.back().enter, by_first - (first.exit - first.enter - us(1) - Nanoseconds(500)));  // the last is in the call
+  EXPECT_EQ(moved.run, std::max(first.exit, second.exit) - early.front().enter);
+  const auto [kept, unmoved, other] = run(false);
+  EXPECT_EQ(unmoved.exit, early.back().exit);
+  EXPECT_EQ(other.exit, late.back().exit);
+  EXPECT_GT(kept.delay.value, 0);
+  EXPECT_EQ(kept.run, late.back().exit - early.front().enter);
 }
 
 TEST(NodeLink, OraclesOfTwoRanksDelayNobody) {

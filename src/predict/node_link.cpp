@@ -8,13 +8,12 @@ namespace fallow::predict {
 
 NodeLink::NodeLink(std::size_t ranks, const ReactTimes& react) : react_(react), idle_until_(ranks), in_call_(ranks) {}
 
-Nanoseconds NodeLink::on_enter(std::size_t rank, Nanoseconds now) noexcept {
+Nanoseconds NodeLink::on_enter(Nanoseconds now) noexcept {
   if (in_call_ == 0) {
     const Nanoseconds oracle = oracle_rest(now - quiet_since_, react_);
     if (oracle.value > 0) oracle_low_ += oracle - react_.down;
   }
   ++in_call_;
-  idle_until_[rank] = Nanoseconds(0);
   if (rest_until_.value > 0) {  // the first to come: wake, if the timer has not done so
     const RestOutcome outcome = rest_outcome(rest_until_ - rest_from_, now - rest_from_, react_);
     low_ += outcome.low;
@@ -114,7 +113,7 @@ class NodeRun {
     // What is before a rank's first call is no gap: nobody, not even the oracle, is asked to predict it.
     if (!rank.started) link_.on_exit(now.rank, now.when, Nanoseconds(0));
     rank.started = true;
-    const Nanoseconds wait = link_.on_enter(now.rank, now.when);
+    const Nanoseconds wait = link_.on_enter(now.when);
     if (params_.delays_shift) rank.shift += wait;
     rank.in_call = true;
     sum_.delay_worst_rank = std::max(sum_.delay_worst_rank, rank.shift);

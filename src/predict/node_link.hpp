@@ -18,7 +18,7 @@ class NodeLink {
   NodeLink(std::size_t ranks, const ReactTimes& react);
 
   /// A rank begins a call. Returns for how long it has to wait for the link. Times never go back. Not while in a call.
-  Nanoseconds on_enter(std::size_t rank, Nanoseconds now) noexcept;
+  Nanoseconds on_enter(Nanoseconds now) noexcept;
   /// A rank that makes no other call rests for so long: it does not keep the others' link awake.
   static constexpr Nanoseconds kForGood{std::numeric_limits<std::int64_t>::max()};
   /// A rank has ended a call and is predicted idle for `rest_for` (0: not predicted).
@@ -31,7 +31,7 @@ class NodeLink {
 
  private:
   ReactTimes react_;
-  std::vector<Nanoseconds> idle_until_;  // by prediction; 0: not, or in a call
+  std::vector<Nanoseconds> idle_until_;  // by prediction, of ranks that are in no call; 0: not
   std::size_t in_call_;
   Nanoseconds quiet_since_;              // the last rank left its call
   Nanoseconds rest_from_, rest_until_;   // rest_until_ 0: not at rest

@@ -53,7 +53,7 @@ Answer PpsPredictor::on_exit(const Event& event) noexcept {
     const Nanoseconds gap = event.enter - last_exit_;
     const bool closes = gap > options_.threshold;
     if (closes) grams_.close(gap);
-    follow(closes, gap);
+    follow(closes);
   }
   started_ = true;
   last_exit_ = event.exit;
@@ -71,14 +71,13 @@ Answer PpsPredictor::on_exit(const Event& event) noexcept {
 }
 
 /// Keeps the predicted pattern's place when a gram ends, and its gaps fresh.
-void PpsPredictor::follow(bool gram_closed, Nanoseconds gap) noexcept {
+void PpsPredictor::follow(bool gram_closed) noexcept {
   if (!predicting_) return;
   if (gram_closed && rested_) {
     predicted_[index_] = grams_[grams_.size() - 1];
-    predicted_[index_].gap = gap;
     index_ = (index_ + 1) % predicted_size_;
     rested_ = false;
-  } else if (gram_closed || rested_) {  // it ended too early, or goes on where it should have ended
+  } else if (gram_closed) {  // it ended too early
     predicting_ = false;
     ++mispredictions_;
     start_search_at(grams_.size());

@@ -134,7 +134,7 @@ class PpsPredictor final : public Predictor {
   [[nodiscard]] bool repeats_at(std::uint64_t position) const noexcept;
   bool predict_from(std::uint64_t position) noexcept;
   void start_search_at(std::uint64_t position) noexcept;
-  void follow(bool gram_closed, Nanoseconds gap) noexcept;
+  void follow(bool gram_closed) noexcept;
   Answer control() noexcept;              // Algorithm 4
   [[nodiscard]] bool prefix_matches() const noexcept;
   [[nodiscard]] std::uint64_t hash_at(std::uint64_t position, std::uint32_t length) const noexcept;

@@ -176,6 +176,43 @@ TEST(Pps, CallsInsideAGramAreChecked) {
   EXPECT_FALSE(pps.predicting());
 }
 
+TEST(Pps, AGramThatEndsTooEarlyEndsThePrediction) {
+  PpsPredictor pps({});
+  const auto stream = figure_5_3(10);
+  for (std::size_t i = 0; i < 41; ++i) pps.on_exit(stream[i]);  // the first sendrecv of the ninth iteration
+  ASSERT_TRUE(pps.predicting());
+  Event early = stream[41];
+  early.enter += Nanoseconds(30'000);
+  early.exit += Nanoseconds(30'000);
+  EXPECT_FALSE(pps.on_exit(early).call_expected);
+  EXPECT_FALSE(pps.predicting());
+  EXPECT_EQ(pps.state().mispredictions, 1U);
+}
+
+TEST(Pps, AGramThatGoesOnEndsThePrediction) {
+  PpsPredictor pps({});
+  auto stream = figure_5_3(10);
+  for (std::size_t i = 0; i < 43; ++i) pps.on_exit(stream[i]);  // the third sendrecv
+  ASSERT_TRUE(pps.predicting());
+  Event more = stream[42];
+  more.enter = stream[42].exit + Nanoseconds(2'000);
+  more.exit = more.enter + Nanoseconds(1'500);
+  EXPECT_FALSE(pps.on_exit(more).call_expected);
+  EXPECT_FALSE(pps.predicting());
+  EXPECT_EQ(pps.state().mispredictions, 1U);
+}
+
+TEST(Pps, GramsEndAtGapsLongerThanTheThreshold) {
+  PpsOptions options;
+  options.threshold = Nanoseconds(50'000);
+  PpsPredictor pps(options);
+  Builder b(1);
+  b.call(1, 1, 0).call(2, 2, 50'000).call(3, 3, 50'001);
+  for (const Event& event : b.take()) pps.on_exit(event);
+  ASSERT_EQ(pps.grams().size(), 1U);
+  EXPECT_EQ(pps.grams()[0].length, 2U);
+}
+
 TEST(Pps, SmallPoolsAreEmptiedAndStillPredict) {
   PpsOptions options;
   options.max_grams = 64;
@@ -228,6 +265,34 @@ TEST(Pps, DefaultPoolsAreLargeEnoughForThePublishedRuns) {
   }
   EXPECT_GT(a.grams().size(), 12'923U);
   EXPECT_EQ(a.state().restarts, 0U);
+}
+
+TEST(GramArray, SaysWhichCallsAreForgotten) {
+  GramArray grams(16, 16);
+  for (std::uint32_t call = 0; call < 16; ++call) grams.append(100 + call);
+  grams.close(Nanoseconds(1));
+  std::uint32_t call = 0;
+  ASSERT_TRUE(grams.call_at(grams[0], 0, call));
+  EXPECT_EQ(call, 100U);
+  EXPECT_FALSE(grams.call_at(grams[0], 16, call));
+  grams.append(7);  // in the place of the first one
+  EXPECT_FALSE(grams.call_at(grams[0], 0, call));
+  ASSERT_TRUE(grams.call_at(grams[0], 1, call));
+  EXPECT_EQ(call, 101U);
+}
+
+TEST(PatternList, EmptiedGivesNoPlaceTwice) {
+  PatternList list(64, 256);
+  GramArray grams(64, 64);
+  for (std::uint64_t hash = 0; hash < 4; ++hash) list.update(hash, 2, 10, grams);
+  list.remove(1, 2);
+  list.clear();
+  for (std::uint64_t hash = 0; hash < 4; ++hash) list.update(hash, 2, 20 + hash, grams);
+  for (std::uint64_t hash = 0; hash < 4; ++hash) {
+    const PatternList::Position& newest = list.position(list.find(hash, 2)->newest);
+    EXPECT_EQ(newest.at, 20 + hash);
+    EXPECT_EQ(newest.older, PatternList::kNone);
+  }
 }
 
 TEST(PatternList, RemovesWithoutLosingOthers) {

@@ -69,8 +69,7 @@ std::optional<Nanoseconds> tune_threshold(std::span<std::int64_t> gaps, const Sp
     }
     if (acceptable == 0) return std::nullopt;
     if (static_cast<double>(bins[best].count) >= few) continue;
-    const double high = std::max(axis.low(best + 1), best + 1 == n_bins ? static_cast<double>(gaps.back()) : 0.0);
-    if (const auto threshold = place_in_bin(gaps, axis.low(best), high, options)) return threshold;
+    if (const auto threshold = place_in_bin(gaps, axis.low(best), axis.low(best + 1), options)) return threshold;
   }
   return std::nullopt;
 }

@@ -47,6 +47,19 @@ TEST(TuneThreshold, FewGapsInABinLeaveRoomAboveTheLowerNeighbour) {
   EXPECT_NEAR(static_cast<double>(gt->value), 733'333.0, 1.0);
 }
 
+TEST(TuneThreshold, AcceptsABinOfFewerGapsThanAreTolerated) {  // fewer than 11
+  EXPECT_FALSE(tune(repeated({{40, 30.0}, {20, 100.0}, {13, 300.0}, {11, 600.0}, {16, 5000.0}})));
+  EXPECT_TRUE(tune(repeated({{40, 30.0}, {20, 100.0}, {14, 300.0}, {10, 600.0}, {16, 5000.0}})));
+}
+
+TEST(TuneThreshold, LooksForRoomInsideTheBinOnly) {
+  // From 537.6 to 1700 us: 1000 -> 1700 is wide enough, 1400 -> 1700 is not, whatever gap follows in the next bin.
+  const auto gt = tune(repeated({{40, 30.0}, {20, 100.0}, {18, 300.0}, {1, 700.0}, {1, 1000.0}, {20, 5000.0}}));
+  ASSERT_TRUE(gt);
+  EXPECT_NEAR(static_cast<double>(gt->value), 1'222'222.0, 1.0);
+  EXPECT_FALSE(tune(repeated({{40, 30.0}, {20, 100.0}, {17, 300.0}, {1, 700.0}, {1, 1000.0}, {1, 1400.0}, {20, 5000.0}})));
+}
+
 TEST(TuneThreshold, NoAnswerWhereEvenTheFirstBinHoldsTooMuch) {
   // 1.5 ms of 10.1 ms idle time is in bin 0: at a demand of 90 % no bin ends below 10 %.
   EXPECT_FALSE(tune(repeated({{50, 30.0}, {46, 100.0}, {4, 1000.0}})));
@@ -116,10 +129,35 @@ TEST(Spps, SecondGapInTheDangerZoneRestarts) {
     };
     spps.on_exit(after(1.05 * gt));
     EXPECT_EQ(spps.state().restarts, 0U);
-    spps.on_exit(after(1.3 * gt));  // outside
+    spps.on_exit(after(1.12 * gt));  // outside
+    spps.on_exit(after(0.88 * gt));
+    EXPECT_EQ(spps.state().restarts, 0U);
     spps.on_exit(after(0.95 * gt));
     EXPECT_EQ(spps.state().restarts, restarts ? 1U : 0U);
     EXPECT_EQ(spps.tuned(), !restarts);
+  }
+}
+
+TEST(Spps, ARestartTakesASampleAtOnceUnlessToldToPassOverGapsAgain) {
+  for (const bool skip : {false, true}) {
+    SppsOptions options;
+    options.skip_again = skip;
+    SppsPredictor spps(options);
+    Builder b(1);
+    for (int i = 0; i < 300; ++i) b.call(1, 1, 2 * kMs).call(2, 2, 30 * kUs).call(3, 3, kMs);
+    Event event;
+    for (const Event& one : b.take()) spps.on_exit(event = one);
+    const Nanoseconds gt = spps.state().threshold;
+    const auto after = [&](Nanoseconds gap) {
+      event.enter = event.exit + gap;
+      event.exit = event.enter + Nanoseconds(1000);
+      spps.on_exit(event);
+    };
+    after(gt), after(gt);
+    ASSERT_FALSE(spps.tuned());
+    unsigned gaps = 0;
+    for (; !spps.tuned() && gaps < 1000; ++gaps) after(Nanoseconds(gaps % 3 == 0 ? 2'000'000 : gaps % 3 == 1 ? 30'000 : 1'000'000));
+    EXPECT_EQ(gaps, skip ? 200U : 100U);
   }
 }
 
