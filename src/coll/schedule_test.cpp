@@ -4,11 +4,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <deque>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "coll/families.hpp"
 
 namespace fallow::coll {
 namespace {
@@ -23,6 +28,7 @@ struct Outcome {
   std::string problem;
   std::vector<std::set<std::uint32_t>> known;
   std::vector<std::uint64_t> sent;
+  std::uint64_t combined = 0;  // bytes that all ranks reduced
 };
 
 /// Runs all ranks round robin: receives of a step wait until their message is there, sends never do.
@@ -57,6 +63,8 @@ Outcome carry_out(Algorithm algorithm, std::uint32_t size, std::uint32_t root, s
             out.sent[r] += step.send_bytes;
           }
           if (step.from != kNobody) rank.open.push_back(step);
+          EXPECT_LE(step.reduce_bytes, step.from != kNobody ? step.recv_bytes : 0);
+          out.combined += step.reduce_bytes;
           if (!step.wait) ++rank.step, rank.sent = false;
           continue;
         }
@@ -145,6 +153,80 @@ TEST(Volume, IsThatOfThePublications) {
   EXPECT_EQ(total(Algorithm::gather_binomial, 16, n), (8 * 1 + 4 * 2 + 2 * 4 + 8) * n);
   EXPECT_EQ(total(Algorithm::scatter_linear, 16, n), 15 * n);
   EXPECT_EQ(total(Algorithm::reduce_scatter_ring, 16, n), 15 * n);
+}
+
+struct Work {
+  std::uint64_t sent = 0, combined = 0;
+};
+
+/// In blocks of `n` bytes, which the powers of two below `size` divide.
+Work work_of(Algorithm algorithm, std::uint32_t size, std::uint32_t root, std::uint64_t n) {
+  const std::uint64_t others = size - 1, power = std::bit_floor(size), extra = size - power;
+  const auto levels = static_cast<std::uint64_t>(std::bit_width(power) - 1);
+  std::uint64_t subtrees = 0, scattered = 0, distances = 0, earlier = 0;
+  for (std::uint64_t v = 1; v < size; ++v) {  // below rank v of a binomial tree hang the ranks up to the next that has its lowest bit
+    const std::uint64_t below = std::min<std::uint64_t>(v & (~v + 1), size - v);
+    subtrees += below;
+    scattered += detail::cut(n, size, static_cast<std::uint32_t>(v + below)) - detail::cut(n, size, static_cast<std::uint32_t>(v));
+    distances += static_cast<std::uint64_t>(std::popcount(v));
+  }
+  for (std::uint64_t distance = 1; distance < size; distance *= 2) earlier += size - distance;
+  switch (algorithm) {
+    case Algorithm::bcast_binomial:
+    case Algorithm::bcast_chain:
+    case Algorithm::gather_linear:
+    case Algorithm::scatter_linear: return {others * n, 0};
+    case Algorithm::bcast_scatter_allgather:
+    case Algorithm::bcast_scatter_doubling: return {scattered + others * n, 0};
+    case Algorithm::reduce_binomial:
+    case Algorithm::reduce_scatter_ring:
+    case Algorithm::scan_linear: return {others * n, others * n};
+    case Algorithm::reduce_scatter_gather: {
+      const bool sits_out = root < 2 * extra && root % 2 == 0;
+      return {(extra + power - 1) * n + levels * n / 2 + (sits_out ? n : 0), (extra + power - 1) * n};
+    }
+    case Algorithm::allreduce_recursive_doubling: return {(2 * extra + power * levels) * n, (extra + power * levels) * n};
+    case Algorithm::allreduce_ring: return {2 * others * n, others * n};
+    case Algorithm::allreduce_rabenseifner: return {2 * (extra + power - 1) * n, (extra + power - 1) * n};
+    case Algorithm::gather_binomial:
+    case Algorithm::scatter_binomial: return {subtrees * n, 0};
+    case Algorithm::allgather_ring:
+    case Algorithm::allgather_bruck:
+    case Algorithm::allgather_recursive_doubling:
+    case Algorithm::allgather_neighbor_exchange:
+    case Algorithm::alltoall_linear:
+    case Algorithm::alltoall_pairwise: return {size * others * n, 0};
+    case Algorithm::alltoall_bruck: return {size * distances * n, 0};
+    case Algorithm::reduce_scatter_halving: return {(extra + power - 1) * n + extra * (n / size), (extra + power - 1) * n};
+    case Algorithm::scan_doubling: return {earlier * n, earlier * n};
+    default: return {};  // barriers
+  }
+}
+
+TEST(Volume, IsThatOfTheAlgorithmForAnySizeAndRoot) {
+  for (int a = 0; a < kAlgorithms; ++a) {
+    const auto algorithm = static_cast<Algorithm>(a);
+    const bool barrier = operation_of(algorithm) == Operation::barrier;
+    for (std::uint32_t size = 2; size <= 33; ++size) {
+      for (const std::uint32_t root : {0u, size / 3, size - 1}) {
+        const std::uint64_t n = barrier ? 0 : 4096;
+        const Outcome out = carry_out(algorithm, size, root, n);
+        const Work work = work_of(algorithm, size, root, n);
+        ASSERT_EQ(std::accumulate(out.sent.begin(), out.sent.end(), std::uint64_t{0}), work.sent) << name_of(algorithm) << " " << size << " root " << root;
+        ASSERT_EQ(out.combined, work.combined) << name_of(algorithm) << " " << size << " root " << root;
+      }
+    }
+  }
+}
+
+TEST(Steps, OfLinearAlgorithmsAreUnderWayAtOnce) {
+  const Shape root{2, 6, 2, 8};
+  for (std::uint32_t k = 0; k < 5; ++k) {
+    EXPECT_FALSE(step_at(Algorithm::scatter_linear, root, k).wait);
+    EXPECT_FALSE(step_at(Algorithm::gather_linear, root, k).wait);
+    EXPECT_FALSE(step_at(Algorithm::alltoall_linear, root, k).wait);
+    EXPECT_TRUE(step_at(Algorithm::alltoall_pairwise, root, k).wait);
+  }
 }
 
 TEST(Steps, AreAsFewAsTheRoundsSay) {
