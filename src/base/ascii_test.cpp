@@ -14,7 +14,7 @@ TEST(Ascii, CommentsLoseWhatIsBeyondIt) {
 }
 
 TEST(Ascii, WhatIsNoCommentStays) {
-  for (const char* before : {"a = \"#", "a = '#", "a = \"\"\"x\n\"#", "a = '''x\n'#", "a = \"\\\"#", "a = \"\"\"\\\"\"\"#", "a"}) {
+  for (const char* before : {"a = \"#", "a = '#", "a = \"\"\"x\n\"#", "a = '''x\n'#", "a = \"\\\"#", "a = \"\"\"\\\"\"\"#", "a = \"\"\"\"#", "a"}) {
     const std::string text = std::string(before) + kLetter;
     EXPECT_EQ(with_ascii_comments(text), text);
   }

@@ -23,6 +23,7 @@ TEST(Nearest, SuggestsWhatIsNear) {
   EXPECT_EQ(did_you_mean("nmea", kKnown), "") << "half of it is another";
   EXPECT_EQ(did_you_mean("names", kKnown), "; did you mean name?");
   EXPECT_EQ(did_you_mean("react", kKnown), "; did you mean react_us?") << "the nearer of those that begin so";
+  EXPECT_EQ(did_you_mean("gb_t", std::set<std::string>{"gb_r", "gb_s"}), "; did you mean gb_r?") << "the first of equals";
 }
 
 TEST(Nearest, AndNothingElse) {

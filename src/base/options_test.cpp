@@ -53,6 +53,22 @@ TEST(Options, BadValueKeepsTheOldOneAndSaysWhatIsAccepted) {
   EXPECT_FALSE(set_option(o, "no_such", "1").empty());
 }
 
+TEST(Options, CountsReachToTheirBounds) {
+  Options o;
+  for (const char* good : {"256", "16777216"}) EXPECT_EQ(set_option(o, "ring_events", good), "");
+  EXPECT_EQ(o.ring_events, 16777216u);
+  for (const char* bad : {"255", "16777217", "4294967552", "-256", "1e4", ""}) EXPECT_NE(set_option(o, "ring_events", bad), "") << bad;
+  EXPECT_EQ(o.ring_events, 16777216u);
+}
+
+TEST(Options, TheNameOfSharedMemoryIsOneThatThereCanBe) {
+  Options o;
+  EXPECT_EQ(set_option(o, "run_id", std::string(100, 'a')), "");
+  EXPECT_NE(set_option(o, "run_id", std::string(101, 'b')), "");
+  EXPECT_NE(set_option(o, "run_id", "a/b"), "");
+  EXPECT_EQ(o.run_id, std::string(100, 'a'));
+}
+
 TEST(Options, EveryDefaultInTheTableParsesAndIsTheDefault) {
   std::set<std::string> names;
   for (const OptionInfo& row : option_table()) {
