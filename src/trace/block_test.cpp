@@ -305,5 +305,25 @@ TEST(Lz, PacksAndUnpacksAnything) {
   }
 }
 
+TEST(Lz, RefusesWhatIsDamaged) {
+  const auto unpacks = [](std::initializer_list<unsigned> packed, std::size_t bytes) {
+    std::vector<std::byte> in, out(bytes);
+    for (const unsigned b : packed) in.push_back(static_cast<std::byte>(b));
+    return lz_unpack(in, out);
+  };
+  EXPECT_TRUE(unpacks({0x10, 'a'}, 1));  // one literal
+  EXPECT_TRUE(unpacks({0x10, 'a', 1, 0, 0}, 5));  // and four times the same
+  EXPECT_FALSE(unpacks({}, 0));
+  EXPECT_FALSE(unpacks({0x20, 'a'}, 2));           // fewer literals than it says
+  EXPECT_FALSE(unpacks({0x10, 'a'}, 2));           // fewer bytes than there were
+  EXPECT_FALSE(unpacks({0x20, 'a', 'b'}, 1));      // more
+  EXPECT_FALSE(unpacks({0x11, 'a'}, 1));           // the last token has no match
+  EXPECT_FALSE(unpacks({0x10, 'a', 1, 0, 0}, 4));  // no room for the match
+  EXPECT_FALSE(unpacks({0x10, 'a', 2, 0, 0}, 5));  // from before the beginning
+  EXPECT_FALSE(unpacks({0x10, 'a', 0, 0, 0}, 5));
+  EXPECT_FALSE(unpacks({0x10, 'a', 1}, 5));        // ends inside the offset
+  EXPECT_FALSE(unpacks({0xf0, 255, 255}, 20));     // and inside a length
+}
+
 }  // namespace
 }  // namespace fallow::trace

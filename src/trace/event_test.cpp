@@ -61,6 +61,13 @@ TEST(CommGroups, ResolvesPeersOfIntraAndIntercommunicators) {
   EXPECT_EQ(comms.rank_in(inter, 4), 1);
   EXPECT_EQ(comms.size_of(inter, 4), 3u);
   EXPECT_EQ(comms.size_of(inter, 0), 2u);
+  EXPECT_EQ(comms.rank_in(inter, 1), 1);
+  EXPECT_EQ(comms.rank_in(inter, 5), -1);
+  EXPECT_EQ(comms.size_of(kCommSelf, 3), 1u);
+  EXPECT_EQ(comms.rank_in(kCommSelf, 3), 0);
+  EXPECT_EQ(comms.world_rank(kCommSelf, 3, 1), -1);
+  EXPECT_EQ(comms.size_of(kCommWorld, 3), 8u);
+  EXPECT_EQ(comms.size_of(inter + 1, 3), 0u);
 }
 
 TEST(MemorySource, GivesBackWhatWasAdded) {

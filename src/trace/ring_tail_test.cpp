@@ -200,13 +200,17 @@ TEST(RingTail, AFunctionThatIsAheadOfItsThreadIsNotCountedTwice) {
 TEST(RingTail, HasSitesByFunctionAndCommunicator) {
   auto other = event(4'000, 4'200);
   other.comm = 3;
-  const std::vector<Event> tail{event(2'000, 2'100), event(3'000, 3'100, kRecv, 1, 0), other};
+  const std::vector<Event> tail{event(2'000, 2'100), event(3'000, 3'100, kRecv, 1, 0), other, event(5'000, 15'000, kRecv, 2, 6),
+                                event(16'000, 17'000, kRecv, 1, 50)};
   const auto sites = sites_of_tail(*header(), tail, 1'500);
   ASSERT_EQ(sites.size(), 2u);
-  EXPECT_EQ(sites[0].calls, 2u);
-  EXPECT_EQ(sites[0].ticks, 200u);
-  EXPECT_EQ(sites[0].gap_ticks, 500u + 900u);
-  EXPECT_EQ(sites[0].wait_max, 100u);  // never more than the call
+  EXPECT_EQ(sites[0].calls, 4u);
+  EXPECT_EQ(sites[0].ticks, 11'200u);
+  EXPECT_EQ(sites[0].gap_ticks, 500u + 900u + 800u + 1'000u);
+  EXPECT_EQ(sites[0].wait_awake, 100u + 2'000u);  // never more than the call
+  EXPECT_EQ(sites[0].wait_asleep, 6'000u + 1'000u);
+  EXPECT_EQ(sites[0].wait_max, 8'000u);
+  EXPECT_EQ(sites[0].sleeps, 2u);
   EXPECT_EQ(sites[1].comm, 3u);
   EXPECT_EQ(sites[1].address, 0u);
 }

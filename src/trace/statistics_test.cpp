@@ -80,5 +80,55 @@ TEST(Statistics, NothingMovesBeyondTheEdgeOfAGrid) {
   EXPECT_EQ(bytes(Op::neighbor_allgather), 7u);
 }
 
+TEST(Statistics, CollectivesMoveBytesWhereTheyAreStarted) {
+  MemorySource source(1);
+  const std::uint32_t request[] = {0};
+  std::uint64_t now = 0;
+  const auto add = [&](Op op, std::int32_t root, std::span<const std::uint32_t> requests, std::uint16_t flags = 0) {
+    CallEvent e;
+    e.op = op, e.enter_ns = now++, e.exit_ns = now++, e.root = root, e.flags = flags;
+    e.bytes = op == Op::start ? 0 : 8;
+    e.requests = requests;
+    source.add(0, e);
+  };
+  add(Op::bcast, 0, {});
+  add(Op::bcast, kNullPeer, {});  // of an intercommunicator: beside the root
+  add(Op::allreduce_init, kNoPeer, request);
+  add(Op::start, kNoPeer, request);
+  add(Op::start, kNoPeer, request, kEventFailed);
+  const Statistics s = summarize(source);
+  EXPECT_EQ(s.ops[static_cast<std::size_t>(Op::bcast)].bytes, 8u);
+  EXPECT_EQ(s.ops[static_cast<std::size_t>(Op::allreduce_init)].bytes, 0u);
+  EXPECT_EQ(s.ops[static_cast<std::size_t>(Op::start)].bytes, 8u);
+}
+
+TEST(Statistics, TimesAddUpAndGapsAreThoseOfAThread) {
+  MemorySource source(3);
+  const auto add = [&](std::uint32_t rank, std::uint16_t thread, std::uint64_t enter, std::uint64_t exit) {
+    CallEvent e;
+    e.op = Op::recv, e.thread = thread, e.enter_ns = enter, e.exit_ns = exit, e.compute_ns = 30, e.wait_ns = 7;
+    source.add(rank, e);
+  };
+  add(0, 0, 1'000, 2'000);
+  add(0, 1, 1'500, 9'000);
+  add(0, 0, 202'001, 203'000);  // 200,001 ns after its thread's last call
+  add(0, 0, 202'500, 202'500);  // in a callback, as it seems: begins before the other has ended
+  add(2, 0, 500, 600);
+  source.edit().ranks[0].complete = false;
+  source.edit().ranks[0].dropped = 4;
+  source.edit().ranks[1].dropped = 5;
+  const Statistics s = summarize(source);
+  EXPECT_EQ(s.gap_count, (std::array<std::uint64_t, kGapBins>{1, 0, 1}));
+  EXPECT_EQ(s.gap_ns, (std::array<std::uint64_t, kGapBins>{0, 0, 200'001}));
+  EXPECT_EQ(s.mpi_ns, 1'000u + 7'500u + 999u + 100u);
+  EXPECT_EQ(s.compute_ns, 150u);
+  EXPECT_EQ(s.ops[static_cast<std::size_t>(Op::recv)].wait_ns, 35u);
+  EXPECT_EQ(s.first_ns, 500u);
+  EXPECT_EQ(s.last_ns, 203'000u);
+  EXPECT_EQ(s.dropped, 9u);
+  EXPECT_EQ(s.incomplete_ranks, 1u);
+  EXPECT_EQ(s.empty_ranks, 1u);
+}
+
 }  // namespace
 }  // namespace fallow::trace

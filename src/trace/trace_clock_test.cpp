@@ -38,6 +38,7 @@ TEST(TraceClock, NeverGoesBackwards) {
   for (std::uint64_t t = 0; t < 4 * kSecond; t += kSecond / 1000) {
     const std::uint64_t ns = reader.to_ns(t);
     EXPECT_GE(ns, last);
+    EXPECT_GE(ns - last, t == 0 ? 0 : kSecond / 1000 / 2 - 1) << "it goes on at half its pace at least";
     last = ns;
   }
 }
@@ -46,8 +47,16 @@ TEST(TraceClock, IsLeftAsItIsWhereThatIsTooLateOrWouldChangeNothing) {
   TraceClock clock({0, 0, 1.0});
   clock.correct({kSecond, 2 * kSecond, 1.0}, kSecond + kAhead, [] { return kSecond + kAhead; });
   clock.correct({kSecond, 2 * kSecond, 1.0}, kSecond, [] { return std::uint64_t{0}; });
+  correct(clock, kSecond, 2 * kSecond, 0.0);
   correct(clock, kSecond, kSecond + 10, 1.0);
   EXPECT_EQ(TraceClockReader(clock).to_ns(9 * kSecond), 9 * kSecond);
+}
+
+TEST(TraceClock, WhatWasReadBeforeTheLastCorrectionIsTooOld) {
+  TraceClock clock({0, 0, 1.0});
+  correct(clock, 2 * kSecond, 2 * kSecond + 1000, 1.0);
+  clock.correct({kSecond, 3 * kSecond, 1.0}, 4 * kSecond, [] { return 2 * kSecond; });
+  EXPECT_NEAR(static_cast<double>(TraceClockReader(clock).to_ns(9 * kSecond)), 9e9 + 1000, 2);
 }
 
 TEST(TraceClock, HasRoomForSoManyCorrections) {
