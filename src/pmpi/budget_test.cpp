@@ -53,7 +53,9 @@ TEST(Budget, WithDebtsNothingSleeps) {
   b.pay(5'000'000);
   EXPECT_FALSE(b.in_debt());
   EXPECT_LT(b.price(), 1e6);
-  b.pay(3'000'000);
+  b.pay(2'000'000);
+  EXPECT_FALSE(b.in_debt()) << "a delay or two more than there was";
+  b.pay(1'000'000);
   EXPECT_TRUE(b.in_debt());
   EXPECT_GT(b.price(), 1e9);
   b.earn(1'000'000'001);
@@ -78,6 +80,22 @@ TEST(Budget, WhatCostNobodyAnythingIsGivenBack) {
   EXPECT_LT(b.balance(), before);
   b.pay_back(1'000'000);
   EXPECT_DOUBLE_EQ(b.balance(), before);
+}
+
+TEST(Budget, DelayIsNeverCheaperThanSleep) {
+  Budget b;
+  b.open(0.01, kTicksPerSecond, 0);
+  b.earn(3'600'000'000'000);
+  b.pay_back(5'000'000);
+  EXPECT_DOUBLE_EQ(b.price(), 1.0);
+}
+
+TEST(Budget, HoldsAMillisecondAtLeast) {
+  Budget b;
+  b.open(0.0, kTicksPerSecond, 0);
+  EXPECT_DOUBLE_EQ(b.balance(), 250'000.0);
+  b.earn(3'600'000'000'000);
+  EXPECT_DOUBLE_EQ(b.balance(), 250'000.0) << "but earns nothing";
 }
 
 TEST(Budget, DelaysAtTheSameTimeArePaidOnce) {

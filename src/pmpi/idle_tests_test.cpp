@@ -18,6 +18,7 @@ TEST(IdleTests, WhatLastsLongerMayHaveSentSomething) {
   IdleTests tests;
   for (int i = 0; i < 100; ++i) tests.is_idle(3, 20 + static_cast<unsigned>(i) % 10);
   EXPECT_TRUE(tests.is_idle(3, 40));
+  EXPECT_TRUE(tests.is_idle(3, 95)) << "no message is sent in 60 ns more";
   EXPECT_FALSE(tests.is_idle(3, 200));
   EXPECT_TRUE(tests.is_idle(3, 25)) << "one that did is no measure";
 }
@@ -30,6 +31,13 @@ TEST(IdleTests, CallsAreToldApart) {
   }
   EXPECT_TRUE(tests.is_idle(4, 2000));
   EXPECT_FALSE(tests.is_idle(3, 2000));
+}
+
+TEST(IdleTests, ACallThatTakesAnothersPlaceIsNotMeasuredByIt) {
+  IdleTests tests;
+  for (int i = 0; i < 100; ++i) tests.is_idle(3, 20);
+  for (int i = 0; i < 100; ++i) tests.is_idle(11, 2000);
+  EXPECT_TRUE(tests.is_idle(11, 2000));
 }
 
 TEST(IdleTests, FollowsTestsThatBecomeSlower) {

@@ -61,6 +61,16 @@ TEST(TestLoop, IsNotDueBeforeItHasLasted) {
   EXPECT_FALSE(p.due());
 }
 
+TEST(TestLoop, OfManyGapsAPartMayBeTooLong) {  // by what they may take together: work in between is no interrupt
+  Program p;
+  p.earn_trust();
+  p.test_for(60'000);
+  for (int i = 0; i < 2'000; ++i) p.test_in_vain(i % 100 == 99 ? 150 : 20);  // 1 in 120 of the time
+  EXPECT_TRUE(p.due());
+  for (int i = 0; i < 2'000; ++i) p.test_in_vain(i % 10 == 9 ? 450 : 20);  // 1 in 4
+  EXPECT_FALSE(p.due());
+}
+
 TEST(TestLoop, ShortOnesSayNothing) {
   Program p;
   for (int i = 0; i < 100; ++i) {

@@ -88,15 +88,14 @@ TEST(Toll, ForgetsAllOfALoopThatIsOver) {
 }
 
 /// A loop in which every fourth wait ends late, which makes the program later by a share of that.
-void run_late(Toll& toll, double share, double noise, int cycles = 400) {
-  constexpr double kLate = 70e3;
+void run_late(Toll& toll, double share, double noise, double late_ns = 70e3) {
   std::mt19937_64 random{11};
   std::normal_distribution<double> deviation;
   double now = kCycle;
-  for (int i = 0; i < cycles; ++i) {
+  for (int i = 0; i < 400; ++i) {
     const bool late = i % 4 == 3;
-    toll.wait_over(kPlace, ticks(now + (late ? kLate : 0)), kNsPerTick, true, late ? kLate : 0);
-    now += kCycle + (late ? share * kLate : 0) + noise * deviation(random);
+    toll.wait_over(kPlace, ticks(now + (late ? late_ns : 0)), kNsPerTick, true, late ? late_ns : 0);
+    now += kCycle + (late ? share * late_ns : 0) + noise * deviation(random);
   }
 }
 
@@ -113,6 +112,29 @@ TEST(Toll, LateWakeUpsLastWhereNoiseHidesIt) {
   Toll toll;
   run_late(toll, 0.0, 400e3);
   EXPECT_EQ(toll.lasting_share(kPlace), 1.0);
+}
+
+TEST(Toll, WhoWasHeldUpByOthersTellsNothing) {
+  Toll toll;
+  run_late(toll, 0.0, 2e3, 400e3);
+  EXPECT_EQ(toll.lasting_share(kPlace), 1.0);
+}
+
+TEST(Toll, IsForgottenWhereTheProgramGoesOnToOtherPlaces) {
+  Toll toll;
+  Loop(2e3).run(toll, 300, kCycle, 0);
+  ASSERT_LT(toll.per_sleep(kPlace, kAssumed), 3e3);
+  for (int i = 0; i < 20; ++i) toll.wait_over(i % 2 == 0 ? kOther : kPlace, ticks((400 + i) * kCycle), kNsPerTick, true, 0);
+  EXPECT_EQ(toll.per_sleep(kPlace, kAssumed), kAssumed);
+}
+
+TEST(Toll, LateWakeUpsInARowTellNothingBesideOthersThatDo) {
+  Toll toll;
+  for (int i = 0; i < 800; ++i) {
+    const bool late = i % 8 == 3 || i % 8 >= 6;  // all made good
+    toll.wait_over(kPlace, ticks((i + 1) * kCycle + (late ? 70e3 : 0)), kNsPerTick, true, late ? 70e3 : 0);
+  }
+  EXPECT_LT(toll.lasting_share(kPlace), 0.05);
 }
 
 TEST(Toll, LateWakeUpsInARowTellNothing) {

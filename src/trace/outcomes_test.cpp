@@ -88,6 +88,29 @@ TEST(Outcomes, WhatAReceiveTookIsSaidWhereItBegins) {
   }
 }
 
+TEST(Outcomes, ARequestEndsOnce) {
+  Calls calls;
+  calls.begin(Op::irecv, kAnyPeer, kAnyTag, 0).end({0}, {kOutcomeFrom + 5}, {8}).end({0}, {kOutcomeFrom + 3}, {4});
+  Outcomes told(calls.take());
+  const auto events = all(told);
+  EXPECT_EQ(events[0].peer, 5);
+  EXPECT_EQ(events[0].tag, 8);
+}
+
+TEST(Outcomes, OfASendAndReceiveTheReceiveIsSaid) {
+  Calls calls;
+  calls.begin(Op::isendrecv, 4, 6, 0).begin(Op::isendrecv, 4, 6, 1).end({0, 1}, {kOutcomeFrom + 5, kOutcomeCancelled}, {8, 0});
+  Outcomes told(calls.take());
+  const auto events = all(told);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(events[i].peer, 4);
+    EXPECT_EQ(events[i].tag, 6);
+  }
+  EXPECT_EQ(events[0].recv_peer, 5);
+  EXPECT_EQ(events[0].recv_tag, 8);
+  EXPECT_EQ(events[1].recv_peer, kNullPeer);
+}
+
 TEST(Outcomes, AgainGivesTheSame) {
   Calls calls;
   calls.begin(Op::irecv, kAnyPeer, kAnyTag, 0).begin(Op::irecv, kAnyPeer, 1, 1).end({0}, {kOutcomeFrom + 2}, {4}).end({1});
@@ -137,7 +160,7 @@ TEST(Outcomes, CancelledInTimeOrTooLate) {
 
 TEST(Outcomes, ListsThatDoNotFitSayNothing) {
   Calls calls;
-  constexpr std::uint64_t kLarge = std::uint64_t{1} << 40;
+  constexpr std::uint64_t kLarge = (std::uint64_t{1} << 40) + kOutcomeFrom + 1;
   calls.begin(Op::irecv, kAnyPeer, 1, 0).begin(Op::irecv, kAnyPeer, 1, 1).end({0, 1}, {kOutcomeFrom}, {1});
   calls.begin(Op::irecv, kAnyPeer, 1, 0).end({0, 9}, {kLarge, kOutcomeFrom + 1}, {1, 1});
   calls.begin(Op::irecv, kAnyPeer, 1, 0).end({0}, {kOutcomeFrom + 1}, {kLarge});

@@ -70,6 +70,15 @@ TEST(RankReader, LeavesOutAnEventThatIsBeingOverwritten) {
   EXPECT_EQ(block.events_skipped(), 1U);
 }
 
+TEST(RankReader, LeavesOutAnEventFromBeforeTheStart) {
+  auto bytes = TestFile{}.build();
+  const std::size_t ring = bytes.size() - 16 * sizeof(Event);
+  put<std::uint64_t>(bytes, ring + 4 * sizeof(Event) + offsetof(Event, enter), TestFile::kStart - 1);  // the oldest
+  const auto block = read_rank(bytes).block(0);
+  EXPECT_EQ(block.events(1000).front().bytes, 5U);
+  EXPECT_EQ(block.events_skipped(), 1U);
+}
+
 TEST(RankReader, LeavesOutIndicesThatPointNowhere) {
   auto bytes = TestFile{}.build();
   const std::size_t sites = kHeaderBytes + sizeof(ThreadCounters) + 4 * sizeof(OpStats);
@@ -94,8 +103,10 @@ TEST(RankReader, NamesTheOffsetOfWhatIsWrong) {
   put<std::uint64_t>(bad, offsetof(RankHeader, block_bytes), ~0ULL);
   EXPECT_EQ(refused_at(bad), offsetof(RankHeader, block_bytes));
   bad = good;
-  put<double>(bad, offsetof(RankHeader, tick_hz), std::nan(""));
-  EXPECT_EQ(refused_at(bad), offsetof(RankHeader, tick_hz));
+  for (const double rate : {std::nan(""), 0.0, 1e12}) {
+    put<double>(bad, offsetof(RankHeader, tick_hz), rate);
+    EXPECT_EQ(refused_at(bad), offsetof(RankHeader, tick_hz)) << rate;
+  }
   bad = good;
   put<std::int32_t>(bad, offsetof(RankHeader, world_rank), 4);
   EXPECT_EQ(refused_at(bad), offsetof(RankHeader, world_rank));

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+#include <vector>
+
 namespace fallow::trace {
 namespace {
 
@@ -120,6 +124,29 @@ TEST(RequestIds, APersistentOneKeepsItsNumberUnderAnotherHandle) {
   EXPECT_EQ(ids.find(256), kNoRequest);
   for (std::uint64_t i = 1; i < 1000; ++i) ids.moved(192 * i, 192 * (i + 1));
   EXPECT_EQ(ids.free(192'000), 0u);
+}
+
+TEST(RequestIds, AlwaysGivesTheLowestFreeNumberAndFindsAll) {
+  constexpr std::uint32_t kRoom = 256;
+  RequestIds ids(kRoom);
+  std::mt19937_64 random(3);
+  std::vector<std::uint64_t> handles(kRoom, 0);  // by number; 0: free
+  for (int i = 0; i < 40'000; ++i) {
+    const std::uint32_t some = static_cast<std::uint32_t>(random() % kRoom);
+    if (handles[some] != 0) {
+      ASSERT_EQ(ids.complete(handles[some]), some);
+      handles[some] = 0;
+    } else {
+      const std::uint64_t handle = random() | 1;
+      const auto lowest = std::find(handles.begin(), handles.end(), 0u);
+      ASSERT_EQ(ids.add(handle, false), static_cast<std::uint32_t>(lowest - handles.begin()));
+      *lowest = handle;
+    }
+    const std::uint32_t other = static_cast<std::uint32_t>(random() % kRoom);
+    if (handles[other] != 0) {
+      ASSERT_EQ(ids.find(handles[other]), other);
+    }
+  }
 }
 
 }  // namespace
