@@ -47,6 +47,21 @@ TEST(Launcher, MpisOwnWordCountsMoreThanSlurms) {
   EXPECT_EQ(launch_info().local_size, 0);
 }
 
+TEST(Launcher, RanksAreNumbersFromZeroOn) {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID", "SLURM_PROCID"}) unsetenv(name);
+  unsetenv("PMI_RANK");
+  setenv("PMI_RANK_OF_ANOTHER", "5", 1);
+  EXPECT_EQ(launch_info().world_rank, -1);
+  setenv("PMI_RANK", "0", 1);
+  setenv("SLURM_PROCID", "3", 1);
+  EXPECT_EQ(launch_info().world_rank, 0);
+  for (const char* wrong : {"-1", "", "first"}) {
+    setenv("PMI_RANK", wrong, 1);
+    EXPECT_EQ(launch_info().world_rank, 3) << wrong;
+  }
+  for (const char* name : {"PMI_RANK", "PMI_RANK_OF_ANOTHER", "SLURM_PROCID"}) unsetenv(name);
+}
+
 TEST(Launcher, OtherLaunchersSayHowManyRanksANodeHas) {
   for (const char* name : {"MV2_COMM_WORLD_LOCAL_SIZE", "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE"}) {
     setenv(name, "6", 1);

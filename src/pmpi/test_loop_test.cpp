@@ -169,6 +169,22 @@ TEST(TestLoop, RestsNoMoreInOneThatLastsManyTimesAsLong) {
   p.now += 10'000;
   p.test_for(60'000);
   EXPECT_TRUE(p.loop.may_rest()) << "the next one may rest again";
+  EXPECT_TRUE(p.loop.takes_up()) << "which is another wait";
+  EXPECT_FALSE(p.loop.takes_up());
+}
+
+TEST(TestLoop, OneShortLoopIsNotTheMeasureOfTheNext) {
+  Program p;
+  p.earn_trust();
+  p.test_for(800'000);
+  p.find();
+  for (int i = 0; i < 2; ++i, p.find()) {
+    p.now += 10'000;
+    p.test_for(60'000);
+  }
+  p.test_for(60'000);
+  p.loop.rested(2'000'000);
+  EXPECT_TRUE(p.loop.may_rest());
 }
 
 }  // namespace
