@@ -197,6 +197,57 @@ TEST(Graph, FindsShortestWaysAndSaysWhatIsMissing) {
   }
 }
 
+TEST(Topology, WaysAreAsLongAsThereIsRoomForThem) {
+  TopologySpec ring;
+  ring.kind = "torus";
+  ring.extent = {2 * (Path::kMaxHops - 2) + 1};
+  EXPECT_EQ(check(*make_topology(ring)), Path::kMaxHops);
+  ring.routing = Routing::valiant;
+  EXPECT_THROW(make_topology(ring), std::invalid_argument);
+  ring.routing = Routing::d_mod_k;
+  ring.extent[0] += 1;
+  EXPECT_THROW(make_topology(ring), std::invalid_argument);
+  for (const std::uint32_t switches : {Path::kMaxHops - 1, Path::kMaxHops}) {
+    TopologySpec line;
+    line.kind = "graph";
+    line.nodes = 2;
+    line.vertices = 2 + switches;
+    for (std::uint32_t v = 2; v + 1 < line.vertices; ++v) line.edges.push_back({v, v + 1});
+    line.edges.push_back({0, 2});
+    line.edges.push_back({1, line.vertices - 1});
+    if (switches < Path::kMaxHops) {
+      EXPECT_EQ(check(*make_topology(line)), Path::kMaxHops);
+    } else {
+      EXPECT_THROW(make_topology(line), std::invalid_argument);
+    }
+  }
+}
+
+TEST(Graph, RefusesNodesAndEdgesThatCannotBe) {
+  TopologySpec spec;
+  spec.kind = "graph";
+  spec.nodes = 2;
+  spec.vertices = 3;
+  spec.edges = {{0, 2}, {1, 2}};
+  EXPECT_NO_THROW(make_topology(spec));
+  for (const GraphEdge& wrong : {GraphEdge{0, 2}, GraphEdge{0, 1}, GraphEdge{2, 2}, GraphEdge{2, 3}}) {
+    TopologySpec more = spec;
+    more.edges.push_back(wrong);
+    EXPECT_THROW(make_topology(more), std::invalid_argument) << wrong.a << " " << wrong.b;
+  }
+  spec.edges[1].relative = 0;
+  EXPECT_THROW(make_topology(spec), std::invalid_argument);
+}
+
+TEST(Topology, HasAtMostSoManyNodes) {
+  TopologySpec torus;
+  torus.kind = "torus";
+  torus.extent = {64, 64, 64};
+  torus.nodes_per_switch = 17;
+  EXPECT_THROW(make_topology(torus), std::invalid_argument);
+  EXPECT_THROW(make_topology(parse_xgft("XGFT(2;2049,2048;1,1)")), std::invalid_argument);
+}
+
 TEST(Xgft, RefusesWhatIsNone) {
   for (const char* text : {"XGFT(2;18;1,18)", "XGFT(1;0;1)", "xgft", "XGFT(2;18,14;1,18", "XGFT(1;4;2)",
                            "XGFT(3;2097152,2097152,4194304;1,1,1)"}) {
