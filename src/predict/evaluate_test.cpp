@@ -173,10 +173,20 @@ TEST(Last, RestsForTheLastGapOfTheSite) {
   EXPECT_EQ(last.on_exit(stream[4]).rest_for.value, 285'000 - 10'000);
 }
 
+TEST(Last, DoesNotRestForNoLongerThanADescent) {
+  LastPredictor last({});
+  Builder b(1);
+  b.call(1, 1, 0).call(1, 1, 21'000).call(1, 1, 22'000);  // less 5 % and the wake-up: 9.95 and 10.9 us
+  const auto stream = b.take();
+  last.on_exit(stream[0]);
+  EXPECT_EQ(last.on_exit(stream[1]).rest_for.value, 0);
+  EXPECT_EQ(last.on_exit(stream[2]).rest_for.value, 10'900);
+}
+
 TEST(Last, ForeseesTheOperationToo) {  // in traces of other tools no call has a site
   LastPredictor last({});
   Builder b(1);
-  for (const unsigned op : {1U, 2U, 1U, 3U, 1U, 3U}) b.call(op, 0, kMs);
+  for (const std::uint16_t op : std::initializer_list<std::uint16_t>{1, 2, 1, 3, 1, 3}) b.call(op, 0, kMs);
   std::vector<bool> foreseen;
   for (const Event& event : b.take()) foreseen.push_back(last.on_exit(event).call_expected);
   EXPECT_EQ(foreseen, (std::vector<bool>{false, false, false, false, false, true}));
