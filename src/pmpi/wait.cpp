@@ -301,27 +301,13 @@ void look_where_from(Thread& t) noexcept {
 
 namespace {
 
-/// For whoever reads the file of a rank that was killed in this wait.
-void open_call(Thread& t, std::uint64_t now) noexcept {
-  trace::OpenCall& open = t.counters->open;
-  const CommInfo* const comm = runtime().comms.known(t.comm_handle);
-  const bool one = t.wanted_calls == 1 && t.peer >= 0;
-  open.seen = now;
-  open.asleep = 0;
-  open.address = reinterpret_cast<std::uint64_t>(t.caller);
-  open.peer = one ? t.peer : -1;
-  open.op = t.op;
-  open.comm = comm != nullptr ? static_cast<std::uint16_t>(std::min<std::uint32_t>(comm->id, 0xffff)) : 0;
-  std::atomic_ref(open.enter).store(t.enter, std::memory_order_release);
-}
-
 void first_look(Thread& t, std::uint64_t now) noexcept {
   t.look = Look::taken;
   show(trace::RankState::waiting, now);
   add_to_totals(t);
   t.wait.last_poll = now;
   runtime().node.own().tests_from.store(0, std::memory_order_relaxed);
-  open_call(t, now);
+  note_open(t, now);
   if (runtime().threads.load(std::memory_order_relaxed) == 1) t.wait.absorbed = judge_lateness();
   if (Forecast& forecast = runtime().forecast; forecast.belongs_to(&t)) {
     foresee(t, kForeseenAtALook);

@@ -158,6 +158,19 @@ void settle_wait(Thread& t, std::uint64_t exit, trace::Event& event) noexcept {
   abandon_wait(t);
 }
 
+void note_open(Thread& t, std::uint64_t now) noexcept {
+  trace::OpenCall& open = t.counters->open;
+  const CommInfo* const comm = runtime().comms.known(t.comm_handle);
+  const bool one = t.wanted_calls == 1 && t.peer >= 0;
+  open.seen = now;
+  open.asleep = 0;
+  open.address = reinterpret_cast<std::uint64_t>(t.caller);
+  open.peer = one ? t.peer : -1;
+  open.op = t.op;
+  open.comm = comm != nullptr ? static_cast<std::uint16_t>(std::min<std::uint32_t>(comm->id, 0xffff)) : 0;
+  std::atomic_ref(open.enter).store(t.enter, std::memory_order_release);
+}
+
 void abandon_wait(Thread& t) noexcept {
   if (t.wait.phase == WaitPhase::armed) disarm(t);
   Runtime& rt = runtime();

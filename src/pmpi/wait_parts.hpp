@@ -94,6 +94,9 @@ bool disarm(Thread& t) noexcept;
 /// Pays for what others took to wake us: some of it may be told only after the next wait.
 void pay_wakers() noexcept;
 
+/// Tells whoever reads the file of a rank that is killed in this wait that it goes on, until abandon_wait().
+void note_open(Thread& t, std::uint64_t now) noexcept;
+
 /// What to do next in the call under way, at this tick.
 predict::WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept;
 
