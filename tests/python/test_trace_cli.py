@@ -44,6 +44,32 @@ def test_info_as_json(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert d["problems"] == []
 
 
+def test_info_has_each_number_under_its_heading(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of three ranks one recorded nothing, one lacks calls."""
+    calls = [Event(op=1, enter_ns=1000, exit_ns=2000), Event(op=1, enter_ns=12_000, exit_ns=14_000, wait_ns=500, compute_ns=10_000),
+             Event(op=2, enter_ns=114_000, exit_ns=115_000, compute_ns=100_000)]  # fmt: skip
+    write_source(MemorySource(Info(size=3, clock="wall", dropped={1: 7}), [calls, [calls[0]], []]), tmp_path / "a.ftr")
+    assert cli.main(["trace", "info", str(tmp_path / "a.ftr"), "--json"]) == 0
+    d = json.loads(capsys.readouterr().out)
+    assert (d["events_dropped"], d["ranks_empty"], d["ranks_incomplete"]) == (7, 1, 0)
+    assert (d["mpi_s"], d["compute_s"]) == (pytest.approx(5e-6), pytest.approx(110e-6))
+    assert cli.main(["trace", "info", str(tmp_path / "a.ftr")]) == 0
+    words = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["MPI_Send", "3", "0", "0.000004", "0.000001"] in words  # rounded
+    assert ["<", "20", "us", "1", "50.00", "0.000010", "9.09"] in words and ["20-200", "us", "1", "50.00", "0.000100", "90.91"] in words
+    notes = [" ".join(line) for line in words]
+    assert "7 events not recorded, as they came too fast: gaps there are too long" in notes and "without events: 1 rank" in notes
+    assert not any("as they passed" in line for line in notes)  # of the CPU-time clock
+
+
+def test_a_trace_without_calls_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_source(MemorySource(Info(size=2), [[], []]), tmp_path / "a.ftr")
+    assert cli.main(["trace", "info", str(tmp_path / "a.ftr"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["bytes_per_event"] is None
+    assert cli.main(["trace", "info", str(tmp_path / "a.ftr")]) == 0
+    assert "  without events: 2 ranks\n" in capsys.readouterr().out
+
+
 def test_windows_that_meet_have_each_call_once(trace: Path, tmp_path: Path) -> None:
     """One that begins where the first ends is in the second, however exactly."""
     whole = [list(FileSource([trace]).events(r)) for r in range(4)]
@@ -209,6 +235,10 @@ def test_a_part_that_was_cut_short_is_read_and_noted(
     said = capsys.readouterr()
     assert "NOTE" in said.err
     assert json.loads(said.out)["events"] > 0
+    assert cli.main(["trace", "convert", str(tmp_path / "trace-000000.ftr"), "-o", str(tmp_path / "b.ftr")]) == 0
+    assert said.err in capsys.readouterr().err
+    assert cli.main(["trace", "cut", str(tmp_path), "-o", str(short)]) == 2
+    assert "would be written over itself" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["3-", "-3", "", "1,", "1-2-3", "2-1", "0x1", "1_0", "2097152", "9" * 5000])
