@@ -35,7 +35,8 @@ def tasks(path: Path) -> Iterator[list[Task]]:
 
 
 def written(source: MemorySource, tmp_path: Path) -> list[list[Task]]:
-    convert.convert(source, tmp_path / "a.goal", None)
+    lost = convert.convert(source, tmp_path / "a.goal", None)
+    assert any("times inside MPI, call sites" in line for line in lost)
     return list(tasks(tmp_path / "a.goal"))
 
 
@@ -117,3 +118,29 @@ def test_calls_one_after_the_other_take_no_messages_of_each_other(tmp_path: Path
             Rank(source, r).call("MPI_Bcast", comm=comm, size_bytes=8, root=0)
     tags = re.findall(r"from (\d) tag (\d+)", "\n".join(t.text for t in written(source, tmp_path)[3]))
     assert [partner for partner, _ in tags] == ["2", "2", "2"] and len({tag for _, tag in tags}) == 3
+
+
+def test_what_is_received_of_each_rank_may_differ_from_what_it_is_sent(tmp_path: Path) -> None:
+    source = MemorySource(Info(size=3))
+    for r in range(3):
+        sent, back = (tuple(10 * r + other + 1 for other in range(3)), tuple(10 * other + r + 1 for other in range(3)))
+        Rank(source, r).call("MPI_Alltoallv", comm=COMM_WORLD, counts=sent, recv_counts=back)
+    sizes = [re.findall(r"(send|recv) (\d+)b", "\n".join(t.text for t in r)) for r in written(source, tmp_path)]
+    assert sizes[0] == [("send", "2"), ("recv", "21"), ("send", "3"), ("recv", "11")]
+    assert sizes[2] == [("send", "21"), ("recv", "13"), ("send", "22"), ("recv", "3")]
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("MPI_Alltoallv", {"counts": (1, 2), "recv_counts": (1, 2, 3)}), ("MPI_Gatherv", {"root": 1, "recv_counts": (8,)}),
+        ("MPI_Scatterv", {"root": 1, "counts": (8,)}), ("MPI_Gather", {"root": 9}), ("MPI_Bcast", {"root": 3}),
+    ],
+)  # fmt: skip
+def test_collectives_that_do_not_fit_their_communicator_are_left_out(tmp_path: Path, name: str, fields: dict[str, object]) -> None:
+    source = MemorySource(Info(size=3))
+    for r in range(3):
+        Rank(source, r).call(name, comm=COMM_WORLD, size_bytes=8, **fields)
+    lost = convert.convert(source, tmp_path / "a.goal", None)
+    assert any(f"{name} with a root or counts that do not fit its communicator" in line for line in lost)
+    assert not any(tasks(tmp_path / "a.goal"))

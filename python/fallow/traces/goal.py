@@ -17,6 +17,7 @@ from fallow.traces.text import ONE_THREAD, Losses, Message, received, sent
 _TAG_BASE = 1 << 24  # tags of collectives, beyond those of programs
 _TAGS = 1 << 20
 _ANY = -1  # as source or tag of a receive
+_WAY = {"send": "to", "recv": "from"}
 
 Step = tuple[str, int, int]
 """send or recv, member, bytes."""
@@ -95,9 +96,8 @@ class _RankWriter:
         if partner < 0 and not anyone:
             self.losses.add("messages whose partner is not known")
             return 0
-        word = "to" if verb == "send" else "from"
         tag = _ANY if m.tag == model.ANY_TAG else max(m.tag, 0)
-        return self.emit(f"{verb} {self.at_least_one(m.size_bytes)}b {word} {partner} tag {tag}", blocks=blocks)
+        return self.emit(f"{verb} {self.at_least_one(m.size_bytes)}b {_WAY[verb]} {partner} tag {tag}", blocks=blocks)
 
     def at_least_one(self, size: int) -> int:
         """Simulators of the LogGP kind take the time of all bytes but the first one, or ask that there is one."""
@@ -119,28 +119,28 @@ class _RankWriter:
             self.losses.add("non-blocking collectives (written as blocking ones)")
         turn = self.collectives[e.comm] = self.collectives.get(e.comm, -1) + 1
         tag = _TAG_BASE + (e.comm * 4096 + turn) % _TAGS
-        steps = _expand(name, me, len(members), e)
+        n = len(members)
+        steps = _expand(name, me, n, e)
         if steps is None:
             self.losses.add(name)
             return
+        if e.root >= n or any(len(counts) not in (0, n) for counts in (e.counts, e.recv_counts)):
+            self.losses.add(f"{name} with a root or counts that do not fit its communicator")
+            return
         self.losses.add("collectives as such (written as point-to-point messages)")
-        for together in steps:
+        for together in filter(None, steps):
             begun = self.last
             labels = [
-                self.emit(
-                    f"{verb} {self.at_least_one(n)}b {'to' if verb == 'send' else 'from'} {members[other]} tag {tag}",
-                    requires=[begun],
-                    blocks=False,
-                )
-                for verb, other, n in together
+                self.emit(f"{verb} {self.at_least_one(size)}b {_WAY[verb]} {members[peer]} tag {tag}", requires=[begun])
+                for verb, peer, size in together
             ]
             self.emit("calc 0", requires=[begun, *labels])
 
 
-def _expand(name: str, me: int, n: int, e: Event) -> list[list[Step]] | None:
+def _expand(name: str, me: int, n: int, e: Event) -> Iterator[list[Step]] | None:
     """Rounds of messages: barrier and all-reduce by dissemination, trees for rooted ones, rings for gathers."""
     algorithm = _ALGORITHMS.get(name)
-    return None if algorithm is None else [r for r in algorithm(me, n, e) if r]
+    return None if algorithm is None else algorithm(me, n, e)
 
 
 def _each(e: Event, n: int) -> int:
@@ -157,7 +157,7 @@ def _reduction(me: int, n: int, e: Event) -> Iterator[list[Step]]:
 
 def _ring(me: int, n: int, e: Event) -> Iterator[list[Step]]:
     """Each step hands on the block that came with the last one."""
-    blocks = e.recv_counts if len(e.recv_counts) == n else ()
+    blocks = e.recv_counts
     back = max(e.recv_bytes // n, e.size_bytes)
     for k in range(n - 1):
         sizes = (blocks[(me - k) % n], blocks[(me - k - 1) % n]) if blocks else (e.size_bytes, back)
