@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import tomllib
 from pathlib import Path
 
@@ -182,9 +183,11 @@ def test_recording_runs_the_program_under_fallow(tmp_path, started):
     assert command[command.index("--") + 1 :] == ["mpirun", "-n", "8", f"{tmp_path}/bin/mg", "-n", "512", "-i", "20"]
     assert command[command.index("--clock") + 1] == "cpu"
     assert not any("128 ranks" in line for line in lines)
+    assert command[command.index("--mode") + 1] == "sleep" and all(e["OMP_NUM_THREADS"] == "1" for _, e in started)
     started.clear()
     assert list(record.record(chosen, tmp_path / "traces", tmp_path / "bin", "mpirun -n {ranks}")) == []
     assert not started  # what is there is not recorded again
+    assert len(list(record.record(chosen[:1], tmp_path / "traces", tmp_path / "bin", "mpirun -n {ranks}", again=True))) == 2
 
 
 @pytest.mark.parametrize(
@@ -313,6 +316,32 @@ def test_a_run_that_takes_too_long_is_ended(tmp_path, monkeypatch):
     assert looks
     monkeypatch.setattr(record, "_LIMIT_S", 0)
     assert record.run_watched(["sleep", "60"], tmp_path, {"PATH": "/bin:/usr/bin"}, lambda: None) == (None, "")
+
+
+def test_a_run_that_takes_too_long_is_asked_to_end_and_killed_if_it_does_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(record, "_LIMIT_S", 2)
+    monkeypatch.setattr(record, "_LOOK_EVERY_S", 0.1)
+    asked = ["sh", "-c", "trap 'echo asked; exit' TERM; while :; do sleep 0.1; done"]
+    assert record.run_watched(asked, tmp_path, {"PATH": "/bin:/usr/bin"}, lambda: None) == (None, "asked\n")
+    monkeypatch.setattr(record, "_END_S", 0.2)
+    began = time.monotonic()
+    assert record.run_watched(["sh", "-c", "trap '' TERM; exec sleep 40"], tmp_path, {"PATH": "/bin:/usr/bin"}, lambda: None) == (None, "")
+    assert time.monotonic() - began < 35
+
+
+def test_what_a_failed_run_left_is_no_trace(tmp_path, started, monkeypatch):
+    """Nor is there one where a run that ended well left none."""
+    bt = next(p for p in record.programs() if p.name == "bt").at_most(9)
+    for status, leaves in ((1, True), (0, False)):
+        def run(command, *_, status=status, leaves=leaves):
+            if "fallow" in command and leaves:
+                Path(command[command.index("--trace") + 1]).write_bytes(b"trace")
+            return (status if "fallow" in command else 0), "Error: one\nof these\nerror: it broke\nat line 3\nbye\n"
+
+        monkeypatch.setattr(record, "run_watched", run)
+        lines = list(record.record([bt], tmp_path / "traces", tmp_path / "bin", "mpirun -n {ranks}"))
+        assert lines == [f"NAS BT with 9 ranks is left out: it ended with {status}: error: it broke at line 3"]
+        assert not list((tmp_path / "traces").iterdir())
 
 
 def test_states_over_time_as_text():

@@ -218,7 +218,7 @@ def test_self_tuned_thresholds_and_other_policies():
     assert tuned.rows[0][1:] == ("2.00 / 0.010", "1.00 / 0.010", "5.00 / 0.040", "4.00 / 0.040", "31.00 / 0.100")
     assert tuned.rows[-1][1:] == ("3.50 / 1.510", "2.50 / 1.510", "6.50 / 1.540", "5.50 / 1.540", "32.50 / 1.600")
     assert f"save 5.0 % (published {PUBLISHED['spps']['saving']} %)" in tuned.differences[0]
-    assert "26.0 percentage points behind the best threshold" in tuned.differences[0] and len(tuned.differences) == 1
+    assert ", 26.0 percentage points behind the best threshold" in tuned.differences[0] and len(tuned.differences) == 1
     beyond = section(found, "Beyond")
     assert [r[1:] for r in beyond.rows] == [("20.00 / 0.200", "40.00 / 0.400", "50.00 / 0.500", "80")] * 2
 

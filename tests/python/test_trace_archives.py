@@ -47,8 +47,8 @@ class Archive:
 
 
 @contextlib.contextmanager
-def archive(tmp_path: Path, ranks: int = 2) -> Iterator[Archive]:
-    with otf2.writer.open(str(tmp_path / "archive"), timer_resolution=10**9) as trace:
+def archive(tmp_path: Path, ranks: int = 2, ticks_per_s: int = 10**9) -> Iterator[Archive]:
+    with otf2.writer.open(str(tmp_path / "archive"), timer_resolution=ticks_per_s) as trace:
         yield Archive(trace, ranks)
 
 
@@ -314,3 +314,28 @@ def test_other_tools_are_told_when_and_how_much(tmp_path: Path) -> None:
     assert (found["MpiIrecvRequest"].time, found["MpiIrecv"].time, found["MpiIrecv"].msg_length) == (40, 55, 32)
     end = found["MpiCollectiveEnd"]
     assert (end.time, end.root, end.size_sent, end.size_received) == (35, 0, 4, 12)
+
+
+def test_times_are_nanoseconds_whatever_the_clock_of_the_archive(tmp_path: Path) -> None:
+    with archive(tmp_path, ticks_per_s=4_000_000) as a, a.call(0, "MPI_Barrier", 1000, 1100), a.call(1, "MPI_Barrier", 1050, 1101):
+        pass
+    found = [calls(tmp_path, r)["MPI_Barrier"] for r in (0, 1)]
+    assert [(e.exit_ns - e.enter_ns, e.enter_ns - found[0].enter_ns) for e in found] == [(25_000, 0), (12_750, 12_500)]
+
+
+def test_an_exchange_has_both_its_messages(tmp_path: Path) -> None:
+    with archive(tmp_path) as a:
+        for rank in (0, 1):
+            with a.call(rank, "MPI_Sendrecv", 100, 200) as w:
+                w.mpi_send(110, 1 - rank, a.world, 5 + rank, 64)
+                w.mpi_recv(190, 1 - rank, a.world, 6 - rank, 32)
+    e = calls(tmp_path, 0)["MPI_Sendrecv"]
+    assert (e.peer, e.tag, e.size_bytes, e.recv_peer, e.recv_tag, e.recv_bytes) == (1, 5, 64, 1, 6, 32)
+
+
+def test_roots_of_collectives_are_those_of_the_records(tmp_path: Path) -> None:
+    with archive(tmp_path, 3) as a:
+        for rank in range(3):
+            with a.call(rank, "MPI_Bcast", 100, 200) as w:
+                w.mpi_collective_end(200, otf2.CollectiveOp.BCAST, a.world, 2, 0, 8)
+    assert [calls(tmp_path, r)["MPI_Bcast"].root for r in range(3)] == [2, 2, 2]

@@ -43,6 +43,14 @@ def test_receives_take_messages_in_the_order_in_which_they_were_posted(tmp_path:
     assert not any("message" in line for line in lost)
 
 
+def test_a_message_is_there_no_earlier_than_it_was_sent(tmp_path: Path) -> None:
+    """As clocks of two machines may have it: lines back in time are none for Paraver."""
+    source, sender, receiver = two_ranks()
+    sender.call("MPI_Send", gap=9000, comm=COMM_WORLD, peer=1, tag=5, size_bytes=8)
+    receiver.call("MPI_Recv", comm=COMM_WORLD, peer=0, tag=5, size_bytes=8)
+    assert drawn(source, tmp_path / "a.prv")[0] == [(0, 1, 1000, 9000, 8, 5)]
+
+
 def test_receives_from_any_source_are_drawn_where_it_is_known_who_sent(tmp_path: Path) -> None:
     source, sender, receiver = two_ranks()
     for tag in (5, 6):

@@ -1,0 +1,36 @@
+"""What users write, taken or refused at its bounds."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import pytest
+
+from fallow import quantities
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "value"),
+    [
+        (quantities.whole(2, 5), "2", 2), (quantities.whole(2, 5), "5", 5), (quantities.positive, "1e6", 1e6),
+        (quantities.size_bytes, "1024GB", 1 << 40), (quantities.size_bytes, "3MB", 3 << 20), (quantities.size_bytes, "1GiB", 1 << 30),
+        (quantities.share, "100%", 1.0), (quantities.time_ns, "0", 0), (quantities.rank_list, "3", [3]),
+        (quantities.listed(int), "1,,2", [1, 2]),
+    ],
+)  # fmt: skip
+def test_what_is_just_within_bounds_is_taken(parse: Callable[[str], object], text: str, value: object) -> None:
+    assert parse(text) == value
+
+
+@pytest.mark.parametrize(
+    ("parse", "text"),
+    [
+        (quantities.whole(2, 5), "1"), (quantities.whole(2, 5), "6"), (quantities.whole(2, 5), "x"), (quantities.positive, "0"),
+        (quantities.positive, "x"), (quantities.size_bytes, "1025GB"), (quantities.share, "101%"), (quantities.share, "nan"),
+        (quantities.time_ns, "20"), (quantities.named, "  "), (quantities.listed(int), " , "),
+    ],
+)  # fmt: skip
+def test_what_is_beyond_is_refused(parse: Callable[[str], object], text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=f"^('{text}' |the name is empty$)"):
+        parse(text)
