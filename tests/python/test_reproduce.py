@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import fallow.reproduce
+from fallow import cli
 from fallow.reproduce import dickov2015, record
 from fallow.reproduce.document import Bars, Document, Section, Strips, drawn, markdown
 from fallow.reproduce.measure import Reading, Saving, TraceResults, best_threshold, measure_kernel
@@ -342,6 +343,36 @@ def test_what_a_failed_run_left_is_no_trace(tmp_path, started, monkeypatch):
         lines = list(record.record([bt], tmp_path / "traces", tmp_path / "bin", "mpirun -n {ranks}"))
         assert lines == [f"NAS BT with 9 ranks is left out: it ended with {status}: error: it broke at line 3"]
         assert not list((tmp_path / "traces").iterdir())
+
+
+def test_what_is_asked_for_is_recorded_simulated_and_noted(tmp_path, monkeypatch, capsys):
+    """Without what is long: of CG one trace of 16 ranks is there, nothing else can be recorded."""
+    asked = []
+
+    def recording(chosen, directory, where, launcher):
+        asked.append((max(n for p in chosen for n in p.ranks), directory, where, launcher))
+        yield from ("A is left out: no a", "B is left out: no b")
+
+    def kernel(program, kind, path, per_node, threads):
+        asked.append((program, kind, path.name, per_node, threads))
+
+    monkeypatch.setattr(record, "record", recording)
+    monkeypatch.setattr(record, "ranks_of", lambda trace: int(trace.stem.rpartition("-")[2]))
+    monkeypatch.setattr(dickov2015, "measure_kernel", kernel)
+    monkeypatch.setattr(dickov2015, "document", lambda results: Document("T", [], [], results.notes))
+    command = ["reproduce", "dickov2015", "--record", "--traces", str(tmp_path), "--programs", str(tmp_path), "--most-ranks", "16",
+               "--launcher", "run {ranks}", "--threads", "3", "-o", str(tmp_path / "report")]  # fmt: skip
+    assert cli.main(command) == 2
+    assert capsys.readouterr().err == f"fallow: {tmp_path}: nothing could be recorded: A is left out: no a (1 more stand above)\n"
+    (tmp_path / "cg-16.ftr").touch()
+    assert cli.main(command) == 0
+    assert asked[0] == asked[1] == (16, tmp_path, tmp_path, "run {ranks}")
+    assert asked[2:] == [("cg", "alya", "cg-16.ftr", n, 3) for n in (1, 6)]
+    notes = json.loads((tmp_path / "report.json").read_text())["notes"]
+    assert notes[-2:] == ["A is left out: no a.", "B is left out: no b."] and "NAS BT: not recorded with 9, 16, 36, 64, 100 ranks." in notes
+    assert not any("CG" in note and " 16" in note for note in notes)
+    asked.clear()
+    assert cli.main([*command[:-1], str(tmp_path / "nowhere" / "report")]) == 2 and not asked  # before anything long
 
 
 def test_states_over_time_as_text():

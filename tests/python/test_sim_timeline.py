@@ -59,7 +59,9 @@ def test_a_window_in_which_nothing_is_called_is_a_timeline_too(tmp_path):
 def test_a_call_waits_at_its_end_first_awake(tmp_path):
     drawn = Timeline((CallSpan(3, 1, 1000.0, 2000.0, 300.0, 400.0), CallSpan(3, 1, 5000.0, 6000.0, 0.0, 0.0)), (), None)
     write_perfetto([("a", drawn)], tmp_path / "x.json")
-    found = [e for e in json.loads((tmp_path / "x.json").read_text())["traceEvents"] if e.get("tid") == 1 and e["ph"] == "X"]
+    events = [e for e in json.loads((tmp_path / "x.json").read_text())["traceEvents"] if e["ph"] == "X"]
+    assert [(e["ts"], e["dur"]) for e in events if e["tid"] == 0] == [(1, 1), (5, 1)]
+    found = [e for e in events if e["tid"] == 1]
     assert [(e["name"], e["pid"], e["ts"], e["dur"]) for e in found] == [("waiting awake", 3, 1.3, 0.3), ("asleep", 3, 1.6, 0.4)]
 
 

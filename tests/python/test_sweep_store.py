@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -13,6 +14,7 @@ import time
 import pyarrow.parquet
 import pytest
 
+from fallow import cli
 from fallow.errors import UserError
 from fallow.sweep import execute
 from fallow.sweep.store import Store
@@ -121,3 +123,38 @@ def test_that_there_are_no_workers_is_said_again_and_again(tmp_path):
             running.kill()
     assert all(line.startswith("fallow: no worker for ") and line.endswith(f", at {address}; start some there\n") for line in said), said
     assert "2 points done, 0 failed" in out and running.returncode == 0, rest
+
+
+def test_points_that_failed_are_simulated_again_if_asked_for(tmp_path, monkeypatch, capsys):
+    """The exit status says whether all, some or none are done; where nobody simulates, rows alone tell."""
+    (tmp_path / "s.toml").write_text("[[synth]]\nprogram = 'cg'\nranks = [2, 4, 8]\n[policy]\npolicy = 'always-on'\n")
+    ran, fails = [], {2, 4, 8}
+
+    def drive(_, waiting, progress):
+        ran.append([p.synth_options["ranks"] for p in waiting])
+        for p in waiting:
+            bad = p.synth_options["ranks"] in fails
+            progress.add(execute.describe(p) | ({"status": "failed", "error": "no"} if bad else {"status": "done", "run_time_s": 1.0, "energy_total_j": 2.0}))
+
+    monkeypatch.setattr(execute, "client", lambda *_: contextlib.nullcontext())
+    monkeypatch.setattr(execute, "_told_of_none", lambda *_: contextlib.nullcontext())
+    monkeypatch.setattr(execute, "_drive", drive)
+    command = ["sweep", str(tmp_path / "s.toml"), "--results", str(tmp_path / "r")]
+
+    def swept(*more):
+        status = cli.main([*command, *more])
+        return status, capsys.readouterr()
+
+    status, said = swept()
+    assert status == 2 and "0 points done, 3 failed" in said.out
+    assert "cg (ranks 2" in said.err and "fallow: and 2 more; see the column error\n" in said.err
+    assert said.err.endswith("fallow: no point could be simulated\n")
+    fails.clear()
+    assert swept()[0] == 2 and ran == [[2, 4, 8]]  # nothing again unless it is asked for
+    fails.add(8)
+    status, said = swept("--retry-failed")
+    assert status == 1 and "2 points done, 1 failed" in said.out and "more; see" not in said.err
+    fails.clear()
+    status, said = swept("--retry-failed")
+    assert (status, said.err) == (0, "") and ran[1:] == [[2, 4, 8], [8]]
+    assert (tmp_path / "r" / "results.parquet").exists() and not (tmp_path / "s.results").exists()
