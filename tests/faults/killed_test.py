@@ -145,7 +145,7 @@ def test_every_call_before_the_kill_is_counted(lab: Lab, fallow: Fallow, last: i
     assert by_rank == [4 + 1000 + last + 2 * r for r in range(RANKS)]
 
 
-@pytest.mark.parametrize("mode", ["spin", "yield", "sleep", "auto"])
+@pytest.mark.parametrize("mode", ["spin", "auto", *(pytest.param(m, marks=pytest.mark.long) for m in ("yield", "sleep"))])
 def test_the_wait_in_which_a_rank_was_killed_is_told(lab: Lab, fallow: Fallow, mode: str) -> None:
     """So that whoever ends a program that hangs sees where it did. It counts as far as it was looked at."""
     begun = lab.scratch / "begun"
