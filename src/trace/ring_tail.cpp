@@ -141,7 +141,12 @@ SiteStats add_open(const RankHeader& header, const OpenCall& open, ThreadCounter
   add(counters, header, open.op, call);
   if (counters.first_tick == 0) counters.first_tick = open.enter;
   counters.last_exit_tick = std::max(counters.last_exit_tick, open.seen);
-  const Event e{.enter = open.enter, .exit = open.seen, .peer = open.peer, .op = open.op, .comm = open.comm};
+  Event e{};
+  e.enter = open.enter;
+  e.exit = open.seen;
+  e.peer = open.peer;
+  e.op = open.op;
+  e.comm = open.comm;
   add(ops[open.op], e, call);
   SiteStats site{};
   site.op = open.op;
