@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
+import importlib
 import io
 import os
 import signal
@@ -14,24 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
-from fallow import (
-    __version__,
-    cli_config,
-    cli_doctor,
-    cli_predict,
-    cli_report,
-    cli_reproduce,
-    cli_run,
-    cli_sim,
-    cli_sweep,
-    cli_synth,
-    cli_trace,
-)
+from fallow import __version__
 from fallow.errors import UserError
 
-_COMMANDS = (
-    cli_run, cli_report, cli_doctor, cli_config, cli_trace, cli_predict, cli_sim, cli_synth, cli_sweep, cli_reproduce,
-)  # fmt: skip
+_COMMANDS = ("run", "report", "doctor", "config", "trace", "predict", "sim", "synth", "sweep", "reproduce")
 _DESCRIPTION = "Makes MPI programs use less energy without changing them."
 _EPILOG = """\
 examples:
@@ -48,15 +35,16 @@ Any launcher will do: mpirun, mpiexec, srun, a script, or the program itself.
 'fallow COMMAND --help' explains each command."""
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
+def parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """The command line; where `argv` names a command, of that one only: to load the others too takes long."""
     top = argparse.ArgumentParser(
         prog="fallow", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     top.add_argument("--version", action="version", version=f"fallow {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", dest="subcommand", required=True)
-    for part in _COMMANDS:
-        part.add_parser(commands)
+    named = next((word for word in argv if not word.startswith("-")), "")
+    for name in [named] if named in _COMMANDS else _COMMANDS:
+        importlib.import_module(f"fallow.cli_{name}").add_parser(commands)
     return top
 
 
@@ -94,7 +82,7 @@ def _place(error: OSError) -> str:
 
 def _parse(ours: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     try:
-        arguments, unknown = parser().parse_known_args(ours)
+        arguments, unknown = parser(ours).parse_known_args(ours)
     except SystemExit:  # after help or the version, of which argparse does not mind whether anybody can read it
         sys.stdout.flush()
         raise

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from fallow import analyse, cli_config, compare, compare_text, energy, launch, options, report_text, rundir, runner
+from fallow import cli_config, launch, options, rundir, runner
 from fallow.errors import UserError
 from fallow.quantities import named_path, whole
 from fallow.text import Style
@@ -120,6 +120,8 @@ def _shown(directory: Path) -> str:
 def _summary(ended: runner.Ended) -> None:
     if not ended.info.with_fallow or ended.directory is None or sys.stderr is None:
         return
+    from fallow import analyse, report_text
+
     style = Style.of(sys.stderr)
     try:
         report = analyse.load(ended.directory)
@@ -134,6 +136,8 @@ def _summary(ended: runner.Ended) -> None:
 
 
 def _compare(arguments: argparse.Namespace, settings: list[options.Setting]) -> int:
+    from fallow import compare, compare_text
+
     compare.require_fallow()
     try:
         directory = rundir.create(arguments.out)
@@ -199,6 +203,8 @@ def _run(arguments: argparse.Namespace) -> int:
         raise UserError("no command to run; try: fallow run -- mpirun -n 4 ./app")
     settings = settings_of(arguments)
     if arguments.platform:
+        from fallow import energy
+
         energy.platform(arguments.platform, None)  # a name that cannot be used is told now, not after the run
         if "/" in arguments.platform or arguments.platform.endswith(".toml"):  # a file
             arguments.platform = str(Path(arguments.platform).absolute())
