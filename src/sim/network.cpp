@@ -116,8 +116,12 @@ void Network::end_loggp(Walk w, const Node& node) {
   if (edge_rests_ || lanes_on_ != 0) {
     Link& link = links_[last];
     Time start = w.at;
-    if (edge_rests_ && w.at > link.free) start = wake(last, w.at);
-    if (lags_ != nullptr) lags_->message(taking_) += start - w.at;
+    if (edge_rests_ && w.at > link.free) {
+      start = wake(last, w.at);
+      if (lags_ != nullptr) lags_->message(taking_) += start - w.at;
+    } else if (edge_rests_) {
+      start = held(w.at, until_back(last, w.at));
+    }
     if (lanes_on_ != 0) at_width(last, w.at, start, serialize(wire_bytes(node), rate(last)), node.squeezed != 0);
     const Time tail = w.tail + start - w.at;
     w.tail = is_bulk(node) ? tail : held(tail, detail::behind_held(link.events_until, w.tail, start - w.at));
@@ -299,6 +303,7 @@ Time Network::take_any(std::uint32_t number, Time at, Time& tail, std::uint64_t 
   Time start = at;
   if (at <= link.free) {
     start = link.free;
+    until_back(number, at);
     if (recorder_ != nullptr) [[unlikely]] recorder_->idled(number, nodes(), link.free, at);
     if (!woken_.empty() && at < woken_[number].until) [[unlikely]] recorder_->path()->held(taking_, woken_[number].until - std::max(at, woken_[number].from));  // behind who wakes it
   } else {

@@ -43,6 +43,7 @@ inline constexpr std::uint32_t kLongBulk = 0xffffffff;
 struct LinkMore {
   Time deep = 0;           ///< time in the deep state
   std::uint64_t late = 0;  ///< messages that found it at rest
+  Time back = 0;           ///< from a rest that was planned before the present one, until a message has come since
 };
 
 /// Sums over the links of a class.
@@ -286,6 +287,7 @@ class Network {
   bool rests_in_silence(std::uint32_t link) const noexcept { return link < edge_links_ && !silences_.empty(); }
   Time wake_timed(std::uint32_t number, const LinkPolicy& policy, Time arrival) noexcept;
   void add_rest(std::uint32_t link, const RestResult& r, Time arrival, bool message) noexcept;
+  Time until_back(std::uint32_t link, Time arrival) noexcept;
   void replan(std::uint32_t link, RestPlan plan) noexcept;
   void rest_on(std::uint32_t link, Time begin, Time wake) noexcept;
   void hold_until(std::uint32_t link, Time ready) noexcept;

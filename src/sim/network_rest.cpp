@@ -1,4 +1,6 @@
 // What links, switches and cards do between messages, and how many lanes are on.
+#include <utility>
+
 #include "sim/network.hpp"
 
 namespace fallow::sim {
@@ -250,8 +252,20 @@ void Network::replan(std::uint32_t number, RestPlan plan) noexcept {
     const RestResult r = g.both();
     add_rest(number, r, r.ready, false);
     hold_until(number, r.ready);
+    more_[number].back = r.ready;
   }
   old = policy.deep_timer == kNever ? plan : plan_for(policy, spec, plan, spec.rest.up);
+}
+
+/// A message reaches at `arrival` a link that is not idle: perhaps as it is on its way back from a rest before the present plan, and
+/// this is the first since; returns when it can carry it.
+Time Network::until_back(std::uint32_t number, Time arrival) noexcept {
+  if (more_.empty()) return arrival;
+  const Time back = std::exchange(more_[number].back, 0);
+  if (back <= arrival) return arrival;
+  ++more_[number].late;
+  links_[number].delay += back - arrival;
+  return back;
 }
 
 /// It rests after a silence, since `begin`, and wakes by the plan now.

@@ -222,6 +222,27 @@ TEST(Policies, LetNoMessageOvertakeOneThatWasHeld) {
   }
 }
 
+/// Links that a call has woken begin another rest with its end, when they are back.
+TEST(Policies, TellOfMessagesThatMeetLinksOnTheirWayBack) {
+  Machine machine = crossbar(2);
+  const Time up = machine.link.rest.up;
+  for (const Contention contention : {Contention::full, Contention::none}) {
+    machine.contention = contention;
+    Program sends(2);  // a call that moves nothing wakes the sender's links, 3 us before the message comes
+    sends.compute(1'000'000).p2p(0, Op::send, trace::kNullPeer, 0).compute(3'000).p2p(0, Op::send, 1, 1024).p2p(1, Op::recv, 0, 1024);
+    const Result sender = sends.run(machine, make_policy("calls", {}, machine));
+    EXPECT_EQ(sender.makespan, sends.run(machine).makespan + up - 3 * kUs);
+    EXPECT_EQ(sender.edge.late, 1u);
+    EXPECT_EQ(sender.edge.delay, up - 3 * kUs);
+    Program takes(2);  // likewise the receiver's, 5 us before; the sender's stay awake, as its calls are close to each other
+    takes.compute(1'000'000).p2p(0, Op::send, trace::kNullPeer, 0).compute(15'000).p2p(0, Op::send, 1, 1024);
+    takes.compute(1'010'000).p2p(1, Op::send, trace::kNullPeer, 0).compute(1'000'000).p2p(1, Op::recv, 0, 1024);
+    const Result receiver = takes.run(machine, make_policy("loops", {}, machine));
+    EXPECT_EQ(receiver.edge.late, 1u);
+    EXPECT_EQ(receiver.edge.delay, up - 5 * kUs - machine.link.latency);
+  }
+}
+
 TEST(Policies, ThatDoNotPredictPayForNoPredictor) {
   const Machine machine = crossbar(2);
   PolicyOptions options;
