@@ -112,6 +112,24 @@ TEST(CorePolicies, PollFirstForTimesOfTheirOwn) {
   for (const char* name : {"sleep", "throttle", "countdown"}) EXPECT_EQ(make(name, options).timer, 7 * kUs) << name;
 }
 
+TEST(CorePolicies, RestAndDrawAsTheirOptionsSay) {
+  CoreOptions options;
+  options.budget = 0.03;
+  EXPECT_EQ(make("adaptive", options).budget, 0.03);
+  options.frequency = Hertz(1e9);
+  EXPECT_EQ(make("fixed", options).poll, Watts(4));
+  options.throttle = 6;
+  const WaitOutcome o = outcome_of_wait(make("throttle", options), 1 * kMs);
+  EXPECT_EQ(o.polling, 40 * kUs);
+  EXPECT_EQ(o.changing, 4 * kUs);
+  EXPECT_EQ(o.resting, 1 * kMs - 44 * kUs);
+  EXPECT_EQ(o.late, 0);
+  EXPECT_EQ(o.slow_until, 4 * kUs);
+  adds_up(o, 1 * kMs);
+  options.memory_share = 0.4;
+  EXPECT_DOUBLE_EQ(make("countdown", options).rest.speed, 1 / 1.6);
+}
+
 TEST(CoreAdaptive, LearnsToSleepThroughSteadyWaits) {
   CoreOptions options;
   options.budget = 0.01;

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "sim/node_rest.hpp"
 #include "sim/recorder.hpp"
 #include "sim/synth.hpp"
 #include "sim/test_programs.hpp"
@@ -107,6 +108,59 @@ TEST(Join, ANodeRestsWhileAllItsRanksAreSilent) {
   join.leave(1, 200 * kUs, 300 * kUs, network);
   const Time low = 2 * (300 * kUs - kReact);  // both directions, until the first wakes
   EXPECT_EQ(network.totals(LinkClass::edge, 1, 1 * kMs).low, low);
+}
+
+/// Four leaf switches of two nodes, two above them, one root; all are silent until 1 ms.
+TEST(Join, SwitchesOfAllLevelsWakeForTheFirstRankBelowAndRestWithTheLast) {
+  NodePool pool;
+  EventQueue queue;
+  Machine machine;
+  machine.topology = parse_xgft("XGFT(3;2,2,2;1,1,1)");
+  NetworkPolicy policy;
+  policy.edge.rule = policy.upper.rule = LinkRule::planned;
+  Network network(machine, policy, pool, queue, 8);
+  NodeRest join(8, 1, true);
+  join.join_groups(network);
+  for (std::uint32_t r = 0; r < 8; ++r) join.leave(r, 0, kNever, network);
+  join.enter(0, 1 * kMs, false, network);
+  join.enter(1, 1 * kMs + 500 * kUs, false, network);
+  join.enter(2, 2 * kMs, false, network);
+  for (const std::uint32_t r : {0u, 1u}) join.leave(r, 3 * kMs, kNever, network);
+  join.leave(2, 4 * kMs, kNever, network);
+  const Time down = machine.link.rest.down;  // of each rest; 12 links, each way one
+  const Time first_leaf = 1 * kMs + 7 * kMs - 2 * down, second_leaf = 2 * kMs + 6 * kMs - 2 * down, above = 1 * kMs + 6 * kMs - 2 * down;
+  EXPECT_EQ(network.totals(LinkClass::upper, 8, 10 * kMs).low, 2 * (first_leaf + second_leaf + above) + 6 * (10 * kMs - down));
+  EXPECT_EQ(network.totals(LinkClass::upper, 8, 10 * kMs).rests, 18u);
+}
+
+TEST(Parts, WakeForACallAndRestAgainWithItsEnd) {
+  RestStates states;
+  states.rest = {0.3, 100 * kUs, 1 * kMs};
+  const auto parts = [&] { return Parts({LinkRule::planned}, states, 10 * kUs, 1); };
+  const std::uint32_t port[] = {1};
+  Parts woken = parts();
+  woken.plan(0, {0, kNever});
+  woken.activate(0, 500 * kUs);
+  woken.plan(0, {600 * kUs, kNever});
+  EXPECT_EQ(woken.pass(0, 700 * kUs), 1500 * kUs);  // it is on its way back
+  woken.busy(0, 1600 * kUs);
+  const PartTotals t = woken.totals(port, 5 * kMs);
+  EXPECT_EQ(t.low, (500 - 100 + 5000 - 1600 - 100) * kUs);
+  EXPECT_EQ(t.rests, 2u);
+  EXPECT_EQ(t.late, 1u);
+  EXPECT_EQ(t.delay, 800 * kUs);
+  Parts descending = parts();  // which is completed first
+  descending.plan(0, {0, kNever});
+  descending.activate(0, 50 * kUs);
+  descending.plan(0, {60 * kUs, kNever});
+  EXPECT_EQ(descending.pass(0, 200 * kUs), 1100 * kUs);
+  Parts longer = parts();  // another end of the silence that it rests in
+  longer.plan(0, {0, 2 * kMs});
+  longer.plan(0, {1 * kMs, 4 * kMs});
+  EXPECT_EQ(longer.totals(port, 10 * kMs).low, 4 * kMs + 10 * kUs - states.rest.up - states.rest.down);
+  EXPECT_EQ(longer.totals(port, 10 * kMs).rests, 1u);
+  longer.plan(0, {2 * kMs, kNever});
+  EXPECT_EQ(longer.totals(port, 10 * kMs).low, 10 * kMs - states.rest.down);
 }
 
 TEST(Policies, SaveInTheOrderThatTheyShould) {
