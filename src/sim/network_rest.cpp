@@ -363,7 +363,7 @@ LinkTotals Network::total(std::uint32_t l, Time end) const {
   const Link link = state(l);
   LinkTotals t;
   t.links = 1;
-  t.busy = link.busy;
+  t.busy = std::max<Time>(0, link.busy - std::max<Time>(0, link.free - end));  // what nobody received may be under way at the end
   if (edge_rests_ || upper_rests_) {
     const RestResult open = end > link.free ? gap(l, link.free, end, true).both() : RestResult{};
     t.rests = link.rests + open.rests;

@@ -297,6 +297,21 @@ TEST(Policies, TellOfMessagesThatMeetLinksOnTheirWayBack) {
   }
 }
 
+TEST(Policies, CountNothingThatIsSentBeyondTheEnd) {
+  Machine machine = crossbar(2);
+  Program p(2);  // 64 KB take 13 us, and nobody takes them
+  p.compute(1'000'000);
+  for (std::uint32_t k = 0; k < 1000; ++k) p.p2p(0, Op::isend, 1, 65536, 0, k);
+  p.compute(1'500'000).p2p(1, Op::send, trace::kNullPeer, 0);
+  for (const char* name : {"always-on", "hardware"}) {
+    const Result r = p.run(machine, make_policy(name, {}, machine));
+    EXPECT_EQ(r.makespan, 1500 * kUs) << name;
+    EXPECT_LE(r.edge.busy, 2 * 500 * kUs) << name;
+    EXPECT_GT(r.edge.busy, 2 * 480 * kUs) << name;
+    EXPECT_LE(r.energy.cards.value, 2 * machine.node.card.active.value * 1.5e-3) << name;
+  }
+}
+
 TEST(Policies, ThatDoNotPredictPayForNoPredictor) {
   const Machine machine = crossbar(2);
   PolicyOptions options;
