@@ -74,7 +74,7 @@ def _run(arguments: argparse.Namespace) -> int:
     place = execute.Place.parse(arguments.on)
     study = read(arguments.study)
     if arguments.dry_run:
-        print(f"{study.name}: {len(study.points)} points")
+        print(f"{study.name}: {plural(len(study.points), 'point')}")
         return 0
     with contextlib.closing(Store(arguments.results or arguments.study.with_suffix(".results"))) as store:
         return _sweep(study, store, place, retry=arguments.retry_failed)
@@ -87,7 +87,7 @@ def _sweep(study: SweepStudy, store: Store, place: execute.Place, *, retry: bool
         print(f"fallow: stopped; the same command goes on where this was: {store.directory}", file=sys.stderr)
         raise
     target = store.finish([p.id for p in study.points])
-    print(f"{study.name}: {done} points done, {failed} failed: {target}")
+    print(f"{study.name}: {plural(done, 'point')} done, {failed} failed: {target}")
     if earlier := len(store.rows) - len(study.points):
         print(f"fallow: NOTE: {plural(earlier, 'row')} there of earlier forms of the study, too", file=sys.stderr)
     rows = [store.rows[point.id] for point in study.points]

@@ -121,6 +121,12 @@ def test_bad_studies_end_with_one_line(fallow, tmp_path):
         assert done.returncode == 2 and "Traceback" not in done.stderr and done.stderr.count("\n") == 1
 
 
+def test_a_study_of_one_point_has_one(fallow, tmp_path):
+    (tmp_path / "s.toml").write_text("[[synth]]\nprogram = 'cg'\nranks = 4\niterations = 1\n")
+    assert fallow("sweep", "s.toml", "--dry-run").stdout == "s: 1 point\n"
+    assert fallow("sweep", "s.toml", "--on", "local:1").stdout.startswith("s: 1 point done, 0 failed: ")
+
+
 def test_options_of_cores_concern_the_ways_that_they_wait(tmp_path):
     (tmp_path / "s.toml").write_text(
         "[[synth]]\nprogram = 'cg'\n[policy]\npolicy = ['always-on', 'oracle']\ncores = ['spin', 'sleep', 'adaptive']\n"

@@ -23,7 +23,7 @@ from fallow.progress import Bar
 from fallow.sweep.point import describe, evaluate
 from fallow.sweep.store import Row, Store
 from fallow.sweep.study import Point, SweepStudy
-from fallow.text import seconds
+from fallow.text import plural, seconds
 
 _FLUSH_S = 2.0  # what a kill may cost: the points of so much time
 _FLUSH_ROWS = 500
@@ -202,7 +202,7 @@ class _Progress:
         if len(self.rows) >= _FLUSH_ROWS or time.monotonic() - self.written > _FLUSH_S:
             self.flush()
         left = self.total - self.before
-        note = f", {self.done} of {self.total} points" + (f", {self.failed} failed" if self.failed else "")
+        note = f", {self.done} of {plural(self.total, 'point')}" + (f", {self.failed} failed" if self.failed else "")
         self.bar.show((self.done - self.before) / max(left, 1), note)
 
     def flush(self) -> None:
