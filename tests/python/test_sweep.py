@@ -338,6 +338,27 @@ def test_what_ends_a_sweep_while_workers_start_leaves_none(tmp_path):
     assert (running.returncode, errors.count("\n")) == (128 + signal.SIGTERM, 1) and "goes on where this was" in errors, errors
 
 
+def test_a_second_signal_leaves_nothing_of_dask(tmp_path):
+    """It ends the command at once, amid what the first one began."""
+    (tmp_path / "s.toml").write_text(SMALL)
+    script = (
+        "import os, signal, sys\n"
+        "from distributed import LocalCluster\n"
+        "from fallow import cli\n"
+        "from fallow.sweep import execute\n"
+        "def again(self, *args, **options):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    os._exit(3)\n"
+        "LocalCluster.close = again\n"
+        "execute._drive = lambda *_: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "sys.exit(cli.main(sys.argv[1:]))\n"
+    )
+    args = [sys.executable, "-c", script, "sweep", "s.toml", "--on", "local:1"]
+    done = subprocess.run(args, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == -signal.SIGTERM and "Traceback" not in done.stderr, done.stderr
+    assert [p.name for p in (tmp_path / "s.results").iterdir()] == [".lock"]
+
+
 def test_options_that_are_on_or_off(sweep, tmp_path):
     (tmp_path / "s.toml").write_text(
         "[[synth]]\nprogram = 'stencil3d'\nranks = 8\niterations = 20\ncompute = '2ms'\n"

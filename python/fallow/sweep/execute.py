@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import itertools
 import logging
+import multiprocessing
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from fallow.errors import UserError
@@ -130,6 +132,35 @@ def _uninterrupted() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _taken_along(scratch: Path) -> Iterator[None]:
+    """A signal that comes a second time ends the command at once; what is in `scratch` goes with it."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        for worker in multiprocessing.active_children():  # or it makes files while the others are taken away
+            worker.kill()
+        shutil.rmtree(scratch, ignore_errors=True)
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+    def first(number: int, frame: FrameType | None) -> None:
+        try:
+            ours[number](number, frame)
+        finally:
+            signal.signal(number, end)
+
+    main = threading.current_thread() is threading.main_thread()
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP) if main}
+    ours = {int(number): handler for number, handler in handlers.items() if callable(handler)}
+    for number in ours:
+        signal.signal(number, first)
+    try:
+        yield
+    finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
 def _ended(cluster: Any) -> Iterator[Any]:  # noqa: ANN401
     """Closes it behind us. Of a worker that is just being started anew, Dask may complain; all is done by then."""
     try:
@@ -152,11 +183,11 @@ def _scratch(directory: Path) -> Iterator[None]:
         directory.mkdir()
     except OSError as error:
         raise UserError(f"{directory}: {error.strerror}; choose another directory with --results") from None
-    try:
-        with dask.config.set({"temporary-directory": str(directory.absolute())}):
+    with _taken_along(directory), dask.config.set({"temporary-directory": str(directory.absolute())}):
+        try:
             yield
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 @contextlib.contextmanager
