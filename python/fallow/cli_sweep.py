@@ -11,6 +11,7 @@ from typing import Any
 from fallow.errors import UserError
 from fallow.quantities import named_path
 from fallow.sweep import execute
+from fallow.sweep.point import describe
 from fallow.sweep.store import Store
 from fallow.sweep.study import SweepStudy, read
 from fallow.text import plural
@@ -90,7 +91,7 @@ def _sweep(study: SweepStudy, store: Store, place: execute.Place, *, retry: bool
     print(f"{study.name}: {plural(done, 'point')} done, {failed} failed: {target}")
     if earlier := len(store.rows) - len(study.points):
         print(f"fallow: NOTE: {plural(earlier, 'row')} there of earlier forms of the study, too", file=sys.stderr)
-    rows = [store.rows[point.id] for point in study.points]
+    rows = [describe(point) | store.rows[point.id] for point in study.points]
     doubtful = [row for row in rows if row.get("notes")]
     for row in doubtful[:1]:
         of = f"of {plural(len(doubtful), 'point')}; see the column notes; the first: " if len(doubtful) > 1 else ""

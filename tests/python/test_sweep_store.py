@@ -11,12 +11,13 @@ import subprocess
 import sys
 import time
 
+import pyarrow
 import pyarrow.parquet
 import pytest
 
 from fallow import cli
 from fallow.errors import UserError
-from fallow.sweep import execute
+from fallow.sweep import execute, study
 from fallow.sweep.store import Store
 
 POINT = {"group": "g", "policy": "always-on", "status": "done", "run_time_s": 1.0, "energy_total_j": 2.0}
@@ -64,6 +65,31 @@ def test_damaged_results_are_refused(tmp_path, was, becomes):
     part.write_bytes(content.replace(was, becomes))
     with pytest.raises(UserError, match=r"part-000001.parquet: .*; move it away.*$"):
         Store(tmp_path)
+
+
+@pytest.mark.parametrize("change", [{"error": None}, {"error": 1}, {"status": "odd"}])
+def test_rows_that_no_sweep_wrote_are_refused(tmp_path, change):
+    """As another program may leave them, which knows nothing of the checksum."""
+    row = {"id": "a", **POINT, "status": "failed", "error": "x"}
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist([row]), tmp_path / "results.parquet")
+    store = Store(tmp_path)
+    store.close()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist([row | change]), tmp_path / "results.parquet")
+    with pytest.raises(UserError, match="no results of a sweep"):
+        Store(tmp_path)
+
+
+def test_points_are_named_whatever_their_rows_lack(tmp_path, monkeypatch, capsys):
+    """The study says what they are."""
+    (tmp_path / "s.toml").write_text('[[synth]]\nprogram = "cg"\nranks = 4\niterations = 2\n')
+    point = study.read(tmp_path / "s.toml").points[0]
+    row = {"id": point.id, "group": point.group, "policy": "always-on", "status": "failed", "error": "lost"}
+    (tmp_path / "s.results").mkdir()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist([row]), tmp_path / "s.results" / "results.parquet")
+    assert cli.main(["sweep", str(tmp_path / "s.toml")]) == 2
+    said = capsys.readouterr()
+    assert said.out.startswith("s: 0 points done, 1 failed")
+    assert "minotauro, always-on: lost" in said.err
 
 
 @pytest.mark.parametrize(

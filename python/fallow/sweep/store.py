@@ -155,7 +155,9 @@ def _is_result(row: Row) -> bool:
     """Whether a row has what is needed of all, in the types that it was written in."""
     named = all(isinstance(row.get(key), str) and row[key] for key in _ALWAYS)
     plain = all(value is None or isinstance(value, str | int | float) for value in row.values())
-    needed = ["run_time_s", *(key for key in row if key.startswith("energy_"))] if row.get("status") == "done" else []
+    if row.get("status") != "done":
+        return named and plain and row["status"] == "failed" and isinstance(row.get("error"), str)
+    needed = ["run_time_s", *(key for key in row if key.startswith("energy_"))]
     return named and plain and all(isinstance(row.get(key), float) for key in needed)
 
 
