@@ -64,6 +64,8 @@ def user_table() -> tuple[Option, ...]:
 
 def problem(option: Option, text: str) -> str:
     """An empty string if the option can take this text, or what is wrong."""
+    if "\0" in text:  # from a file: no variable can hold it
+        return "a text with a null character"
     readable = text.encode("utf-8", "replace").decode()  # variables may hold any bytes
     message: str = native.require().check_option(option.name, readable)
     wrong = message.removeprefix(f"{option.name} = ").split("; the default", maxsplit=1)[0]

@@ -59,6 +59,7 @@ def test_a_broken_flag_is_the_users_error():
         ('test-gap = "1us"\ntest_gap = "2us"\n', r"f\.toml:2: 'test_gap' is said twice"),
         ("slowdown = true\n", r"f\.toml:1: 'true' is not a fraction"),
         ("trace = false\n", r"f\.toml:1: 'false' is not a path"),
+        ('trace = "a\\u0000b"\n', r"f\.toml:1: a text with a null character"),
         ("mode = \n", r"f\.toml: .*line 1"),
         ('run_id = "x"\n', r"f\.toml:1: unknown option 'run_id'"),
     ],
