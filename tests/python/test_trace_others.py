@@ -190,7 +190,8 @@ def test_a_simgrid_trace_takes_the_place_of_one_of_more_ranks(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("line", "why"),
     [("0 send x 0 8", "'x' is no whole number"), ("0 send 1 0 much", "'much' is no number"), ("0 compute long", "'long' is no number"),
-     ("0 bcast 8 0 int", "'int' is no whole number"), ("zero barrier", "'zero' is no whole number"), ("0 send " + "9" * 5000 + " 0 8", "is no whole number")],
+     ("0 bcast 8 0 int", "'int' is no whole number"), ("zero barrier", "'zero' is no whole number"), ("0 send " + "9" * 5000 + " 0 8", "is no whole number"),
+     ("0 send \x1b[2Jx 0 8", "'?[2Jx' is no whole number")],
 )  # fmt: skip
 def test_what_is_no_number_is_said_in_words(tmp_path: Path, line: str, why: str) -> None:
     (tmp_path / "x.tit").write_text(f"0 init\n1 init\n{line}\n")

@@ -168,7 +168,9 @@ def decimal(text: str) -> float:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_WORD else text[:_LONGEST_WORD] + "..."
+    """Of a file that may hold anything, as a message may show it."""
+    shown = "".join(c if c.isprintable() else "?" for c in text[:_LONGEST_WORD])
+    return shown if len(text) <= _LONGEST_WORD else shown + "..."
 
 
 class RequestNumbers:
