@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csetjmp>
 #include <functional>
 #include <random>
@@ -81,6 +82,32 @@ TEST(GivingWay, PhasesOfAProgramThatWaitsAreNotTakenForAGain) {
   std::uint64_t tick = 0;
   const auto phases = [&tick](double hold_us) { return waits_for_this_core(hold_us) * (++tick / 170 % 3 == 0 ? 1.0 : 0.2); };
   EXPECT_GT(ranks.run(100000, phases, 300e3 * 1.4 / 3), 0.97);  // of 17 ms, one in three busy
+}
+
+/// Has trials stepped until `most` times another level was tried. `calls_per_us`: made per us, by how often that was and whether it is
+/// now; `late_ns`: so much later than due is a step then.
+void step_through(int most, const std::function<std::uint64_t(int, bool)>& calls_per_us, std::uint64_t late_ns) {
+  GivingWayTrials trials;
+  std::uint64_t now_ns = 0, calls = 0;
+  int tried = 0;
+  for (bool is_tried = false; tried < most;) {
+    const std::uint64_t until = std::max(trials.due_ns(), now_ns + 1) + (is_tried ? late_ns : 0);
+    calls += (until - now_ns) * calls_per_us(tried, is_tried) / 1000;
+    now_ns = until;
+    trials.step(now_ns, calls, 4);
+    const bool was_tried = is_tried;
+    is_tried = trials.hold_ns() != trials.usual_hold_ns();
+    tried += is_tried && !was_tried ? 1 : 0;
+    ASSERT_EQ(trials.usual_hold_ns(), 0U) << "after " << tried;
+  }
+}
+
+TEST(GivingWay, KeepsNoCoreForOneOrTwoComparisonsThatWereWon) {
+  step_through(4, [](int tried, bool is_tried) { return is_tried && tried <= 2 ? 20U : 10U; }, 0);
+}
+
+TEST(GivingWay, StepsThatComeLateMakeNoGain) {
+  step_through(12, [](int, bool) { return 10U; }, GivingWayTrials::kWindowNs);
 }
 
 TEST(GivingWay, FollowsAProgramThatWaitsLater) {

@@ -50,6 +50,18 @@ TEST(TestLoop, RestsOnceSomeHaveEndedWithAFind) {
   EXPECT_TRUE(p.loop.may_rest());
 }
 
+TEST(TestLoop, ShortLoopsThatAreLeftCostNoTrust) {
+  Program p;
+  p.earn_trust();
+  for (int i = 0; i < 20; ++i) {
+    p.test_for(10'000);
+    ++p.events;  // other calls, and work
+    p.now += 10'000;
+  }
+  p.test_for(60'000);
+  EXPECT_TRUE(p.due());
+}
+
 TEST(TestLoop, IsNotDueBeforeItHasLasted) {
   Program p;
   p.earn_trust();

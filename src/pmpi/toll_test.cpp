@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 namespace fallow::pmpi {
@@ -106,6 +107,27 @@ TEST(Toll, TellsWhetherLateWakeUpsLast) {
     run_late(toll, share, 2e3);
     EXPECT_NEAR(toll.lasting_share(kPlace), share, 0.05);
   }
+}
+
+TEST(Toll, WhatLastsIsNoLessThanItMayBe) {
+  Toll toll;
+  constexpr double kLate = 70e3, kOff = 10e3;  // one cycle shorter, the next longer
+  double now = kCycle;
+  for (int i = 0; i < 400; ++i) {
+    const bool late = i % 4 == 3;
+    toll.wait_over(kPlace, ticks(now + (late ? kLate : 0)), kNsPerTick, true, late ? kLate : 0);
+    now += kCycle + (late ? kLate / 2 : 0) + (i % 2 == 0 ? -kOff : kOff);
+  }
+  EXPECT_NEAR(toll.lasting_share(kPlace), 0.5 + 1.25 * kOff * std::sqrt(2.0 / 98) / kLate, 0.005);
+}
+
+TEST(Toll, CyclesAboutALateEndAreNoneOfASleep) {
+  Toll toll;
+  for (int i = 0; i < 900; ++i) {
+    const bool late = i % 3 == 2;
+    toll.wait_over(kPlace, ticks((i + 1) * kCycle + (late ? 50e3 : 0)), kNsPerTick, i % 3 != 0 || i % 2 == 0, late ? 50e3 : 0);
+  }
+  EXPECT_LT(toll.per_sleep(kPlace, kAssumed), 3e3);
 }
 
 TEST(Toll, LateWakeUpsLastWhereNoiseHidesIt) {

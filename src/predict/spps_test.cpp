@@ -177,5 +177,28 @@ TEST(Spps, LonelyGapsInTheDangerZoneAreTolerated) {
   EXPECT_EQ(spps.state().restarts, 0U);
 }
 
+TEST(Spps, ASampleWithoutAnAnswerIsReplacedByTheNext) {
+  SppsOptions options;
+  options.skip_gaps = 0;
+  SppsPredictor spps(options);
+  Event event;
+  spps.on_exit(event);
+  const auto after = [&](double ns) {
+    event.enter = event.exit + Nanoseconds(std::llround(ns));
+    event.exit = event.enter + Nanoseconds(1000);
+    spps.on_exit(event);
+  };
+  const std::size_t memory = spps.state().memory_bytes;
+  double gap = 20 * kUs;  // what a rest takes, and counts
+  for (int i = 0; i < 100; ++i, gap *= 1.12) after(gap);  // nothing is wide enough
+  after(19 * kUs);  // does not count
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(spps.tuned()) << i;
+    after(i < 60 ? 30 * kUs : 3 * kMs);
+  }
+  EXPECT_TRUE(spps.tuned());
+  EXPECT_EQ(spps.state().memory_bytes, memory);
+}
+
 }  // namespace
 }  // namespace fallow::predict
