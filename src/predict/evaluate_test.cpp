@@ -84,6 +84,7 @@ TEST(Evaluate, SumsAreAsByHand) {
   EXPECT_EQ(sum.gaps, 2U);  // 15 us does not hold two transitions
   EXPECT_EQ(sum.gaps_predicted, 2U);
   EXPECT_EQ(sum.idle, us(300));
+  EXPECT_EQ(sum.idle_predicted, us(300));
   EXPECT_EQ(sum.rests, 3U);
   EXPECT_EQ(sum.low, us(70 + 2 + 185));
   EXPECT_EQ(sum.oracle_low, us(80 + 180));
@@ -94,6 +95,15 @@ TEST(Evaluate, SumsAreAsByHand) {
   // The delays move what follows, and lie inside the calls.
   EXPECT_EQ(predictor.seen[2].exit - predictor.seen[2].enter, Nanoseconds(1500 + 7000));
   EXPECT_EQ(predictor.seen[3].enter - predictor.seen[2].exit, us(200));
+}
+
+TEST(Evaluate, TheBudgetIsAShareOfTheStartUpToo) {
+  Builder b(1);
+  b.call(1, 1, 0).call(1, 1, 15 * kUs);
+  Scripted predictor({{us(12), us(15), false}, {us(0), us(0), false}});
+  const Evaluation sum = evaluate(b.take(), predictor, {.start_up = us(1000)});
+  EXPECT_EQ(sum.delay, us(7));
+  EXPECT_DOUBLE_EQ(sum.budget_worst, 7.0 / (1000 + 15 + 2 * 1.5));
 }
 
 TEST(Evaluate, ASilenceThatIsNotOverIsNoRest) {
