@@ -48,6 +48,20 @@ TEST(Pps, FormsGramsAsInFigure52) {
   EXPECT_FALSE(grams.same(1, 5));  // not complete
 }
 
+TEST(Pps, ARestartForgetsAll) {
+  PpsPredictor again({}), fresh({});
+  const auto stream = figure_5_3(12);
+  for (const Event& event : stream) again.on_exit(event);
+  ASSERT_TRUE(again.predicting());
+  again.restart(PpsOptions{}.threshold);
+  const std::uint64_t before = again.state().searches;
+  for (const Event& event : stream) {
+    EXPECT_EQ(again.on_exit(event).rest_for, fresh.on_exit(event).rest_for);
+    EXPECT_EQ(again.predicting(), fresh.predicting());
+  }
+  EXPECT_EQ(again.state().searches - before, fresh.state().searches);
+}
+
 TEST(Pps, PredictsAtTheTwentyFirstCallOfFigure53) {
   PpsPredictor pps({});
   const auto stream = figure_5_3(6);
