@@ -16,7 +16,7 @@ import pytest
 
 import trace_samples as samples
 from fallow.errors import UserError
-from fallow.traces import convert, model, paraver
+from fallow.traces import convert, model, otf2_errors, paraver
 from fallow.traces.model import COMM_SELF, CPU_TIME, FIRST_COMM, FileSource, Info, MemorySource, Source, write_source
 from fallow.traces.text import Losses, RequestNumbers, site_of, site_text
 
@@ -200,6 +200,13 @@ def test_damaged_archives_name_the_file(tmp_path: Path, fallow: Fallow) -> None:
     assert "bad/traces.def: not a trace that can be read: 'peer=x3" in told(
         "traces.def", lambda content: content.replace(b"peer=3 tag=", b"peer=x3tag=")
     )
+
+
+def test_what_an_archive_names_and_does_not_define_is_told() -> None:
+    """The library's Python part looks it up by number."""
+    told = otf2_errors.Complaints()
+    told.python.write("Traceback (most recent call last):\n  File ...\nKeyError: 58\n")
+    assert told.reason(RuntimeError("x")) == "it names definition 58 of a kind that has none of this number"
 
 
 def test_dimemas_header_says_where_the_offsets_are(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import importlib
 import io
+import re
 import shutil
 import traceback
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ from fallow.errors import UserError
 
 _MOST_TEXT = 1024
 _FIRST, _LAST = b"\x03", b"\x01"  # bytes of every file of an archive: the head of a chunk and the end of one
+
+_UNDEFINED = re.compile(r"KeyError: (\d+)")
 
 _Callback = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p,
@@ -43,6 +46,8 @@ class Complaints:
     def reason(self, error: Exception) -> str:
         """What began it, as far as it was told; else the error that came of it."""
         tracebacks = self.python.getvalue().strip().splitlines()
+        if tracebacks and (undefined := _UNDEFINED.fullmatch(tracebacks[-1])):
+            return f"it names definition {undefined[1]} of a kind that has none of this number"
         return tracebacks[-1] if tracebacks else self.told[0][0] if self.told else str(error)
 
     def place(self, error: Exception, anchor: Path) -> Path:
