@@ -105,4 +105,10 @@ std::string set_option(PredictorOptions& options, std::string_view name, double 
   return "no predictor has an option '" + std::string(name) + "'";
 }
 
+std::string options_conflict(const PredictorOptions& options) {
+  if (options.spps.histogram_from >= options.spps.histogram_to) return "histogram_from must be less than histogram_to";
+  if (options.spps.demanded_share < options.spps.demanded_least) return "demanded_share must not be less than demanded_least";
+  return {};
+}
+
 }  // namespace fallow::predict

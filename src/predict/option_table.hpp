@@ -27,4 +27,7 @@ struct PredictOption {
 /// Sets one option. Returns an empty string, or what is wrong in one line: no such option, out of range, not whole.
 std::string set_option(PredictorOptions& options, std::string_view name, double value);
 
+/// An empty string, or in one line which options do not go together though each is in its range.
+std::string options_conflict(const PredictorOptions& options);
+
 }  // namespace fallow::predict

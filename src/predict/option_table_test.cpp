@@ -45,6 +45,19 @@ TEST(OptionTable, WhatIsWrongIsSaid) {
   EXPECT_EQ(options.pps.lead, PpsOptions{}.lead);
 }
 
+TEST(OptionTable, OptionsThatDoNotGoTogetherAreTold) {
+  PredictorOptions options;
+  EXPECT_EQ(options_conflict(options), "");
+  set_option(options, "histogram_to", static_cast<double>(options.spps.histogram_from.value));
+  EXPECT_EQ(options_conflict(options), "histogram_from must be less than histogram_to");
+  set_option(options, "histogram_from", static_cast<double>(options.spps.histogram_to.value - 1));
+  EXPECT_EQ(options_conflict(options), "");
+  set_option(options, "demanded_least", options.spps.demanded_share);
+  EXPECT_EQ(options_conflict(options), "");
+  set_option(options, "demanded_share", options.spps.demanded_least / 2);
+  EXPECT_EQ(options_conflict(options), "demanded_share must not be less than demanded_least");
+}
+
 TEST(OptionTable, NamesOfPredictorsExist) {
   for (const PredictOption& row : option_table()) {
     std::string_view rest = row.predictors;

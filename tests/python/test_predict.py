@@ -15,7 +15,8 @@ import pytest
 import predict_traces as traces
 import trace_samples as samples
 from fallow import cli, predict_schema, predict_study
-from fallow.traces.model import CPU_TIME, Event, Info, MemorySource, write_source
+from fallow.errors import UserError
+from fallow.traces.model import CPU_TIME, Event, FileSource, Info, MemorySource, write_source
 from test_html import parse
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -382,3 +383,14 @@ def test_a_timeline_begins_with_a_call_and_no_gap() -> None:
     raw = {"enter_ns": [500, 700], "exit_ns": [600, 750], "op": [1, 1], "ways": [([0, 0], [0, 0], [0, 0])]}
     drawn = predict_study._timeline(3, raw, ["last"])
     assert (drawn.start_ns, drawn.gap_ns, drawn.call_ns, drawn.operation) == (500, [0, 100], [100, 50], [0, 0])
+
+
+def test_options_that_do_not_go_together_are_refused_by_the_library_too(tmp_path):
+    write_source(samples.plain(2, 2), tmp_path / "x.ftr")
+    source = FileSource([tmp_path / "x.ftr"])
+    wish = predict_study.Wish(
+        predictors=["spps"], options={"histogram_from": 5e6, "histogram_to": 5e6}, thresholds_ns=[], leads=[0.05], ranks=[], ranks_per_node=0,
+        costs=False, timeline=False, timeline_rank=None, timeline_from_ns=0, timeline_calls=1, threads=1,
+    )  # fmt: skip
+    with pytest.raises(UserError, match="histogram_from must be less than histogram_to"):
+        predict_study.study([str(tmp_path / "x.ftr")], source.info, source.ranks, wish)

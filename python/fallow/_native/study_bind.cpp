@@ -25,6 +25,7 @@ PredictorOptions predict_options(const nb::dict& from) {
     if (!nb::try_cast(value, number)) throw std::invalid_argument(name + " must be a number");
     if (const std::string problem = set_option(options, name, number); !problem.empty()) throw std::invalid_argument(problem);
   }
+  if (const std::string problem = options_conflict(options); !problem.empty()) throw std::invalid_argument(problem);
   return options;
 }
 
