@@ -68,14 +68,15 @@ class Waiting {
 
 // Which error handler hears of a message that is too long: that of the communicator if it came with MPI_Recv. Otherwise Open MPI
 // asks the same one, and none in a look; MPICH 5 asks that of MPI_COMM_SELF in a look and for several requests, and the
-// communicator's in a test or wait for one; MPICH 4.0 always that of MPI_COMM_WORLD.
+// communicator's in a test or wait for one, but that of MPI_COMM_WORLD where the rank has sent the message to itself; MPICH 4.0
+// always that of MPI_COMM_WORLD.
 inline constexpr bool kLooksAreSilent = FALLOW_FAMILY_NUMBER == static_cast<int>(trace::Family::openmpi);
 inline constexpr bool kTestsTellTheRightOne = FALLOW_FAMILY_NUMBER == static_cast<int>(trace::Family::mpiabi);
 
 /// Whether errors that looks find end as those of the call itself: no handler of the program's own hears of them twice.
 bool looks_end_alike() noexcept;
 /// The same of a receive on this communicator.
-bool receives_end_alike(MPI_Comm comm) noexcept;
+bool receives_end_alike(MPI_Comm comm, int source) noexcept;
 
 /// Whether requests can be looked at, and how many at a time: each look makes the library progress.
 inline bool can_look_at(int count) noexcept {
@@ -142,7 +143,7 @@ int send(Thread& t, Next next, Start start, const void* buffer, Count count, MPI
 template <class Next, class SendStart, class RecvStart, class Count>
 int sendrecv(Thread& t, Next next, SendStart send_start, RecvStart recv_start, const void* out, Count out_count, MPI_Datatype out_type, int dest, int out_tag,
              void* in, Count in_count, MPI_Datatype in_type, int source, int in_tag, MPI_Comm comm, MPI_Status* status) noexcept {
-  if (source == MPI_PROC_NULL || dest == MPI_PROC_NULL || !receives_end_alike(comm)) {
+  if (source == MPI_PROC_NULL || dest == MPI_PROC_NULL || !receives_end_alike(comm, source)) {
     return next(out, out_count, out_type, dest, out_tag, in, in_count, in_type, source, in_tag, comm, status);
   }
   MPI_Request receive = MPI_REQUEST_NULL, sent = MPI_REQUEST_NULL;
@@ -169,7 +170,7 @@ int MPI_Ssend(Thread& t, Next, A... a) noexcept { return started(t, g_calls.isse
 template <class Next, class Count>
 int MPI_Recv(Thread& t, Next next, void* buffer, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status* status) noexcept {
   // MPICH 4.0 gives the twin no status.
-  if (source == MPI_PROC_NULL || !receives_end_alike(comm)) return next(buffer, count, type, source, tag, comm, status);
+  if (source == MPI_PROC_NULL || !receives_end_alike(comm, source)) return next(buffer, count, type, source, tag, comm, status);
   return started(t, g_calls.irecv, status, buffer, count, type, source, tag, comm);
 }
 template <class Next, class Count>
@@ -189,7 +190,7 @@ template <class Next, class... A>
 int MPI_Ssend_c(Thread& t, Next, A... a) noexcept { return started(t, g_calls.issend_c, MPI_STATUS_IGNORE, a...); }
 template <class Next>
 int MPI_Recv_c(Thread& t, Next next, void* buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status* status) noexcept {
-  if (source == MPI_PROC_NULL || !receives_end_alike(comm)) return next(buffer, count, type, source, tag, comm, status);
+  if (source == MPI_PROC_NULL || !receives_end_alike(comm, source)) return next(buffer, count, type, source, tag, comm, status);
   return started(t, g_calls.irecv_c, status, buffer, count, type, source, tag, comm);
 }
 template <class Next>

@@ -45,6 +45,11 @@ def test_messages_that_are_too_long(lab: Lab, handlers: str) -> None:
     lab.compare(2, lab.program("truncated.c"), handlers, modes=("sleep",), env=TWINS)
 
 
+def test_messages_to_itself_that_are_too_long(lab: Lab) -> None:
+    """The same: in a test, MPICH 5 asks another handler then, which may end the program."""
+    lab.compare(1, lab.program("truncated_to_itself.c"), modes=("sleep",), env=TWINS)
+
+
 def test_calls_that_are_refused(lab: Lab) -> None:
     """They return once the program's error handler has, as often as that is called by the blocking call, and send nothing."""
     lab.compare(1, lab.program("refused_waits.c"), modes=("sleep",), env=TWINS)
