@@ -23,6 +23,7 @@ _MOST_LIKE = 8  # warnings that say the same of a rank or file each
 _LABELS = 31  # columns of the headline before what is said of a figure
 _RANKS_WIDE = 94  # columns of the ranks' table with its bars
 _LEAST_BAR = 4  # columns of a bar that says something
+_MOSTLY_ON_CORES = 0.8  # of the time awake, with which nothing is said of the rest
 _BINS_WIDE = 66  # columns of a histogram without its two bars
 _Figure = tuple[str, str, *tuple[tuple[str, ...], ...]]
 """What it is called, its value, and what is said of it: each with its colours."""
@@ -109,9 +110,13 @@ def _cores_are_short(report: Report) -> bool:
 
 def _burnt(report: Report) -> str:
     """How much of the waits' time awake can have been on a core."""
-    t = report.totals
+    t, r = report.totals, report.totals.residency
     if _wait_for_cores(report):
         return f"at most {text.seconds(t.wait_burnt_s)} of it on a core: ranks waited for cores, too"
+    awake_s = r.computing_s + r.transfer_s + r.wait_awake_s
+    if 0 < t.cpu_ranks_s < _MOSTLY_ON_CORES * awake_s:
+        had = text.percent(t.cpu_ranks_s / awake_s)
+        return f"core time burnt in waits, at most: ranks had a core for {had} of their time awake"
     return "core time burnt in waits"
 
 

@@ -176,6 +176,28 @@ def test_libraries_are_named_as_in_the_terminal(tmp_path):
     assert json.loads(done.stdout) == ["MPICH, Open MPI", "MPICH 4.0.2", "MPICH 5.0.0 (MPI 5 ABI)", "Open MPI"]
 
 
+def test_time_burnt_is_told_as_in_the_terminal(tmp_path):
+    """As a bound where ranks had no core all the time that they were awake."""
+    main = resources.files("fallow").joinpath("assets", "main.js").read_text()
+    needed = main[main.index("/** Ranks waited for cores. */") : main.index("/** Ranks waited for cores, or others")]
+    residency = {"computing_s": 5, "transfer_s": 1, "wait_awake_s": 4}
+    totals = [
+        {"residency": residency, "core_time_s": 20, "cpu_ranks_s": cpu_s, "wait_burnt_s": burnt_s}
+        for cpu_s, burnt_s in ((9.5, 4), (4.5, 4), (3, 3), (0, 4))
+    ]
+    (tmp_path / "burnt.js").write_text(
+        "const seconds = (s) => `${s} s`, percent = (share) => `${share * 100} %`;\n"
+        f"{needed}\nconsole.log(JSON.stringify({json.dumps(totals)}.map(burnt)));"
+    )
+    done = subprocess.run(["node", tmp_path / "burnt.js"], capture_output=True, text=True, check=True, timeout=60)
+    assert json.loads(done.stdout) == [
+        "20 % of core time",
+        "at most; 20 % of core time. Ranks had a core for 45 % of their time awake",
+        "at most, of 4 s awake: ranks waited for cores, too",
+        "20 % of core time",
+    ]
+
+
 LABELS = """
 const PROBE = [];
 const svg = (tag, attributes, ...children) => (PROBE.push({ tag, ...attributes, text: children.join("") }), null);

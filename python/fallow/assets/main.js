@@ -52,6 +52,18 @@ const overBudget = (t) => t.slowdown_budget > 0 && t.wake_lasting_share_worst > 
 /** Ranks waited for cores. */
 const waitedForCores = (t) => t.wait_burnt_s < 0.9 * t.residency.wait_awake_s;
 
+/** What share of the time awake ranks had a core for. */
+const coreHad = ({ residency: r, cpu_ranks_s }) => cpu_ranks_s / (r.computing_s + r.transfer_s + r.wait_awake_s || 1);
+const MOSTLY_ON_CORES = 0.8;
+
+/** What is to be said of the waits' time on cores, as the report in the terminal has it. */
+function burnt(t) {
+  if (waitedForCores(t)) return `at most, of ${seconds(t.residency.wait_awake_s)} awake: ranks waited for cores, too`;
+  const share = `${percent(t.wait_burnt_s / (t.core_time_s || 1))} of core time`;
+  const had = coreHad(t);
+  return had > 0 && had < MOSTLY_ON_CORES ? `at most; ${share}. Ranks had a core for ${percent(had)} of their time awake` : share;
+}
+
 /** Ranks waited for cores, or others used more than 0.05 of one on the job's only node: as the report in the terminal has it. */
 const coresAreShort = ({ totals: t, run }) => waitedForCores(t) || (run.hosts.length === 1 && (run.other_busy_s || 0) > 0.05 * run.run_time_s);
 
@@ -62,8 +74,7 @@ function numbers() {
     number("rested in waits", "", ({ totals: t }) => ({ value: t.residency.wait_asleep_s, show: seconds(t.residency.wait_asleep_s), mood: "good",
       more: `of core time; ${percent(t.wait_asleep_share)} of what was waited` })),
     number("burnt in waits", "", ({ totals: t }) => ({ value: t.wait_burnt_s, show: seconds(t.wait_burnt_s),
-      more: waitedForCores(t) ? `at most, of ${seconds(t.residency.wait_awake_s)} awake: ranks waited for cores, too`
-        : `${percent(t.wait_burnt_s / (t.core_time_s || 1))} of core time` })),
+      more: burnt(t) })),
     number("wake-up delay", "", ({ totals: t, run }) => ({ value: t.wake_delay_share, show: percent(t.wake_delay_share, 2),
       mood: overBudget(t) ? "bad" : "",
       more: `of which ${percent(t.wake_absorbed_share, 2)} made good by later waits; ` +
