@@ -51,22 +51,22 @@ def _columns(row: TimelineRow, kinds: list[str], begin: int, end: int, width: in
     return [max(range(len(c)), key=c.__getitem__) if any(c) else None for c in filled]
 
 
-def window(timeline: Timeline) -> tuple[int, int]:
-    """The stretch of time that all threads show, or all of it where they share none."""
+def window(timeline: Timeline) -> tuple[int, int, bool]:
+    """The stretch of time that is drawn, and whether all threads have a part in it; they may share none."""
     rows = [row for row in timeline.rows if row.events]
     if not rows:
-        return 0, 0
+        return 0, 0, False
     starts = [row.events[0][0] for row in rows]
     ends = [row.events[-1][0] + row.events[-1][1] for row in rows]
     begin, end = max(starts), max(ends)
-    return (begin, end) if begin < min(ends) else (min(starts), end)
+    return (begin, end, True) if begin < min(ends) else (min(starts), end, False)
 
 
 def lines(timeline: Timeline, style: Style) -> Iterator[str]:
     """The picture."""
-    begin, end = window(timeline)
+    begin, end, shared = window(timeline)
     length = text.seconds((end - begin) * 1e-9)
-    what = f"   the last {length}, from where every rank's record reaches"
+    what = f"   the last {length}, from where every rank's record reaches" if shared else f"   all {length} recorded"
     yield style.paint("Timeline", "bold") + style.paint(what, "dim")
     marks = _MARKS if style.unicode else _ASCII
     width = style.width - 12

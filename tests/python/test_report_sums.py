@@ -38,8 +38,13 @@ def test_a_timeline_without_time_in_common_shows_all():
     def row(rank, begin, end):
         return TimelineRow(rank, str(rank), 0, "finalized", 1, [[begin, end - begin, 0, 0, 0, 0, 0]])
 
-    assert timeline_text.window(Timeline(0, ["MPI_Recv"], ["recv"], [row(0, 10, 50), row(1, 20, 70)])) == (20, 70)
-    assert timeline_text.window(Timeline(0, ["MPI_Recv"], ["recv"], [row(0, 10, 50), row(1, 60, 90)])) == (10, 90)
+    def drawn(*rows):
+        found = Timeline(0, ["MPI_Recv"], ["recv"], list(rows))
+        return (*timeline_text.window(found), next(timeline_text.lines(found, Style(False, True, 100))))
+
+    reaching = "Timeline   the last 50 ns, from where every rank's record reaches"
+    assert drawn(row(0, 10, 50), row(1, 20, 70)) == (20, 70, True, reaching)
+    assert drawn(row(0, 10, 50), row(1, 60, 90)) == (10, 90, False, "Timeline   all 80 ns recorded")
 
 
 def test_a_timeline_draws_waits_first_awake_then_asleep():
