@@ -70,6 +70,21 @@ function legend(states = STATES) {
     el("span", {}, el("i", { class: s.thin ? "thin" : null, style: `background:var(${s.colour})` }), s.name)));
 }
 
+/** Reachable by the keyboard as long as there is more than is seen. */
+const overflows = new ResizeObserver((entries) => {
+  for (const box of new Set(entries.map(({ target }) => target.closest(".scroll, .plot")))) {
+    if (box.scrollWidth > box.clientWidth) fill(box, { tabindex: "0", role: "group", "aria-label": "scrolls sideways" }, []);
+    else for (const name of ["tabindex", "role", "aria-label"]) box.removeAttribute(name);
+  }
+});
+
+/** What scrolls sideways where the window is narrower; `kind` is "scroll" or "plot". */
+function sideways(kind, ...children) {
+  const box = el("div", { class: kind }, ...children);
+  [box, ...box.children].forEach((node) => overflows.observe(node));
+  return box;
+}
+
 function totalOf(residency) {
   return STATES.reduce((sum, s) => sum + residency[s.key], 0);
 }
@@ -119,7 +134,7 @@ function table(columns, rows, limit = 25) {
   }
   more.addEventListener("click", () => { all = !all; draw(); });
   draw();
-  return el("div", {}, el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, heads)), body)),
+  return el("div", {}, sideways("scroll", el("table", {}, el("thead", {}, el("tr", {}, heads)), body)),
     rows.length > limit ? more : null);
 }
 

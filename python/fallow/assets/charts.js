@@ -7,7 +7,7 @@ function binLabel(b) {
 }
 
 function papersTable(histogram, colour) {
-  return el("div", { class: "scroll" }, el("table", {},
+  return sideways("scroll", el("table", {},
     el("thead", {}, el("tr", {}, el("th", { class: "text" }, "length"), el("th", {}, "number"), el("th", {}, "share of number"),
       el("th", {}, "time"), el("th", {}, "share of time"))),
     el("tbody", {}, histogram.papers.map((b) => el("tr", {}, el("td", { class: "text" }, binLabel(b)), el("td", {}, count(b.count)),
@@ -52,7 +52,7 @@ function logPlot(histogram, colour) {
   for (const edge of EDGES) {
     axis.push(svg("line", { class: "edge", x1: x(edge), x2: x(edge), y1: 20, y2: 214 }));
   }
-  return el("div", { class: "plot" }, svg("svg", { viewBox: "0 0 640 240", role: "img",
+  return sideways("plot", svg("svg", { viewBox: "0 0 640 240", role: "img",
     "aria-label": "Number and time by length, in powers of two; the dashed lines stand at 20 and 200 microseconds" },
     ...panel(bins, "count_share", "--soft", { left, right, top: 24, height: 78, title: "share of number" }, x),
     ...panel(bins, "time_share", colour, { left, right, top: 130, height: 84, title: "share of time" }, x), ...axis));
@@ -76,6 +76,6 @@ function rankStrip(ranks) {
       y += height;
     }
   });
-  return el("div", { class: "plot" }, svg("svg", { viewBox: "0 0 1000 120", preserveAspectRatio: "none", style: "height:120px",
+  return sideways("plot", svg("svg", { viewBox: "0 0 1000 120", preserveAspectRatio: "none", style: "height:120px",
     role: "img", "aria-label": "Share of time in each state, one column a rank" }, ...parts));
 }

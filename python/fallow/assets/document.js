@@ -8,7 +8,7 @@ const prose = (text) => text.split("`").map((piece, i) => (i % 2 ? el("code", {}
 
 function dataTable(s) {
   const head = el("thead", {}, el("tr", {}, s.header.map((h, i) => el("th", { class: i === 0 ? "text" : null, scope: "col" }, h))));
-  return el("div", { class: "scroll" }, el("table", {}, head, el("tbody", {}, s.rows.map((row) =>
+  return sideways("scroll", el("table", {}, head, el("tbody", {}, s.rows.map((row) =>
     el("tr", {}, row.map((cell, i) => el("td", { class: i === 0 ? "text" : null }, cell)))))));
 }
 
@@ -37,7 +37,7 @@ function barChart(b) {
     parts.push(svg("text", { x: x + (b.series.length * each) / 2, y: top + height + 18, "text-anchor": "middle" }, name));
   });
   return el("div", {}, legend(b.series.map((name, i) => ({ name, colour: SERIES[i % SERIES.length] }))),
-    el("div", { class: "scroll" }, svg("svg", { viewBox: `0 0 ${width} ${top + height + 28}`, style: `width:${width}px;max-width:none`, role: "img",
+    sideways("scroll", svg("svg", { viewBox: `0 0 ${width} ${top + height + 28}`, style: `width:${width}px;max-width:none`, role: "img",
       "aria-label": b.groups.map(([n, v]) => `${n}: ${v.map((x, i) => `${b.series[i]} ${x}`).join(", ")}`).join("; ") }, ...parts)));
 }
 
@@ -60,13 +60,13 @@ function stripChart(s) {
   const bottom = top + s.rows.length * each + 14;
   parts.push(svg("text", { x: left, y: bottom }, `${(s.from_us / 1000).toFixed(3)} ms`), svg("text", { x: width, y: bottom, "text-anchor": "end" }, `${(s.to_us / 1000).toFixed(3)} ms`));
   return el("div", {}, el("h3", {}, s.caption), legend(s.states.map((name, i) => ({ name, colour: STRIPS[i % STRIPS.length] }))),
-    el("div", { class: "scroll" }, svg("svg", { viewBox: `0 0 ${width} ${bottom + 8}`, class: "strips", role: "img", "aria-label": s.caption }, ...parts)));
+    sideways("scroll", svg("svg", { viewBox: `0 0 ${width} ${bottom + 8}`, class: "strips", role: "img", "aria-label": s.caption }, ...parts)));
 }
 
 document.getElementById("page").replaceChildren(
   el("header", {}, el("h1", {}, "Fallow"), el("div", { class: "command" }, data.title), data.intro.map((t) => el("p", { class: "meta" }, t))),
   ...data.sections.map((s) => section(s.title, null, card(...s.text.map((t) => el("p", { class: "note" }, prose(t))),
     ...(s.strips || []).map(stripChart), s.bars ? barChart(s.bars) : null, s.rows.length ? dataTable(s) : null,
-    s.differences.length ? el("div", { class: "plot" }, el("h3", {}, "Where they differ, and why"), el("ul", {}, s.differences.map((d) => el("li", {}, prose(d))))) : null))),
+    s.differences.length ? sideways("plot", el("h3", {}, "Where they differ, and why"), el("ul", {}, s.differences.map((d) => el("li", {}, prose(d))))) : null))),
   data.notes.length ? section("Notes", null, card(el("ul", {}, data.notes.map((n) => el("li", {}, prose(n)))))) : "",
   el("footer", {}, "Published values are read from the text of the publication; ours are simulated, and all energy is modelled."), tip.box);

@@ -175,7 +175,7 @@ const PARTS = { computing: "computing", transfer: "MPI work", wait_awake: "waiti
   unaccounted: "start and end", unused_cores: "unused cores", memory: "memory", nic: "network card", base: "rest of the node", switch_share: "switches" };
 
 function energyTable(head, rows) {
-  return el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, head.map((t, i) => el("th", { class: i === 0 ? "text" : null }, t)))),
+  return sideways("scroll", el("table", {}, el("thead", {}, el("tr", {}, head.map((t, i) => el("th", { class: i === 0 ? "text" : null }, t)))),
     el("tbody", {}, rows.map((row) => el("tr", {}, row.map((c, i) => el("td", { class: i === 0 ? "text" : null }, c)))))));
 }
 

@@ -91,7 +91,7 @@ function gapPlots(gaps, ways) {
     return `L${x(binHigh(b)).toFixed(1)} ${(bottom - sum * (bottom - top)).toFixed(1)}`;
   });
   const start = `M${x(binLow(gaps.bins[0])).toFixed(1)} ${bottom}`;
-  const frame = (label, ...parts) => el("div", { class: "plot" }, svg("svg", { viewBox: `0 0 ${PLOT.width} 226`, role: "img", "aria-label": label }, ...parts));
+  const frame = (label, ...parts) => sideways("plot", svg("svg", { viewBox: `0 0 ${PLOT.width} 226`, role: "img", "aria-label": label }, ...parts));
   return el("div", { class: "pair" },
     card(el("h3", {}, "Number of gaps by length"), frame("Histogram of gaps",
       ...shareScale(top, bottom, axis), ...ticks(x, low, high, top, bottom), ...bars, ...drawMarks(marks, x, top, bottom))),
@@ -131,6 +131,6 @@ function sweepPlot(sweep, ways) {
     el("div", { class: "legend" }, leads.map((lead, i) =>
       el("span", {}, el("i", { style: `background:var(${LINES[i % LINES.length]})` }), `pps, lead ${leadText(lead)}`)),
     el("span", {}, "dashed: predictors that need none to be given")),
-    el("div", { class: "plot" }, svg("svg", { class: "wide", viewBox: "0 0 1200 256", role: "img", "aria-label": "Rest by threshold" },
+    sideways("plot", svg("svg", { class: "wide", viewBox: "0 0 1200 256", role: "img", "aria-label": "Rest by threshold" },
       ...shareScale(top, bottom, axis, right), ...ticks(x, low, high, top, bottom, right), ...levels, ...curves)));
 }

@@ -79,9 +79,9 @@ function energies() {
         PARTS.map((p) => el("b", { style: `width:${(s.energy_model_j[p.key] / top) * 100}%;background:var(${p.colour})` })))),
       el("td", {}, joules(s.energy_model_j.total)), el("td", {}, shareText(s.saved_share.total)));
   };
-  return section("Energy", "modelled, by component", card(legend(drawn()), el("div", { class: "scroll" }, el("table", {},
-    el("thead", {}, el("tr", {}, ["policy", "", "total", "saved"].map((t, i) => el("th", { class: i < 2 ? "text" : null, scope: "col" }, t)))),
-    el("tbody", {}, sims.map(row)))), el("div", { class: "plot" }, components())));
+  return section("Energy", "modelled, by component", card(legend(drawn()), sideways("scroll", el("table", {},
+    el("thead", {}, el("tr", {}, ["policy", "by component", "total", "saved"].map((t, i) => el("th", { class: i < 2 ? "text" : null, scope: "col" }, t)))),
+    el("tbody", {}, sims.map(row)))), sideways("plot", components())));
 }
 
 function rankStates(r) {
