@@ -46,16 +46,18 @@ def lines(c: Comparison, style: Style) -> Iterator[str]:
     header = ["", "without", "range", "with Fallow", "range", "ratio", "its spread"]
     rows = [[m.name, *_spread(m.bare, m.unit), *_spread(m.fallow, m.unit), *_ratio(m)] for m in c.metrics]
     yield from (f"  {line}" for line in text.table(header, rows, style))
+    told = []
     methods = {m.ratio.method for m in c.metrics if m.ratio is not None}
     if methods:
         how = {
             "bootstrap 95 %": "95 % interval by bootstrap of the medians",
             "min..max": "smallest to largest that these runs allow; more runs give an interval",
         }
-        yield style.paint("  spread of a ratio: " + "; ".join(how[m] for m in sorted(methods)), "dim")
-    yield style.paint("  waits are known of runs with Fallow only; CPU time is the command's with all its ranks", "dim")
+        told.append("spread of a ratio: " + "; ".join(how[m] for m in sorted(methods)))
+    told.append("waits are known of runs with Fallow only; CPU time is the command's with all its ranks")
     if any(t.spinning_w is not None for t in c.trials):
-        note = "modelled without Fallow: the power of the runs with it, had every wait been awake, times run time"
-        yield style.paint(f"  {note}", "dim")
+        told.append("modelled without Fallow: the power of the runs with it, had every wait been awake, times run time")
+    for words in told:
+        yield from (style.paint(line, "dim") for line in text.note(words, style, "  "))
     for warning in c.warnings:
-        yield style.paint(style.safe(f"  ! {warning}"), "yellow")
+        yield from (style.paint(line, "yellow") for line in text.note(style.safe(warning), style, "  ! "))

@@ -12,8 +12,9 @@ import sys
 
 import pytest
 
-from fallow import analyse, compare, launch, rundir, runner, stats, sysload
-from fallow.compare import Trial
+from fallow import analyse, compare, compare_text, launch, rundir, runner, stats, sysload
+from fallow.compare import Comparison, Trial
+from fallow.text import Style
 from rank_writer import Call, RankFile, write_run
 from test_run import fake_library  # noqa: F401 - a fixture
 
@@ -84,6 +85,16 @@ def test_warnings_name_what_is_doubtful():
     assert compare.warnings(alone, 2) == ["stopped after 1 of 2 runs", "there is nothing to compare with"]
     failed = [dataclasses.replace(t, exit_status=1) for t in good]
     assert compare.warnings(failed, 2) == ["the command failed with Fallow and without; a comparison of failures says little"]
+
+
+def test_notes_keep_to_a_terminal_and_are_lines_of_their_own_elsewhere():
+    trials = [trial(1, False, 2.0), trial(2, True, 1.0, spinning_w=40.0)]
+    told = "run 1: other load took 1.83 cores meanwhile, and much more is to be said of it than one line of a terminal holds"
+    found = Comparison("fallow-compare", 1, "0", ["./app"], {}, "", trials, compare.metrics(trials), [told])
+    terminal = list(compare_text.lines(found, Style(False, True, 80)))
+    assert max(map(len, terminal)) <= 80
+    piped = list(compare_text.lines(found, Style(False, True, 80, breaks=False)))
+    assert [line for line in piped if line.startswith("  ! ")] == [f"  ! {told}"]
 
 
 def test_energy_delay_is_energy_times_run_time():
