@@ -91,11 +91,11 @@ _TYPES: dict[str, Callable[[str], float]] = {
 
 def _default(unit: str, value: float) -> str:
     if unit == "time":
-        return f"{value / 1e3:g}us"
+        return seconds(value * 1e-9).replace(" ", "")
     if unit == "share":
         return f"{100 * value:g}%".replace("%", "%%")
     if unit == "bytes":
-        return f"{value / 1024:g}k"
+        return f"{value / 1024:g}k" if value < 1 << 20 else f"{value / (1 << 20):g}M"
     return f"{value:g}"
 
 

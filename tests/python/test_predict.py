@@ -40,6 +40,14 @@ def by_name(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {way["name"]: way for way in report["ways"]}
 
 
+def test_help_gives_defaults_as_users_type_them(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["predict", "--help"])
+    told = re.findall(r"\[([^\s\]]+)\]", capsys.readouterr().out)
+    assert {"17us", "1.7s", "2ms", "1M"} <= set(told)
+    assert not [word for word in told if re.search(r"e[+-]", word)]
+
+
 def test_figures_of_a_known_program(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = study(capsys, trace)
     ways = by_name(report)
