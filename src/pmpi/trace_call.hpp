@@ -28,8 +28,8 @@ class TraceCall {
   void peer(int rank) noexcept { r_.peer = peer_of(rank, trace::kEventAnySource); }
   void recv_peer(int rank) noexcept { r_.extra().recv_peer = peer_of(rank, trace::kEventAnySource); }
   void root(int rank) noexcept { r_.extra().root = peer_of(rank, trace::kEventAnySource); }
-  void tag(int t) noexcept { r_.tag = tag_of(t); }
-  void recv_tag(int t) noexcept { r_.extra().recv_tag = tag_of(t); }
+  void tag(int t) noexcept { r_.tag = tag_of(t, r_.peer); }
+  void recv_tag(int t) noexcept { r_.extra().recv_tag = tag_of(t, r_.extra().recv_peer); }
 
   /// What a receive or probe matched; the call's own peer and tag are in place.
   void matched(const MPI_Status* status) noexcept {
@@ -48,6 +48,7 @@ class TraceCall {
   void recv_bytes(std::uint64_t n) noexcept { r_.extra().recv_bytes = n; }
   template <class Count>
   std::uint64_t size(Count count, MPI_Datatype type) noexcept {
+    if (count < 0 || (count > 0 && type == MPI_DATATYPE_NULL)) [[unlikely]] refused();
     return data_size(thread_, count, type);
   }
   /// Ranks that a collective sends to and receives from.
@@ -184,12 +185,18 @@ class TraceCall {
   std::uint16_t own_thread() const noexcept { return static_cast<std::uint16_t>(thread_.index); }
   TraceShared& shared() noexcept { return runtime().tracer.shared(); }
 
+  /// A library may return success from a call that it refuses, once the program's error handler has been called.
+  void refused() noexcept {
+    flag(trace::kEventFailed);
+    r_.comm = trace::kCommNone;
+    r_.peer = r_.extra().recv_peer = trace::kNoPeer;
+  }
   std::int32_t peer_of(int rank, trace::EventFlags any) noexcept {
     if (rank >= 0) [[likely]] {
       if (r_.comm == trace::kCommNone) return trace::kNoPeer;
       const std::int32_t ranks = info_ != nullptr ? info_->peers : window_.peers;
       if (rank < ranks) [[likely]] return rank;
-      flag(trace::kEventFailed);  // a library may return success once the program's error handler has been called
+      flag(trace::kEventFailed);  // see refused()
       return trace::kNoPeer;
     }
     if (rank == MPI_PROC_NULL) return trace::kNullPeer;
@@ -198,9 +205,12 @@ class TraceCall {
     flag(any);
     return r_.comm != trace::kCommNone ? trace::kAnyPeer : trace::kNoPeer;
   }
-  std::int32_t tag_of(int t) noexcept {
+  std::int32_t tag_of(int t, std::int32_t peer) noexcept {
     if (t >= 0) [[likely]] return t;
-    if (t != MPI_ANY_TAG) return trace::kNoTag;
+    if (t != MPI_ANY_TAG) {
+      if (peer != trace::kNullPeer) refused();
+      return trace::kNoTag;
+    }
     flag(trace::kEventAnyTag);
     return trace::kAnyTag;
   }

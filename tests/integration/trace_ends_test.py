@@ -42,3 +42,14 @@ def test_what_was_refused_is_not_replayed(lab: Lab, fallow: Fallow) -> None:
     assert trial.outcome.rc == 0, trial.outcome.describe()
     assert [call.flags & FAILED for calls in read_trace(fallow, file).ranks for call in calls if call.op == "MPI_Put"] == [FAILED]
     assert replay(fallow, file)["simulations"][0]["raw"]["messages"] > 0
+
+
+def test_calls_with_bad_arguments_are_not_replayed(lab: Lab, fallow: Fallow) -> None:
+    """Of these, too, a library may say success: a receive that took nothing would be waited for, for ever."""
+    file = lab.scratch / "trace.ftr"
+    trial = lab.run("auto", 2, lab.program("bad_arguments.c"), options=("--trace", str(file)))
+    assert trial.outcome.rc == 0, trial.outcome.describe()
+    for calls in read_trace(fallow, file).ranks:
+        refused = [call.op for call in calls if call.flags & FAILED]
+        assert refused == ["MPI_Recv", "MPI_Recv", "MPI_Send", "MPI_Send", "MPI_Irecv", "MPI_Bcast"]
+    assert replay(fallow, file)["simulations"][0]["raw"]["messages"] > 0
