@@ -6,7 +6,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src gen python include platforms cmake CMakeLists.txt pyproject.toml -type f -not -name '*_test.cpp' -not -path '*/__pycache__/*' 2>/dev/null)
 PYTEST := $(BIN)/python -m pytest
-ALIKE := tests/python tests/gen  # measure no times and start no MPI programs: they share the cores
 
 # Environments and CMake's caches name the directory that they were made in: where the checkout was moved or copied to, they are made
 # anew. Traces that took long to record stay.
@@ -45,9 +44,9 @@ demo: build  ## a real program with and without Fallow, and a report to look at
 
 test: build  ## unit, conformance, integration and fault tests (under 20 minutes)
 	@cmake --preset test >/dev/null && cmake --build --preset test
-	@ctest --preset test
-	@$(PYTEST) -m "not long" -n 2 --dist loadfile $(ALIKE)
-	@$(PYTEST) -m "not long" $(addprefix --ignore=,$(ALIKE)) tests
+	@ctest --preset test -j 2
+	@$(PYTEST) -m "not long and not measures" -n 2 --dist worksteal tests
+	@$(PYTEST) -m "measures and not long" tests  # these have the cores to themselves
 
 test-long: build  ## the suites that take long: sanitizers, another compiler, large programs, all of mpi4py, programs of MPICH's suite, Slurm
 	@tools/install-packages fuzz long

@@ -55,6 +55,7 @@ def test_a_signal_that_ends_the_adding(lab: Lab) -> None:
     assert waits / 2 < made["MPI_Probe"] < 1.1 * waits, made
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("mode", ["spin", "auto"])
 def test_totals_are_made_in_the_shortest_waits(lab: Lab, mode: str) -> None:
     """Else they would be made of many calls at once where the rank computes, and its peer would wait for that."""

@@ -9,6 +9,8 @@ from harness.fallow import BARE
 from harness.lab import Lab
 from harness.quiet import shown
 
+pytestmark = pytest.mark.measures
+
 _ENOUGH = 50  # sleeps that tell
 _TRIES = 12  # pairs of runs
 _ROUNDS = 100  # of calls that take many steps

@@ -13,6 +13,8 @@ from harness.hosts import Hosts, two_hosts
 from harness.lab import Lab
 from harness.quiet import shown
 
+pytestmark = pytest.mark.measures
+
 RANKS = 4
 _TRIES = 4
 WAYS = ("launcher", "launcher -x", "script")

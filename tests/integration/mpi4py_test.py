@@ -128,6 +128,7 @@ def test_subset(lab: Lab) -> None:
     _compare(lab, 2, ("auto",), 100, _SUBSET_S, "-i", SUBSET)
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("how", ["test", "probe"])
 def test_a_loop_of_tests_in_python_rests(lab: Lab, how: str) -> None:
     """Its interpreter is all that there is between the tests."""

@@ -85,6 +85,7 @@ def test_ignored_arguments_are_left_alone(lab: Lab, tmp_path: Path) -> None:
         assert_same_output(bare.outcome, trial.outcome)
 
 
+@pytest.mark.measures  # MPICH's threads, which spin for each other's locks, take minutes where others use the cores, bare too
 def test_threads_of_a_process_wake_each_other(lab: Lab) -> None:
     """What another thread of the same process sends or completes ends a sleep as what another rank sends does."""
     trial = lab.run("sleep", 1, lab.program("own_threads.c"))

@@ -12,6 +12,8 @@ from harness.families import REPOSITORY
 from harness.lab import Lab
 from harness.quiet import needs_two_processors, shown
 
+pytestmark = pytest.mark.measures
+
 _UPDATES = 1_000_000
 _WAITS = 300
 

@@ -15,14 +15,9 @@ from harness.fallow import MODES, Fallow
 from harness.families import FAMILY_NAMES, REPOSITORY, Family, find_family
 from harness.lab import Lab
 
-__all__ = ["fallow", "families", "family", "lab", "mode", "pytest_configure"]
+__all__ = ["fallow", "families", "family", "lab", "mode"]
 
 _VENV_BIN = REPOSITORY / ".venv/bin"
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Names the marker that `make test` leaves out."""
-    config.addinivalue_line("markers", "long: takes longer than `make test` allows; part of `make test-long`")
 
 
 @pytest.fixture(scope="session", params=FAMILY_NAMES)
