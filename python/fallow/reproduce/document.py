@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from fallow.sim.page import assemble
+from fallow import report_html
 
 _COLUMNS = 100
 _SIGNS = ".#=~_"
@@ -103,4 +103,4 @@ def as_dict(document: Document) -> dict[str, Any]:
 
 def page(document: Document) -> str:
     """As one page that needs nothing but itself."""
-    return assemble(document.title, as_dict(document), ("base.js", "document.js"))
+    return report_html.assemble(document.title, ("base.js", "document.js"), as_dict(document))
