@@ -7,7 +7,17 @@ import json
 import sys
 from pathlib import Path
 
-from fallow import analyse, compare, compare_text, pair_text, report_html, report_json, report_text, rundir
+from fallow import (
+    analyse,
+    compare,
+    compare_html,
+    compare_text,
+    pair_text,
+    report_html,
+    report_json,
+    report_text,
+    rundir,
+)
 from fallow.errors import UserError
 from fallow.files import deliver
 from fallow.model import Report
@@ -20,6 +30,7 @@ examples:
   fallow report RUN --html            writes RUN/report.html, one file that opens without a network
   fallow report RUN RUN2 --html both.html
                                       two runs side by side
+  fallow report COMPARISON --html     what `fallow run --compare N` found, every run as a point
   fallow report RUN --json | jq .totals
 """
 
@@ -92,8 +103,9 @@ def _print(reports: list[Report]) -> None:
 def _show_comparison(arguments: argparse.Namespace, directory: Path) -> int:
     comparison = compare.read(directory)
     if arguments.html is not None:
-        raise UserError(f"{directory} is a comparison; a page shows one run of it, or two: {directory}/01-...")
-    if arguments.json:
+        target = arguments.html if isinstance(arguments.html, Path) else directory / "report.html"
+        deliver(target, compare_html.page(comparison))
+    elif arguments.json:
         print(json.dumps(compare.as_dict(comparison), indent=1))
     else:
         for line in compare_text.lines(comparison, Style.of(sys.stdout)):

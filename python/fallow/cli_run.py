@@ -166,6 +166,8 @@ def _compare(arguments: argparse.Namespace, settings: list[options.Setting]) -> 
         for line in compare_text.lines(result, Style.of(sys.stdout)):
             print(line)
         print(f"  more: {more}fallow report on each run in {_shown(directory)}")
+        if more:
+            print(f"  a page: fallow report {_shown(directory)} --html")
     return worst.shell_status
 
 

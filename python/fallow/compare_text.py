@@ -36,16 +36,8 @@ def _ratio(metric: Metric) -> tuple[str, str]:
     return ("", "") if r is None else (f"{r.median:.3f}", f"{r.low:.3f} .. {r.high:.3f}")
 
 
-def lines(c: Comparison, style: Style) -> Iterator[str]:
-    """The table, its warnings, and where more is."""
-    times = [side for m in c.metrics if m.name == "run time" for side in (m.bare, m.fallow)] or [None, None]
-    pairs = [side.n if side is not None else 0 for side in times]  # without a run that was interrupted
-    yield style.paint(style.safe(shlex.join(c.command)), "bold")
-    yield style.paint(f"runs: {pairs[0]} without and {pairs[1]} with Fallow, alternating; medians and ranges", "dim")
-    yield ""
-    header = ["", "without", "range", "with Fallow", "range", "ratio", "its spread"]
-    rows = [[m.name, *_spread(m.bare, m.unit), *_spread(m.fallow, m.unit), *_ratio(m)] for m in c.metrics]
-    yield from (f"  {line}" for line in text.table(header, rows, style))
+def notes(c: Comparison) -> list[str]:
+    """How its figures were come by."""
     told = []
     methods = {m.ratio.method for m in c.metrics if m.ratio is not None}
     if methods:
@@ -57,7 +49,21 @@ def lines(c: Comparison, style: Style) -> Iterator[str]:
     told.append("waits are known of runs with Fallow only; CPU time is the command's with all its ranks")
     if any(t.spinning_w is not None for t in c.trials):
         told.append("modelled without Fallow: the power of the runs with it, had every wait been awake, times run time")
-    for words in told:
+        told.append("what the model assumes: in the report of each run with Fallow")
+    return told
+
+
+def lines(c: Comparison, style: Style) -> Iterator[str]:
+    """The table, its warnings, and where more is."""
+    times = [side for m in c.metrics if m.name == "run time" for side in (m.bare, m.fallow)] or [None, None]
+    pairs = [side.n if side is not None else 0 for side in times]  # without a run that was interrupted
+    yield style.paint(style.safe(shlex.join(c.command)), "bold")
+    yield style.paint(f"runs: {pairs[0]} without and {pairs[1]} with Fallow, alternating; medians and ranges", "dim")
+    yield ""
+    header = ["", "without", "range", "with Fallow", "range", "ratio", "its spread"]
+    rows = [[m.name, *_spread(m.bare, m.unit), *_spread(m.fallow, m.unit), *_ratio(m)] for m in c.metrics]
+    yield from (f"  {line}" for line in text.table(header, rows, style))
+    for words in notes(c):
         yield from (style.paint(line, "dim") for line in text.note(words, style, "  "))
     for warning in c.warnings:
         yield from (style.paint(line, "yellow") for line in text.note(style.safe(warning), style, "  ! "))
