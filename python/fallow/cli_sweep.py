@@ -6,19 +6,22 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, TextIO
 
 from fallow.errors import UserError
+from fallow.files import deliver, expect_room
 from fallow.quantities import named_path
-from fallow.sweep import execute
+from fallow.sweep import execute, summary
 from fallow.sweep.point import describe
 from fallow.sweep.store import Store
 from fallow.sweep.study import SweepStudy, read
-from fallow.text import plural
+from fallow.text import Style, plural
 
 _EPILOG = """\
 examples:
   fallow sweep study.toml                     as many processes as there are cores; again after a kill
+  fallow sweep study.toml --html              and a page: what each point saves against what it costs
   fallow sweep study.toml --on slurm:20       20 jobs, as the study's table [slurm] says
   fallow sweep study.toml --on dask://head:8786
 
@@ -56,6 +59,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )  # fmt: skip
     p.add_argument("--results", type=named_path, metavar="DIR", help="where results are kept (default: STUDY.results)")
     p.add_argument("--retry-failed", action="store_true", help="simulate points again that failed")
+    p.add_argument(
+        "--html", nargs="?", type=named_path, const=True, metavar="FILE",
+        help="write one self-contained page at the end; - is standard output (default: results.html in DIR)",
+    )  # fmt: skip
     p.add_argument("--dry-run", action="store_true", help="count the points and stop")
     p.set_defaults(action=_run)
 
@@ -77,18 +84,33 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         print(f"{study.name}: {plural(len(study.points), 'point')}")
         return 0
+    page = arguments.html if isinstance(arguments.html, Path) else None
+    expect_room(page)
     with contextlib.closing(Store(arguments.results or arguments.study.with_suffix(".results"))) as store:
-        return _sweep(study, store, place, retry=arguments.retry_failed)
+        told = sys.stderr if str(page) == "-" else sys.stdout
+        status = _sweep(study, store, place, told, retry=arguments.retry_failed)
+        if arguments.html is not None:
+            target = page or store.directory / "results.html"
+            rows = [describe(point) | row for point, row in zip(study.points, store.compared(ids(study)), strict=True)]
+            deliver(target, summary.page(study.name, rows, str(store.directory)))
+        return status
 
 
-def _sweep(study: SweepStudy, store: Store, place: execute.Place, *, retry: bool) -> int:
+def ids(study: SweepStudy) -> list[str]:
+    """Of its points, in order."""
+    return [point.id for point in study.points]
+
+
+def _sweep(study: SweepStudy, store: Store, place: execute.Place, told: TextIO, *, retry: bool) -> int:
     try:
         done, failed = execute.sweep(study, store, place, retry=retry)
     except KeyboardInterrupt:
         print(f"fallow: stopped; the same command goes on where this was: {store.directory}", file=sys.stderr)
         raise
-    target = store.finish([p.id for p in study.points])
-    print(f"{study.name}: {plural(done, 'point')} done, {failed} failed: {target}")
+    target = store.finish(ids(study))
+    print(f"{study.name}: {plural(done, 'point')} done, {failed} failed: {target}", file=told)
+    for line in summary.lines(store.compared(ids(study)), Style.of(told)):
+        print(line, file=told)
     if earlier := len(store.rows) - len(study.points):
         print(f"fallow: NOTE: {plural(earlier, 'row')} there of earlier forms of the study, too", file=sys.stderr)
     rows = [describe(point) | store.rows[point.id] for point in study.points]

@@ -1,40 +1,16 @@
-"""The page of a comparison, drawn by node in a document that only keeps what is put into it."""
+"""The page of a comparison."""
 
 from __future__ import annotations
 
 import json
-import re
-import subprocess
 
 import pytest
 
-from fallow import compare, compare_html, report_html
+from drawn_page import draw as draw_page
+from fallow import compare, compare_html
 from fallow.compare import Comparison, Trial
 
 TIMES = "\u00d7"
-DOCUMENT = """
-class Node {
-  constructor(tag) { Object.assign(this, { tag, attributes: {}, children: [] }); }
-  setAttribute(name, value) { this.attributes[name] = String(value); }
-  removeAttribute(name) { delete this.attributes[name]; }
-  addEventListener() {}
-  append(...children) { this.children.push(...children); }
-  replaceChildren(...children) { this.children = children; }
-  set textContent(text) { this.children = [text]; }
-  get textContent() { return this.children.map((c) => (typeof c === "string" ? c : c.textContent)).join(""); }
-  all(tag) { return [...(this.tag === tag ? [this] : []), ...this.children.flatMap((c) => (c instanceof Node ? c.all(tag) : []))]; }
-}
-const page = new Node("main"), data = new Node("script");
-globalThis.document = { documentElement: new Node("html"), body: new Node("body"), createElement: (tag) => new Node(tag),
-  createElementNS: (_, tag) => new Node(tag), getElementById: (id) => ({ page, data })[id] };
-globalThis.ResizeObserver = class { observe() {} };
-"""
-ASK = """
-const drawn = page.all("svg").filter((s) => s.attributes["aria-label"]).map((s) => ({ label: s.attributes["aria-label"],
-  circles: s.all("circle").map((c) => c.attributes), texts: s.all("text").map((t) => t.textContent) }));
-console.log(JSON.stringify({ text: page.textContent, drawn, rows: page.all("tbody").map((b) => b.all("tr").length),
-  numbers: page.all("div").filter((d) => /^card number/.test(d.attributes.class ?? "")).map((d) => [d.attributes.class, d.textContent]) }));
-"""
 
 
 def trial(number: int, with_fallow: bool, run_time: float, **more) -> Trial:
@@ -51,15 +27,9 @@ def comparison(trials: list[Trial], counted: int, warnings: list[str]) -> Compar
 @pytest.fixture
 def draw(tmp_path):
     def drawn(what: Comparison):
-        page = compare_html.page(what)
-        data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
-        assert data is not None and json.loads(data[1])["comparison"] == compare.as_dict(what)
-        scripts = [report_html.asset(name) for name in ("base.js", "compare.js")]
-        assert all(script in page for script in scripts)
-        (tmp_path / "page.js").write_text("\n".join([DOCUMENT, f"data.children = [{json.dumps(data[1])}];", "(() => {", *scripts, "})();", ASK]))
-        done = subprocess.run(["node", tmp_path / "page.js"], capture_output=True, text=True, check=False, timeout=60)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        found, data = draw_page(compare_html.page(what), ("base.js", "compare.js"), tmp_path)
+        assert data["comparison"] == compare.as_dict(what)
+        return found
 
     return drawn
 

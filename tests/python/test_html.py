@@ -200,7 +200,7 @@ def test_time_burnt_is_told_as_in_the_terminal(tmp_path):
 
 def test_all_that_scrolls_sideways_is_made_reachable():
     """By the keyboard: base.js sees to it for what `sideways` makes."""
-    for script in ("base.js", "charts.js", "main.js", "sim.js", "document.js", "predict.js", "predict_plots.js", "compare.js"):
+    for script in ("base.js", "charts.js", "main.js", "sim.js", "document.js", "predict.js", "predict_plots.js", "compare.js", "sweep.js"):
         assert not re.search(r'class: "(scroll|plot)', report_html.asset(script)), script
 
 

@@ -82,8 +82,13 @@ def rows(path: Path):
 def test_every_combination_is_simulated_once(sweep, tmp_path):
     (tmp_path / "s.toml").write_text(SMALL)
     assert f"{SMALL_POINTS} points" in sweep("s.toml", "--dry-run").stdout
-    done = sweep("s.toml", "--on", "local:2")
-    assert f"{SMALL_POINTS} points done, 0 failed" in done.stdout
+    done = sweep("s.toml", "--on", "local:2", "--html")
+    first, *table, page = done.stdout.splitlines()
+    assert f"{SMALL_POINTS} points done, 0 failed" in first and page == "s.results/results.html"
+    assert [line.split()[:2] for line in table[1:]] == [["hardware", "8"], ["pps", "16"], ["oracle", "8"]]
+    assert (tmp_path / page).read_text().startswith("<!doctype html>")
+    only = sweep("s.toml", "--html", "-")  # all points are done already
+    assert only.stdout == (tmp_path / page).read_text() and "0 failed" in only.stderr
     assert [p.name for p in (tmp_path / "s.results").iterdir() if p.suffix == ".parquet"] == ["results.parquet"]
     found = rows(tmp_path / "s.results")
     assert len({r["id"] for r in found}) == len(found) == SMALL_POINTS

@@ -128,6 +128,10 @@ class Store:
         self.next_part += 1
         self._take(rows)
 
+    def compared(self, order: list[str]) -> list[Row]:
+        """The rows of these points, with what is saved against always-on."""
+        return _compared([self.rows[i] for i in order])
+
     def finish(self, order: list[str]) -> Path:
         """Merges all parts, in the study's order, with what is saved against always-on; returns the file."""
         rows = [self.rows[i] for i in order if i in self.rows]
