@@ -101,7 +101,7 @@ TEST(Evaluate, TheBudgetIsAShareOfTheStartUpToo) {
   Builder b(1);
   b.call(1, 1, 0).call(1, 1, 15 * kUs);
   Scripted predictor({{us(12), us(15), false}, {us(0), us(0), false}});
-  const Evaluation sum = evaluate(b.take(), predictor, {.start_up = us(1000)});
+  const Evaluation sum = evaluate(b.take(), predictor, {.react = {}, .start_up = us(1000)});
   EXPECT_EQ(sum.delay, us(7));
   EXPECT_DOUBLE_EQ(sum.budget_worst, 7.0 / (1000 + 15 + 2 * 1.5));
 }
