@@ -58,6 +58,7 @@ function jouleSeconds(value) {
   const [scale, prefix] = found;
   return `${(value / scale).toFixed(Math.abs(value) < 10 * scale ? 2 : 1)} ${prefix}J s`;
 }
+const known = (value, show) => (value === null || value === undefined ? "–" : show(value));
 const ratio = (after, before) => (before > 0 ? `× ${+(after / before).toPrecision(after < before / 10 ? 2 : 3)}` : "");
 
 function section(title, small, ...children) {
@@ -95,6 +96,15 @@ function stack(residency, tall = false) {
   const said = STATES.map((s) => `${s.name} ${percent(residency[s.key] / total)}`).join(", ");
   return el("div", { class: tall ? "stack tall" : "stack", role: "img", "aria-label": said, title: said.replaceAll(", ", "\n") },
     STATES.map((s) => el("b", { style: `width:${(residency[s.key] / total) * 100}%;background:var(${s.colour})` })));
+}
+
+/** An axis over a range of values: round steps, about so many, and how many digits after the point they take. */
+function roundSteps(low, high, about) {
+  const rough = (high - low) / about || 1, scale = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((s) => s * scale).find((s) => s >= rough * 0.999);
+  const from = Math.floor(low / step + 1e-9), to = Math.ceil(high / step - 1e-9);
+  return { low: from * step, high: to * step, at: Array.from({ length: to - from + 1 }, (_, i) => (from + i) * step),
+    digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
 }
 
 /** A share as a bar with its figure. */

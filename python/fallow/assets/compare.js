@@ -13,17 +13,7 @@ const metric = (name) => comparison.metrics.find((m) => m.name === name);
 const sides = (m) => [m?.bare, m?.fallow].map((side) => side?.n ?? 0);
 const counted = comparison.trials.slice(0, sides(metric("run time")).reduce((a, b) => a + b, 0)); // without one that was interrupted
 const three = (value) => value.toFixed(3);
-const known = (value, show) => (value === null || value === undefined ? "–" : show(value));
 const judged = (r) => (r.high < 1 ? "good" : r.low > 1 ? "bad" : "");
-
-/** Round steps over a range of values, some four of them. */
-function steps(low, high) {
-  const rough = (high - low) / 4 || 1, scale = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((s) => s * scale).find((s) => s >= rough * 0.999);
-  const from = Math.floor(low / step + 1e-9), to = Math.ceil(high / step - 1e-9);
-  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-  return { low: from * step, high: to * step, at: Array.from({ length: to - from + 1 }, (_, i) => (from + i) * step), digits };
-}
 
 function header() {
   const [bare, fallow] = sides(metric("run time"));
@@ -54,7 +44,7 @@ function numbers() {
 function ratioPlot() {
   const rows = comparison.metrics.filter((m) => m.ratio);
   if (!rows.length) return el("p", { class: "empty" }, "There is nothing to compare with.");
-  const axis = steps(Math.min(1, ...rows.map((m) => m.ratio.low)), Math.max(1, ...rows.map((m) => m.ratio.high)));
+  const axis = roundSteps(Math.min(1, ...rows.map((m) => m.ratio.low)), Math.max(1, ...rows.map((m) => m.ratio.high)), 4);
   const x = (value) => AXIS.left + ((value - axis.low) / (axis.high - axis.low || 1)) * (AXIS.right - AXIS.left);
   const bottom = 16 + 30 * rows.length;
   const grid = axis.at.flatMap((value) => [svg("line", { class: "grid", x1: x(value), x2: x(value), y1: 8, y2: bottom }),
@@ -76,7 +66,7 @@ function runsPlot({ name, unit, of }) {
   const points = counted.filter((t) => of(t) !== null);
   const values = points.map(of), least = Math.min(...values), most = Math.max(...values);
   const room = (most - least) * 0.06 || Math.abs(most) * 0.05 || 1;
-  const axis = steps(least - room, most + room), last = Math.max(...counted.map((t) => t.number), 2);
+  const axis = roundSteps(least - room, most + room, 4), last = Math.max(...counted.map((t) => t.number), 2);
   const x = (number) => RUNS.left + 16 + ((number - 1) / (last - 1)) * (RUNS.right - RUNS.left - 32);
   const y = (value) => RUNS.bottom - ((value - axis.low) / (axis.high - axis.low)) * (RUNS.bottom - RUNS.top);
   const grid = axis.at.flatMap((value) => [svg("line", { class: "grid", x1: RUNS.left, x2: RUNS.right, y1: y(value), y2: y(value) }),

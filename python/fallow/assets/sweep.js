@@ -7,7 +7,6 @@ const WORDS = { program: "program", platform: "platform", policy: "policy" };
 const UNITS = { us: "µs", ghz: "GHz", w: "W" };
 const compared = study.rows.filter((r) => r.slowdown !== undefined && r.slowdown !== null && r.policy_name !== "always-on");
 const failed = study.rows.filter((r) => r.status !== "done");
-const known = (value, show) => (value === null || value === undefined ? "–" : show(value));
 const shareOf = (value, digits) => known(value, (v) => percent(v, digits));
 
 /** A column of the study's words as a heading: option_threshold_us is "threshold, µs". */
@@ -18,15 +17,6 @@ function title(key) {
 /** Its value as the study's file has it. */
 const said = (key, value) => (typeof value === "number" && /(lead|budget|share|jitter)$/.test(key) ? `${Number((100 * value).toPrecision(6))} %` : String(value));
 const point = (r) => study.varying.filter((k) => r[k] !== undefined && r[k] !== null).map((k) => `${title(k)} ${said(k, r[k])}`).join(", ");
-
-/** Round steps over a range of shares, some five of them. */
-function steps(low, high) {
-  const rough = (high - low) / 5 || 0.01, scale = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((s) => s * scale).find((s) => s >= rough * 0.999);
-  const from = Math.floor(low / step + 1e-9), to = Math.ceil(high / step - 1e-9);
-  return { low: from * step, high: to * step, at: Array.from({ length: to - from + 1 }, (_, i) => (from + i) * step),
-    digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9) - 2) };
-}
 
 /** Policies differ by shape, and by colour. */
 function mark(index, x, y, size, more = {}) {
@@ -75,14 +65,15 @@ function scatter(key) {
   const rows = compared.filter((r) => r[`saved_${key}`] !== undefined && r[`saved_${key}`] !== null);
   if (!rows.length) return el("p", { class: "empty" }, "No point has energy of these.");
   const names = study.policies.map((p) => p.name), saved = (r) => r[`saved_${key}`];
-  const across = steps(Math.min(0, ...rows.map((r) => r.slowdown)), Math.max(0, ...rows.map((r) => r.slowdown)) || 0.001);
-  const up = steps(Math.min(0, ...rows.map(saved)), Math.max(0.01, ...rows.map(saved)));
+  const across = roundSteps(Math.min(0, ...rows.map((r) => r.slowdown)), Math.max(0, ...rows.map((r) => r.slowdown)) || 0.001, 5);
+  const up = roundSteps(Math.min(0, ...rows.map(saved)), Math.max(0.01, ...rows.map(saved)), 5);
+  const axisShare = (v, axis) => percent(v, Math.max(0, axis.digits - 2));
   const x = (v) => PLOT.left + ((v - across.low) / (across.high - across.low)) * (PLOT.right - PLOT.left);
   const y = (v) => PLOT.bottom - ((v - up.low) / (up.high - up.low)) * (PLOT.bottom - PLOT.top);
   const grid = [...across.at.flatMap((v) => [svg("line", { class: "grid", x1: x(v), x2: x(v), y1: PLOT.top, y2: PLOT.bottom }),
-    svg("text", { x: x(v), y: PLOT.bottom + 18, "text-anchor": "middle" }, percent(v, across.digits))]),
+    svg("text", { x: x(v), y: PLOT.bottom + 18, "text-anchor": "middle" }, axisShare(v, across))]),
   ...up.at.flatMap((v) => [svg("line", { class: "grid", x1: PLOT.left, x2: PLOT.right, y1: y(v), y2: y(v) }),
-    svg("text", { x: PLOT.left - 8, y: y(v) + 4, "text-anchor": "end" }, percent(v, up.digits))])];
+    svg("text", { x: PLOT.left - 8, y: y(v) + 4, "text-anchor": "end" }, axisShare(v, up))])];
   const points = rows.map((r) => mark(names.indexOf(r.policy_name), x(r.slowdown), y(saved(r)), 5.5, {
     onmousemove: (event) => tip.show(event, `${point(r)}\nsaved ${percent(saved(r))}, slower by ${percent(r.slowdown, 3)}`), onmouseleave: tip.hide }));
   const label = `${study.components[key]}: saved against slowdown, a mark a point`;
