@@ -42,7 +42,7 @@ demo: build  ## a real program with and without Fallow, and a report to look at
 	@tools/install-packages demo
 	@tools/demo
 
-test: build  ## unit, conformance, integration and fault tests (under 20 minutes)
+test: build  ## unit, conformance, integration and fault tests (some 20 minutes)
 	@cmake --preset test >/dev/null && cmake --build --preset test
 	@ctest --preset test -j 2
 	@$(PYTEST) -m "not long and not measures" -n 2 --dist worksteal tests

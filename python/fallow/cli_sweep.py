@@ -14,7 +14,7 @@ from fallow.files import deliver, expect_room
 from fallow.quantities import named_path
 from fallow.sweep import execute, summary
 from fallow.sweep.point import describe
-from fallow.sweep.store import Store
+from fallow.sweep.store import Row, Store
 from fallow.sweep.study import SweepStudy, read
 from fallow.text import Style, plural
 
@@ -88,32 +88,29 @@ def _run(arguments: argparse.Namespace) -> int:
     expect_room(page)
     with contextlib.closing(Store(arguments.results or arguments.study.with_suffix(".results"))) as store:
         told = sys.stderr if str(page) == "-" else sys.stdout
-        status = _sweep(study, store, place, told, retry=arguments.retry_failed)
+        rows, failed = _sweep(study, store, place, told, retry=arguments.retry_failed)
         if arguments.html is not None:
-            target = page or store.directory / "results.html"
-            rows = [describe(point) | row for point, row in zip(study.points, store.compared(ids(study)), strict=True)]
-            deliver(target, summary.page(study.name, rows, str(store.directory)))
-        return status
+            deliver(page or store.directory / "results.html", summary.page(study.name, rows, str(store.directory)))
+        return 1 if failed else 0
 
 
-def ids(study: SweepStudy) -> list[str]:
-    """Of its points, in order."""
-    return [point.id for point in study.points]
-
-
-def _sweep(study: SweepStudy, store: Store, place: execute.Place, told: TextIO, *, retry: bool) -> int:
+def _sweep(
+    study: SweepStudy, store: Store, place: execute.Place, told: TextIO, *, retry: bool
+) -> tuple[list[Row], int]:
+    """The rows of the study's points, compared with always-on, and how many of them failed."""
     try:
         done, failed = execute.sweep(study, store, place, retry=retry)
     except KeyboardInterrupt:
         print(f"fallow: stopped; the same command goes on where this was: {store.directory}", file=sys.stderr)
         raise
-    target = store.finish(ids(study))
+    ids = [point.id for point in study.points]
+    target = store.finish(ids)
+    rows = [describe(point) | row for point, row in zip(study.points, store.compared(ids), strict=True)]
     print(f"{study.name}: {plural(done, 'point')} done, {failed} failed: {target}", file=told)
-    for line in summary.lines(store.compared(ids(study)), Style.of(told)):
+    for line in summary.lines(rows, Style.of(told)):
         print(line, file=told)
     if earlier := len(store.rows) - len(study.points):
         print(f"fallow: NOTE: {plural(earlier, 'row')} there of earlier forms of the study, too", file=sys.stderr)
-    rows = [describe(point) | store.rows[point.id] for point in study.points]
     doubtful = [row for row in rows if row.get("notes")]
     for row in doubtful[:1]:
         of = f"of {plural(len(doubtful), 'point')}; see the column notes; the first: " if len(doubtful) > 1 else ""
@@ -126,4 +123,4 @@ def _sweep(study: SweepStudy, store: Store, place: execute.Place, told: TextIO, 
             break
     if done == 0:
         raise UserError("no point could be simulated")
-    return 1 if failed else 0
+    return rows, failed

@@ -98,10 +98,14 @@ function stack(residency, tall = false) {
     STATES.map((s) => el("b", { style: `width:${(residency[s.key] / total) * 100}%;background:var(${s.colour})` })));
 }
 
+function niceStep(span, steps) {
+  const raw = span / steps, power = 10 ** Math.floor(Math.log10(raw));
+  return power * [1, 2, 5, 10].find((f) => f * power >= raw * 0.999);
+}
+
 /** An axis over a range of values: round steps, about so many, and how many digits after the point they take. */
 function roundSteps(low, high, about) {
-  const rough = (high - low) / about || 1, scale = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((s) => s * scale).find((s) => s >= rough * 0.999);
+  const step = niceStep(high - low || about, about);
   const from = Math.floor(low / step + 1e-9), to = Math.ceil(high / step - 1e-9);
   return { low: from * step, high: to * step, at: Array.from({ length: to - from + 1 }, (_, i) => (from + i) * step),
     digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };

@@ -39,11 +39,6 @@ function firstAfter(values, limit) {
   return low;
 }
 
-function niceStep(span, steps) {
-  const raw = span / steps, power = 10 ** Math.floor(Math.log10(raw));
-  return power * [1, 2, 5, 10].find((f) => f * power >= raw);
-}
-
 /** A canvas over time that zooms and moves. A subclass has `rows`, calls `open` with its spans, and draws. */
 class TimeView {
   open(full, home, pitch, label, left = FRAME.left) {

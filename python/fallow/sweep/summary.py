@@ -69,7 +69,7 @@ def lines(rows: Sequence[Row], style: Style) -> Iterator[str]:
     def share(value: float | None) -> str:
         return "-" if value is None else percent(value)
 
-    header = ["medians against always-on", "points", "saved, edge links", "saved, all", "slowdown", "worst"]
+    header = ["policy", "points", "saved, edge links", "saved, all", "slowdown", "worst"]
     body = [
         [
             p.name, str(p.points), share(p.saved_edge_links), share(p.saved_total),
@@ -77,6 +77,8 @@ def lines(rows: Sequence[Row], style: Style) -> Iterator[str]:
         ]
         for p in by_policy(rows)
     ]  # fmt: skip
+    if body:
+        yield "  modelled, medians of each policy's points against always-on:"
     yield from (f"  {line}" for line in table(header, body, style))
 
 
