@@ -4,6 +4,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "base/signal_guard.hpp"
 #include "pmpi/runtime.hpp"
 
 namespace fallow::pmpi {
@@ -68,7 +69,7 @@ void CommTable::insert_copy(MPI_Comm copy, MPI_Comm comm, const trace::CommOrigi
 }
 
 const CommInfo* CommTable::put(std::uint64_t key, MPI_Comm comm, std::unique_ptr<CommInfo> filled, const CommMembers& members) {
-  const std::lock_guard lock(mutex_);
+  const WholeLock lock(mutex_);
   if (used_ + 1 >= slots_.load(std::memory_order_relaxed)->count * 3 / 4) grow();
   Slots& slots = *slots_.load(std::memory_order_relaxed);
   Slot* target = nullptr;
@@ -221,7 +222,7 @@ std::uint32_t CommTable::size_of(std::uint32_t id) noexcept {
 
 void CommTable::forget(MPI_Comm comm) noexcept {
   const std::uint64_t key = handle_key(comm) + 1;
-  const std::lock_guard lock(mutex_);
+  const WholeLock lock(mutex_);
   Slots& slots = *slots_.load(std::memory_order_relaxed);
   std::size_t i = slots.first(key);
   for (std::uint64_t found; (found = slots.at[i].key.load(std::memory_order_relaxed)) != key; i = slots.after(i)) {

@@ -6,6 +6,7 @@
 #include <cpuid.h>
 #endif
 
+#include <atomic>
 #include <charconv>
 #include <cstddef>
 
@@ -69,8 +70,10 @@ unsigned runnable_threads(std::string_view text) noexcept {
 }
 
 bool others_want_cores() noexcept {
-  static const bool hypervisor = virtual_machine();
-  if (!hypervisor) return true;
+  // Asked once, and without the lock that a static variable of its value would have: a signal's handler may leave from here.
+  static std::atomic<int> hypervisor{-1};
+  if (hypervisor.load(std::memory_order_relaxed) < 0) hypervisor.store(virtual_machine(), std::memory_order_relaxed);
+  if (hypervisor.load(std::memory_order_relaxed) == 0) return true;
   const unsigned runnable = runnable_threads(Beginning("/proc/loadavg").view());
   const long processors = sysconf(_SC_NPROCESSORS_ONLN);
   return runnable == 0 || processors <= 0 || runnable > static_cast<unsigned long>(processors);

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/signal_guard.hpp"
 #include "pmpi/loaded_object.hpp"
 
 namespace fallow::pmpi {
@@ -24,6 +25,7 @@ bool MpiModules::contains(const void* address) noexcept {
   for (std::uint32_t i = 0; i < used; ++i) {
     if (value >= ranges_[i].begin && value < ranges_[i].end) return ranges_[i].mpi;
   }
+  const SignalGuard whole;  // the linker's lock is taken too
   LoadedObject object;
   if (!find_loaded_object(address, object)) return true;  // nobody's code: leave it uncounted
   const bool mpi = is_mpi_name(object.path);

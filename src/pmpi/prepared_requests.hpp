@@ -9,6 +9,8 @@
 #include <mutex>
 #include <new>
 
+#include "base/signal_guard.hpp"
+
 namespace fallow::pmpi {
 
 /// What a persistent request does each time that it is started.
@@ -24,7 +26,7 @@ class PreparedRequests {
  public:
   /// False if there is no room for it.
   bool made(std::uint64_t request, const Prepared& what) noexcept {
-    const std::lock_guard lock(mutex_);
+    const WholeLock lock(mutex_);
     forget(request);
     for (std::size_t i = 0; i < kTables; ++i) {
       Set* const sets = table(i);
@@ -42,7 +44,7 @@ class PreparedRequests {
 
   void freed(std::uint64_t request) noexcept {
     if (!any()) return;
-    const std::lock_guard lock(mutex_);
+    const WholeLock lock(mutex_);
     forget(request);
   }
 

@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "base/errno_guard.hpp"
+#include "base/signal_guard.hpp"
 #include "pmpi/launcher.hpp"
 #include "pmpi/loaded_object.hpp"
 
@@ -130,7 +131,7 @@ void* RankWriter::map_block(std::uint32_t index) noexcept {
 }
 
 bool RankWriter::attach(Thread& thread) noexcept {
-  const std::lock_guard lock(mutex_);
+  const WholeLock lock(mutex_);
   std::uint32_t index = header_->blocks_used;
   if (free_blocks_ != 0) {
     index = static_cast<std::uint32_t>(std::countr_zero(free_blocks_));
@@ -161,12 +162,13 @@ bool RankWriter::attach(Thread& thread) noexcept {
 }
 
 void RankWriter::release(const Thread& thread) noexcept {
-  const std::lock_guard lock(mutex_);
+  const WholeLock lock(mutex_);
   free_blocks_ |= std::uint64_t{1} << thread.index;
 }
 
 std::uint32_t RankWriter::module_of(const void* address) noexcept {
   const ErrnoGuard kept;  // realpath() sets it also where it succeeds
+  const SignalGuard unbroken;  // the linker's lock is taken too, and the allocator's
   LoadedObject object;
   if (!find_loaded_object(address, object)) return ~0u;  // takes the linker's lock: not under ours
   RankHeader& h = *header_;

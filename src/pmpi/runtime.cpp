@@ -14,6 +14,7 @@
 #include "base/cancel_guard.hpp"
 #include "base/errno_guard.hpp"
 #include "base/float_guard.hpp"
+#include "base/signal_guard.hpp"
 #include "pmpi/hooks.hpp"
 #include "pmpi/launcher.hpp"
 #include "pmpi/scope.hpp"
@@ -40,7 +41,7 @@ void release_thread(void* pointer) noexcept {
   Runtime& rt = runtime();
   const auto over = [&rt] { return rt.phase.load() != Phase::running || is_copy(rt); };
   if (over()) return;  // before the lock, which a copy may have got from its parent as another thread held it
-  const std::lock_guard lock(rt.threads_mutex);
+  const WholeLock lock(rt.threads_mutex);
   if (over()) return;
   auto* const thread = static_cast<Thread*>(pointer);
   if (runtime().forecast.belongs_to(thread)) runtime().forecast.close();
@@ -229,7 +230,7 @@ bool start_runtime() noexcept {
   if (rt.phase.load(std::memory_order_acquire) == Phase::running) return true;
   const FloatGuard guard;
   const CancelGuard whole;
-  const std::lock_guard lock(rt.start_mutex);
+  const WholeLock lock(rt.start_mutex);
   if (rt.phase.load() != Phase::idle) return rt.phase.load() == Phase::running;
   rt.phase.store(Phase::starting);
   const bool started = start_once(rt);
@@ -306,7 +307,7 @@ namespace {
 void total_all_threads(Runtime& rt) noexcept {
   constexpr int kLooks = 100;
   const timespec moment{0, 100'000};
-  const std::lock_guard lock(rt.threads_mutex);
+  const WholeLock lock(rt.threads_mutex);
   for (const std::atomic<Thread*>& entry : rt.thread_of_block) {
     Thread* const thread = entry.load();
     if (thread == nullptr) continue;

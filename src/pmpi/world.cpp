@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/signal_guard.hpp"
+
 namespace fallow::pmpi {
 namespace {
 
@@ -27,7 +29,7 @@ void World::take_comm_world(const PmpiCalls& calls) noexcept {
 
 std::vector<std::int32_t> World::ranks(const PmpiCalls& calls, MPI_Group group, std::int32_t size) {
   if (group_ != MPI_GROUP_NULL) return translated(calls, group, size, group_);
-  const std::lock_guard lock(mutex_);
+  const WholeLock lock(mutex_);
   // The group is made for the moment: one that is kept would outlive its session.
   MPI_Group everyone = MPI_GROUP_NULL;
   if (sessions_.empty() || calls.group_from_session_pset == nullptr || calls.group_from_session_pset(sessions_.back(), "mpi://WORLD", &everyone) != MPI_SUCCESS) return {};
@@ -37,7 +39,7 @@ std::vector<std::int32_t> World::ranks(const PmpiCalls& calls, MPI_Group group, 
 }
 
 void World::find_own(const PmpiCalls& calls, std::int32_t& rank, std::int32_t& size) noexcept {
-  const std::lock_guard lock(mutex_);
+  const WholeLock lock(mutex_);
   MPI_Group everyone = MPI_GROUP_NULL;
   if (sessions_.empty() || calls.group_from_session_pset == nullptr || calls.group_from_session_pset(sessions_.back(), "mpi://WORLD", &everyone) != MPI_SUCCESS) return;
   calls.group_rank(everyone, &rank);
@@ -46,7 +48,7 @@ void World::find_own(const PmpiCalls& calls, std::int32_t& rank, std::int32_t& s
 }
 
 void World::begin(MPI_Session session) noexcept try {
-  const std::lock_guard lock(mutex_);
+  const WholeLock lock(mutex_);
   began_ = true;
   sessions_.push_back(session);
 } catch (...) {
@@ -54,20 +56,20 @@ void World::begin(MPI_Session session) noexcept try {
 }
 
 void World::end(MPI_Session session) noexcept {
-  const std::lock_guard lock(mutex_);
+  const WholeLock lock(mutex_);
   const auto found = std::find(sessions_.begin(), sessions_.end(), session);
   if (found != sessions_.end()) sessions_.erase(found);
 }
 
 bool World::finalize() noexcept {
-  const std::lock_guard lock(mutex_);
+  const WholeLock lock(mutex_);
   finalized_ = true;
   group_ = MPI_GROUP_NULL;  // process sets tell from now on
   return sessions_.empty();
 }
 
 bool World::over() noexcept {
-  const std::lock_guard lock(mutex_);
+  const WholeLock lock(mutex_);
   return finalized_ || (began_ && group_ == MPI_GROUP_NULL && sessions_.empty());
 }
 
