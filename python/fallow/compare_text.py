@@ -60,9 +60,9 @@ def lines(c: Comparison, style: Style) -> Iterator[str]:
     yield style.paint(style.safe(shlex.join(c.command)), "bold")
     yield style.paint(f"runs: {pairs[0]} without and {pairs[1]} with Fallow, alternating; medians and ranges", "dim")
     yield ""
-    header = ["", "without", "range", "with Fallow", "range", "ratio", "its spread"]
+    header = ["without", "range", "with Fallow", "range", "ratio", "its spread"]
     rows = [[m.name, *_spread(m.bare, m.unit), *_spread(m.fallow, m.unit), *_ratio(m)] for m in c.metrics]
-    yield from (f"  {line}" for line in text.table(header, rows, style))
+    yield from text.measured_and_modelled(header, rows, style)
     for words in notes(c):
         yield from (style.paint(line, "dim") for line in text.note(words, style, "  "))
     for warning in c.warnings:

@@ -73,4 +73,4 @@ def lines(first: Report, second: Report, style: Style) -> Iterator[str]:
         yield style.paint(style.safe(f"   {report.run.directory}, {report.run.started}, wait mode {modes}{how}"), "dim")
     yield ""
     rows = [cells for row in ROWS if (cells := _cells(row, first, second)) is not None]
-    yield from (f"  {line}" for line in text.table(["", "A", "B", "B / A"], rows, style))
+    yield from text.measured_and_modelled(["A", "B", "B / A"], rows, style)

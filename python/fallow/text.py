@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -178,6 +178,18 @@ def table(
     for part in _parts(widths, left, room) if style.breaks else [range(len(widths))]:
         lines += [style.paint(line(header, part), "dim"), *(line(row, part) for row in rows)]
     return lines
+
+
+def measured_and_modelled(header: Sequence[str], rows: Sequence[Sequence[str]], style: Style) -> Iterator[str]:
+    """Lines of two tables, indented, so that no column has both: of what was measured, and of the rows whose first
+    cell ends in ", modelled"."""
+    end = ", modelled"
+    measured = [row for row in rows if not row[0].endswith(end)]
+    modelled = [[row[0].removesuffix(end), *row[1:]] for row in rows if row[0].endswith(end)]
+    for title, part in (("measured", measured), ("modelled", modelled)):
+        if part is modelled and measured and modelled:
+            yield ""
+        yield from (f"{' ' * _INDENT}{line}" for line in table([title, *header], part, style))
 
 
 def paragraph(words: str, style: Style, first: str = "", then: str = "") -> list[str]:

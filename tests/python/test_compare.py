@@ -97,6 +97,17 @@ def test_notes_keep_to_a_terminal_and_are_lines_of_their_own_elsewhere():
     assert [line for line in piped if line.startswith("  ! ")] == [f"  ! {told}"]
 
 
+def test_measured_and_modelled_figures_share_no_column():
+    trials = [trial(1, False, 2.0, metered_j=7.0), trial(2, True, 1.0, metered_j=5.0, modelled_j=40.0, spinning_w=40.0)]
+    trials = compare.model_bare(trials)
+    found = Comparison("fallow-compare", 1, "0", ["./app"], {}, "", trials, compare.metrics(trials), [])
+    shown = list(compare_text.lines(found, Style(False, True, 160)))
+    first, second = (next(i for i, line in enumerate(shown) if line.split()[:1] == [title]) for title in ("measured", "modelled"))
+    measured, modelled = "\n".join(shown[first:second]), "\n".join(shown[second:])
+    assert "7 J" in measured and "80.0 J" not in measured  # without Fallow: 40 W for two seconds
+    assert "80.0 J" in modelled and "7 J" not in modelled and "energy-delay" in modelled
+
+
 def test_energy_delay_is_energy_times_run_time():
     one = trial(1, False, 2.0, metered_j=3.0, modelled_j=5.0)
     assert (one.metered_js, one.modelled_js) == (6.0, 10.0)
