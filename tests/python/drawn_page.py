@@ -26,10 +26,17 @@ const page = new Node("main"), data = new Node("script");
 globalThis.document = { documentElement: new Node("html"), body: new Node("body"), createElement: (tag) => new Node(tag),
   createElementNS: (_, tag) => new Node(tag), getElementById: (id) => ({ page, data })[id] };
 globalThis.ResizeObserver = class { observe() {} };
+globalThis.matchMedia = () => new Node("query");
+globalThis.getComputedStyle = () => ({ getPropertyValue: () => "" });
+globalThis.addEventListener = () => {};
+globalThis.devicePixelRatio = 1;
+globalThis.requestAnimationFrame = () => 0;
+Node.prototype.getContext = () => new Proxy({}, { get: () => () => ({ width: 0 }), set: () => true });
+Node.prototype.getBoundingClientRect = () => ({ left: 0, top: 0, width: 1000, height: 200 });
 """
 ASK = """
 const drawn = page.all("svg").filter((s) => s.attributes["aria-label"]).map((s) => ({ label: s.attributes["aria-label"],
-  circles: s.all("circle").map((c) => c.attributes), texts: s.all("text").map((t) => t.textContent) }));
+  circles: s.all("circle").map((c) => c.attributes), paths: s.all("path").map((p) => p.attributes), texts: s.all("text").map((t) => t.textContent) }));
 console.log(JSON.stringify({ text: page.textContent, drawn, rows: page.all("tbody").map((b) => b.all("tr").length),
   numbers: page.all("div").filter((d) => /^card number/.test(d.attributes.class ?? "")).map((d) => [d.attributes.class, d.textContent]) }));
 """

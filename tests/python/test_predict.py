@@ -14,7 +14,8 @@ import pytest
 
 import predict_traces as traces
 import trace_samples as samples
-from fallow import cli, predict_schema, predict_study
+from drawn_page import draw
+from fallow import cli, predict_html, predict_schema, predict_study
 from fallow.errors import UserError
 from fallow.traces.model import CPU_TIME, Event, FileSource, Info, MemorySource, write_source
 from test_html import parse
@@ -264,6 +265,19 @@ def test_the_page_stands_alone(trace: Path, tmp_path: Path, capsys: pytest.Captu
     jsonschema.validate(data, predict_schema.shipped())
     assert data["timeline"]["rank"] == 0
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_curves_of_leads_differ_by_more_than_colour(trace: Path, tmp_path: Path) -> None:
+    out = tmp_path / "study.html"
+    assert cli.main(["predict", str(trace), "--lead", "1%,5%,10%", "--html", str(out)]) == 0
+    found, data = draw(out.read_text(), predict_html._SCRIPTS, tmp_path)
+    (picture,) = (p for p in found["drawn"] if p["label"] == "Rest by threshold")
+    marks = [p["d"] for p in picture["paths"] if p.get("class") != "curve"]
+    points = len(data["sweep"]) // 3
+    assert points > 2 and len(picture["circles"]) == points and len(marks) == 2 * points
+    shapes = {re.sub(r"^M\S+ \S+?(?=[a-z])", "", d) for d in marks}  # without where they stand
+    assert len(shapes) == 2
+    assert "pps, lead 10 %" in found["text"]
 
 
 def test_axes_have_round_steps():

@@ -167,3 +167,21 @@ const tip = (() => {
     hide() { box.hidden = true; },
   };
 })();
+
+const COLOURS = ["--computing", "--awake", "--asleep", "--io", "--transfer", "--soft"];
+const MARKS = ["circle", "square", "triangle", "diamond", "cross"];
+
+/** A point of the series of this number: series differ by shape, and by colour. */
+function mark(index, x, y, size, more = {}) {
+  const shape = MARKS[index % MARKS.length], s = size;
+  const style = { fill: `var(${COLOURS[index % COLOURS.length]})`, "fill-opacity": 0.75, stroke: "var(--card)", ...more };
+  if (shape === "circle") return svg("circle", { cx: x, cy: y, r: s, ...style });
+  const d = { square: `M${x - s} ${y - s}h${2 * s}v${2 * s}h${-2 * s}z`, triangle: `M${x} ${y - 1.2 * s}l${1.2 * s} ${2.1 * s}h${-2.4 * s}z`,
+    diamond: `M${x} ${y - 1.35 * s}l${1.35 * s} ${1.35 * s}l${-1.35 * s} ${1.35 * s}l${-1.35 * s} ${-1.35 * s}z`,
+    cross: `M${x - s} ${y - s / 3}h${s * 2 / 3}v${-s * 2 / 3}h${s * 2 / 3}v${s * 2 / 3}h${s * 2 / 3}v${s * 2 / 3}h${-s * 2 / 3}v${s * 2 / 3}h${-s * 2 / 3}v${-s * 2 / 3}h${-s * 2 / 3}z` }[shape];
+  return svg("path", { d, ...style });
+}
+
+/** The same point for a legend. */
+const legendMark = (index) => svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true",
+  style: "display:inline-block;width:14px;height:14px;vertical-align:-2px;margin-right:6px" }, mark(index, 8, 8, 5.5));

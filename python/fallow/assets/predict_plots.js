@@ -1,6 +1,5 @@
 // Plots of a study: gaps by number and cumulative idle time with the chosen thresholds, and rest against threshold.
 const PLOT = { width: 640, left: 52, right: 628 };
-const LINES = ["--computing", "--awake", "--asleep", "--io", "--transfer"];
 
 /** A logarithmic axis of durations from `low` to `high` seconds. */
 function logAxis(low, high, right = PLOT.right) {
@@ -113,11 +112,11 @@ function sweepPlot(sweep, ways) {
   const axis = shareAxis(Math.max(...sweep.map((p) => p.rest_share), ...level.map((w) => w.rest_share)) || 1);
   const right = 1080, x = logAxis(low, high, right), top = 12, bottom = 230, y = (share) => bottom - (share / axis.end) * (bottom - top);
   const curves = leads.flatMap((lead, i) => {
-    const points = sweep.filter((p) => p.lead === lead), colour = `stroke:var(${LINES[i % LINES.length]})`;
+    const points = sweep.filter((p) => p.lead === lead), colour = `stroke:var(${COLOURS[i % COLOURS.length]})`;
     const said = (p) => `pps, threshold ${seconds(p.threshold_s)}, lead ${leadText(p.lead)}\nat rest ${percent(p.rest_share)} of the run, ` +
       `${percent(p.rest_of_oracle_share)} of the oracle's\ncalls predicted ${percent(p.calls_predicted_share)}\ndelay ${percent(p.delay_share, 3)}`;
     return [svg("path", { class: "curve", style: colour, d: points.map((p, n) => `${n ? "L" : "M"}${x(p.threshold_s).toFixed(1)} ${y(p.rest_share).toFixed(1)}`).join("") }),
-      ...points.map((p) => svg("circle", { cx: x(p.threshold_s), cy: y(p.rest_share), r: 3.5, fill: `var(${LINES[i % LINES.length]})`,
+      ...points.map((p) => mark(i, x(p.threshold_s), y(p.rest_share), 4.5, { "fill-opacity": 1,
         onmousemove: (event) => tip.show(event, said(p)), onmouseleave: tip.hide }))];
   });
   level.sort((a, b) => b.rest_share - a.rest_share);
@@ -128,8 +127,7 @@ function sweepPlot(sweep, ways) {
       svg("text", { x: right + 8, y: places[i] }, w.name)];
   });
   return card(el("h3", {}, "Share of the run at rest by grouping threshold"),
-    el("div", { class: "legend" }, leads.map((lead, i) =>
-      el("span", {}, el("i", { style: `background:var(${LINES[i % LINES.length]})` }), `pps, lead ${leadText(lead)}`)),
+    el("div", { class: "legend" }, leads.map((lead, i) => el("span", {}, legendMark(i), `pps, lead ${leadText(lead)}`)),
     el("span", {}, "dashed: predictors that need none to be given")),
     sideways("plot", svg("svg", { class: "wide", viewBox: "0 0 1200 256", role: "img", "aria-label": "Rest by threshold" },
       ...shareScale(top, bottom, axis, right), ...ticks(x, low, high, top, bottom, right), ...levels, ...curves)));

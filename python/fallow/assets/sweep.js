@@ -1,7 +1,5 @@
 // Puts the page of a sweep together: what the policies save against what they cost, and every point.
 const study = JSON.parse(document.getElementById("data").textContent);
-const COLOURS = ["--computing", "--awake", "--asleep", "--io", "--transfer", "--soft"];
-const MARKS = ["circle", "square", "triangle", "diamond", "cross"];
 const PLOT = { left: 64, right: 1060, width: 1100, top: 14, bottom: 330 };
 const WORDS = { program: "program", platform: "platform", policy: "policy" };
 const UNITS = { us: "µs", ghz: "GHz", w: "W" };
@@ -17,17 +15,6 @@ function title(key) {
 /** Its value as the study's file has it. */
 const said = (key, value) => (typeof value === "number" && /(lead|budget|share|jitter)$/.test(key) ? `${Number((100 * value).toPrecision(6))} %` : String(value));
 const point = (r) => study.varying.filter((k) => r[k] !== undefined && r[k] !== null).map((k) => `${title(k)} ${said(k, r[k])}`).join(", ");
-
-/** Policies differ by shape, and by colour. */
-function mark(index, x, y, size, more = {}) {
-  const shape = MARKS[index % MARKS.length], s = size;
-  const style = { fill: `var(${COLOURS[index % COLOURS.length]})`, "fill-opacity": 0.75, stroke: "var(--card)", ...more };
-  if (shape === "circle") return svg("circle", { cx: x, cy: y, r: s, ...style });
-  const d = { square: `M${x - s} ${y - s}h${2 * s}v${2 * s}h${-2 * s}z`, triangle: `M${x} ${y - 1.2 * s}l${1.2 * s} ${2.1 * s}h${-2.4 * s}z`,
-    diamond: `M${x} ${y - 1.35 * s}l${1.35 * s} ${1.35 * s}l${-1.35 * s} ${1.35 * s}l${-1.35 * s} ${-1.35 * s}z`,
-    cross: `M${x - s} ${y - s / 3}h${s * 2 / 3}v${-s * 2 / 3}h${s * 2 / 3}v${s * 2 / 3}h${s * 2 / 3}v${s * 2 / 3}h${-s * 2 / 3}v${s * 2 / 3}h${-s * 2 / 3}v${-s * 2 / 3}h${-s * 2 / 3}z` }[shape];
-  return svg("path", { d, ...style });
-}
 
 function header() {
   const number = (key) => new Set(study.rows.map((r) => r[key])).size;
@@ -91,8 +78,7 @@ function picture() {
   choice.addEventListener("change", draw);
   choice.value = keys.includes("edge_links") ? "edge_links" : keys[0];
   draw();
-  const legends = study.policies.map((p, i) => el("span", {}, svg("svg", { viewBox: "0 0 16 16", style: "display:inline-block;width:14px;height:14px;vertical-align:-2px;margin-right:6px", "aria-hidden": "true" },
-    mark(i, 8, 8, 5.5)), p.name));
+  const legends = study.policies.map((p, i) => el("span", {}, legendMark(i), p.name));
   return section("What it saves, and what it costs", "modelled; each mark is a point: the higher the better, the further to the right the slower",
     card(el("label", { class: "choice" }, "energy of ", choice), el("div", { class: "legend" }, legends), place));
 }
