@@ -13,6 +13,8 @@ from typing import TextIO
 
 from fallow.errors import UserError
 
+_TRACE = b"FALLOWTR"  # what a trace begins with
+
 
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[TextIO]:
@@ -123,4 +125,5 @@ def text(path: Path, most: int = 1 << 24) -> str:
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise UserError(f"{path}: not UTF-8 text") from None
+        found = "a trace" if data.startswith(_TRACE) else "not UTF-8 text"
+        raise UserError(f"{path}: {found}, where a text file is wanted") from None

@@ -98,6 +98,7 @@ def test_points_are_named_whatever_their_rows_lack(tmp_path, monkeypatch, capsys
         ("x = " + "[" * 100_000, "s.toml: too deeply nested"),
         ("x = " + "9" * 5000, "s.toml: Exceeds the limit"),
         (b"x = '\xff'", "s.toml: not UTF-8 text"),
+        (b"FALLOWTR\x01\0\0\0\xff", "s.toml: a trace, where a text file is wanted"),
     ],
 )
 def test_what_no_parser_takes_ends_with_one_line(fallow, tmp_path, text, message):
