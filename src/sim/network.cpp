@@ -53,7 +53,7 @@ void Network::send(std::uint32_t index, Time ready, Time now, std::uint32_t coun
     node.bytes = static_cast<std::uint64_t>(std::ceil(static_cast<double>(node.bytes) * compress_.ratio));
   }
   const std::uint64_t tie = tie_of(node.rank, node.peer, count);
-  if (machine_.contention == Contention::none) return send_loggp(node, index, ready, tie);
+  if (machine_.contention == Contention::none) return send_loggp(node, index, ready, now, tie);
   if (!defers_) {
     Path path;
     topology_->route(node_of(node.peer), node_of(node.rank), path);
@@ -95,14 +95,15 @@ void Network::set_out(Walk w, const Path& path, Time now) {
   push(hold(w, node, path, hop, 0), target);
 }
 
-// The card sends one message after the other; behind it all links are free (Alexandrov et al., LogGP, 1995).
-void Network::send_loggp(Node& node, std::uint32_t index, Time ready, std::uint64_t tie) {
+// The card sends one message after the other; behind it all links are free (Alexandrov et al., LogGP, 1995). That of the
+// receiver may rest: a message that comes to it long after the clock finds it as others will have left it by then.
+void Network::send_loggp(Node& node, std::uint32_t index, Time ready, Time now, std::uint64_t tie) {
   Time tail = 0;
   const std::uint32_t card = node_of(node.peer), last = nodes() + node_of(node.rank);
   taking_ = index;
   if (cards_.active()) ready = held(ready, cards_.pass(card, ready));
   const Time at = take(card, ready, tail, wire_bytes(node), manner_of(node));
-  if (cards_.active() || (domains_.of_node(card) != domains_.of_node(node_of(node.rank)) && (edge_rests_ || lanes_on_ != 0))) {
+  if (cards_.active() || ((edge_rests_ || lanes_on_ != 0) && (at - now > machine_.lookahead || leaves(node)))) {
     node.time = tail;
     node.chain = last;
     return push({at, tie, index, EventKind::hop}, node_of(node.rank));

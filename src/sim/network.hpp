@@ -201,7 +201,7 @@ class Network {
   Event hold_plain(const Deferred& sent, Time at, Time tail, std::uint32_t hop, std::uint32_t border);
   std::uint32_t made_again(std::uint64_t tie, std::uint32_t envelope, std::uint64_t bytes);
   std::uint32_t pack(std::uint32_t envelope, std::uint64_t bytes, Time behind, const Path& path, std::uint32_t hop, std::uint32_t border);
-  void send_direct(std::uint64_t tie, std::uint32_t envelope, std::uint64_t bytes, Time ready);
+  void send_direct(std::uint64_t tie, std::uint32_t envelope, std::uint64_t bytes, Time ready, Time now);
   void end_direct(std::uint64_t tie, std::uint32_t envelope, Time at, Time tail);
   void set_out(Walk walk, const Path& path, Time now);
   void end_walk(const Walk& walk);
@@ -223,7 +223,7 @@ class Network {
   bool here(std::uint32_t node) const noexcept { return share_of(node) == share_.index; }
   std::uint32_t share_of(std::uint32_t node) const noexcept { return Share::of(domains_.of_node(node), domains_.count(), share_.count); }
   void find_border();
-  void send_loggp(Node& node, std::uint32_t index, Time ready, std::uint64_t tie);
+  void send_loggp(Node& node, std::uint32_t index, Time ready, Time now, std::uint64_t tie);
   void split(Walk& walk, Node& node, std::uint64_t& bytes);
   static bool is_bulk(const Node& message) noexcept { return (message.flags & (kTrain | kData)) != 0; }
   /// What of a message's kind has a say in how links carry it.

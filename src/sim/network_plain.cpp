@@ -6,7 +6,7 @@
 namespace fallow::sim {
 
 void Network::send_plain(std::uint64_t tie, std::uint32_t envelope, std::uint64_t bytes, Time ready, Time now) {
-  if (direct_) return send_direct(tie, envelope, bytes, ready);
+  if (direct_) return send_direct(tie, envelope, bytes, ready, now);
   Deferred& d = defer({kNone, ready, 0, tie}, now);
   d.bytes = bytes;
   d.envelope = envelope;
@@ -150,11 +150,11 @@ void Network::unpack(std::uint32_t index, std::uint64_t tie, Time at, Time tail,
 }
 
 /// send_loggp() for messages without a record.
-void Network::send_direct(std::uint64_t tie, std::uint32_t envelope, std::uint64_t bytes, Time ready) {
+void Network::send_direct(std::uint64_t tie, std::uint32_t envelope, std::uint64_t bytes, Time ready, Time now) {
   Time tail = 0;
   const std::uint32_t card = node_of(origin_of(tie)), target = node_of(target_of(tie));
   const Time at = take(card, ready, tail, bytes, {});
-  if (!edge_rests_ || !leaves(card, target)) return end_direct(tie, envelope, at, tail);
+  if (!edge_rests_ || (at - now <= machine_.lookahead && !leaves(card, target))) return end_direct(tie, envelope, at, tail);
   if ((tail - at) >> 32 != 0) [[unlikely]] {
     const std::uint32_t message = made_again(tie, envelope, bytes);
     pool_[message].time = tail;

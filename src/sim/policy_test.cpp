@@ -297,6 +297,26 @@ TEST(Policies, TellOfMessagesThatMeetLinksOnTheirWayBack) {
   }
 }
 
+/// What its sender's card holds for long comes to the receiver's link after what others have sent since.
+TEST(Policies, WakeALinkForWhoComesToItFirst) {
+  for (const Contention contention : {Contention::full, Contention::none}) {
+    Machine machine = crossbar(3);
+    machine.contention = contention;
+    Program p(3);  // 20 messages of 12 us each keep the card of rank 0
+    for (int k = 0; k < 20; ++k) p.p2p(0, Op::send, 2, 60'000);
+    p.p2p(0, Op::send, 1, 8, 1);
+    p.compute(100'000).p2p(2, Op::send, 1, 8, 2);
+    for (int k = 0; k < 20; ++k) p.p2p(2, Op::recv, 0, 60'000);
+    p.p2p(1, Op::recv, 2, 8, 2).p2p(1, Op::recv, 0, 8, 1);
+    Engine engine(machine, make_policy("hardware", {}, machine), p.source());
+    const Time makespan = engine.run().makespan;
+    const LinkTotals to_1 = engine.details().links[4];
+    EXPECT_EQ(to_1.rests, 2u);
+    EXPECT_EQ(to_1.late, 2u);
+    EXPECT_LT(to_1.low, makespan - 2 * (50 * kUs + 2 * kReact));  // twice idle before a rest, going to it and back
+  }
+}
+
 TEST(Policies, CountNothingThatIsSentBeyondTheEnd) {
   Machine machine = crossbar(2);
   Program p(2);  // 64 KB take 13 us, and nobody takes them
