@@ -305,6 +305,7 @@ void Network::finish_record(Time end) const {
     const bool rests = l < 2 * nodes() ? edge_rests_ : upper_rests_;
     recorded_gap(l, free, end, rests ? gap(l, free, end, true) : Gap{{end}, {}});
   }
+  recorder_->finish(end);
 }
 
 RestResult Network::Gap::both() const noexcept {

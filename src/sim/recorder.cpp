@@ -21,4 +21,9 @@ void Recorder::rested(std::uint32_t link, std::uint32_t nodes, Time from, const 
   span(link, LinkState::changing, t, t + (deep ? spec.deep.up : spec.rest.up));
 }
 
+void Recorder::finish(Time end) {
+  std::erase_if(links_, [end](const LinkSpan& s) { return s.begin >= end; });
+  for (LinkSpan& s : links_) s.end = std::min(s.end, end);
+}
+
 }  // namespace fallow::sim

@@ -108,6 +108,9 @@ class Recorder {
   void rested(std::uint32_t link, std::uint32_t nodes, Time from, const RestResult& r, const LinkPolicy& policy,
               const RestPlan& plan, const LinkSpec& spec);
 
+  /// The run is over: what links would have done beyond its end is not drawn.
+  void finish(Time end);
+
   const std::vector<CallSpan>& calls() const noexcept { return calls_; }
   const std::vector<LinkSpan>& links() const noexcept { return links_; }
   const IdleHistogram& edge_idle() const noexcept { return edge_idle_; }

@@ -148,7 +148,8 @@ TEST(Recorder, SpansOfLinksAddUpToTheirSums) {
     std::map<LinkState, Time> sums;
     std::map<std::uint32_t, Time> last;
     for (const LinkSpan& s : recorder.links()) {
-      if (s.end <= r.result.makespan) sums[s.state] += s.end - s.begin;
+      EXPECT_LE(s.end, r.result.makespan) << name;
+      sums[s.state] += s.end - s.begin;
       if (s.state == LinkState::sending) continue;
       EXPECT_GE(s.begin, last[s.link]) << name;
       last[s.link] = s.end;
