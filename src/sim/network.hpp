@@ -132,12 +132,9 @@ class Network {
   /// Both links of a node, and its card, rest from `plan.begin` (now) to `plan.wake`, or until a message wakes one of
   /// them, if their rule is `planned`. A link that still rests goes on until the new end.
   void plan(std::uint32_t node, RestPlan plan) noexcept;
-  /// Whether the budget, if there is one, bears what a rest of the node's links, or of what serves it, may cost.
-  bool affords_rest(std::uint32_t node, Time at) const noexcept {
-    return silences_.empty() || silences_[node].affords(at, silence_, machine_.link.rest);
-  }
-  /// Likewise the links between switches, and the switches, that serve a group of nodes.
-  void plan_group(NodeGroup group, RestPlan plan) noexcept;
+  /// Likewise the links between switches, and the switches, that serve a group of nodes, of which `node` has fallen silent
+  /// last; kNone: nobody is there to be delayed.
+  void plan_group(NodeGroup group, RestPlan plan, std::uint32_t node) noexcept;
   /// Links whose rule is `planned` and that rest wake at `at`; with `wide`, to all their lanes.
   void activate(std::uint32_t node, Time at, bool wide) noexcept;
   void activate_group(NodeGroup group, Time at) noexcept;
@@ -277,6 +274,10 @@ class Network {
     Time from;
     Silence::Kind kind;
   };
+  /// Whether the budget of a node, if there is one, bears what a rest in this state may cost.
+  bool affords(std::uint32_t node, Time at, const RestState& rest) const noexcept {
+    return silences_.empty() || node == kNone || silences_[node].affords(at, silence_, rest);
+  }
   Gap gap(std::uint32_t link, Time idle_from, Time arrival, bool last = false) const noexcept;
   Quiet quiet(std::uint32_t node) const noexcept;
   Time silence_begin(std::uint32_t node) const noexcept;
@@ -288,7 +289,7 @@ class Network {
   Time wake_timed(std::uint32_t number, const LinkPolicy& policy, Time arrival) noexcept;
   void add_rest(std::uint32_t link, const RestResult& r, Time arrival, bool message) noexcept;
   Time until_back(std::uint32_t link, Time arrival) noexcept;
-  void replan(std::uint32_t link, RestPlan plan) noexcept;
+  void replan(std::uint32_t link, RestPlan plan, bool deep) noexcept;
   void rest_on(std::uint32_t link, Time begin, Time wake) noexcept;
   void hold_until(std::uint32_t link, Time ready) noexcept;
   Time serialize(std::uint64_t bytes, std::uint32_t ps_per_kib) const noexcept {

@@ -194,25 +194,29 @@ void Network::hold_until(std::uint32_t number, Time ready) noexcept {
 }
 
 void Network::plan(std::uint32_t node, RestPlan plan) noexcept {
-  if (edge_.rule == LinkRule::planned) {
-    if (!affords_rest(node, plan.begin)) return;
+  const LinkSpec& spec = machine_.link;
+  if (edge_.rule == LinkRule::planned && affords(node, plan.begin, spec.rest)) {
+    const bool deep = affords(node, plan.begin, spec.deep);
     const Time silent = silences_.empty() ? kNever : silence_begin(node);
     for (const std::uint32_t link : {node, nodes() + node}) {
       if (silent < plan.begin) {
         rest_on(link, silent, plan.wake);
       } else {
-        replan(link, plan);
+        replan(link, plan, deep);
       }
     }
   }
-  if (cards_.active()) cards_.plan(node, plan);
+  if (cards_.active() && affords(node, plan.begin, machine_.node.card.states.rest)) cards_.plan(node, plan);
 }
 
-void Network::plan_group(NodeGroup group, RestPlan plan) noexcept {
+void Network::plan_group(NodeGroup group, RestPlan plan, std::uint32_t node) noexcept {
+  const LinkSpec& spec = machine_.link;
+  const bool links = affords(node, plan.begin, spec.rest), deep = affords(node, plan.begin, spec.deep);
+  const bool switches = affords(node, plan.begin, machine_.switches.states.rest);
   for (const std::uint32_t number : served(group)) {
     if (number < kSwitchBit) {
-      replan(number, plan);
-    } else {
+      if (links) replan(number, plan, deep);
+    } else if (switches) {
       switches_.plan(number - kSwitchBit, plan);
     }
   }
@@ -236,7 +240,8 @@ void Network::activate_group(NodeGroup group, Time at) noexcept {
   }
 }
 
-void Network::replan(std::uint32_t number, RestPlan plan) noexcept {
+/// `deep`: it may rest in the deeper state, if its policy has that.
+void Network::replan(std::uint32_t number, RestPlan plan, bool deep) noexcept {
   const LinkPolicy& policy = number < 2 * nodes() ? edge_ : upper_;
   const LinkSpec& spec = machine_.link;
   RestPlan& old = plans_[number];
@@ -254,7 +259,7 @@ void Network::replan(std::uint32_t number, RestPlan plan) noexcept {
     hold_until(number, r.ready);
     more_[number].back = r.ready;
   }
-  old = policy.deep_timer == kNever ? plan : plan_for(policy, spec, plan, spec.rest.up);
+  old = policy.deep_timer == kNever || !deep ? plan : plan_for(policy, spec, plan, spec.rest.up);
 }
 
 /// A message reaches at `arrival` a link that is not idle: perhaps as it is on its way back from a rest before the present plan, and

@@ -22,7 +22,7 @@ void NodeRest::join_groups(Network& network) {
       level.open[g] = busy <= first ? 0 : std::min(level.children, busy - first);
       if (level.open[g] != 0) continue;
       level.until[g] = kNever;
-      network.plan_group({static_cast<std::uint32_t>(l), g}, {0, kNever});
+      network.plan_group({static_cast<std::uint32_t>(l), g}, {0, kNever}, kNone);
     }
     below = sizes[l];
     levels_.push_back(std::move(level));
@@ -41,13 +41,13 @@ void NodeRest::leave(std::uint32_t rank, Time at, Time rest, Network& network) n
   network.plan(node, {at, wake});
   const bool was_silent = node_until_[node] != 0;
   node_until_[node] = wake;
-  if (!levels_.empty()) settle(0, node, was_silent, network.affords_rest(node, at), at, network);
+  if (!levels_.empty()) settle(node, was_silent, at, network);
 }
 
-/// A child of a group at `level` is silent; it was before if `was_silent`. What serves the group rests if all of it is, and
-/// `rests`.
-void NodeRest::settle(std::size_t l, std::uint32_t child, bool was_silent, bool rests, Time at, Network& network) noexcept {
-  for (; l < levels_.size(); ++l) {
+/// A node is silent; it was before if `was_silent`. What serves a group that it is in rests if all of the group is.
+void NodeRest::settle(std::uint32_t node, bool was_silent, Time at, Network& network) noexcept {
+  std::uint32_t child = node;  // of the group at each level
+  for (std::size_t l = 0; l < levels_.size(); ++l) {
     Level& level = levels_[l];
     const std::uint32_t group = child / level.children;
     if (!was_silent) --level.open[group];
@@ -63,7 +63,7 @@ void NodeRest::settle(std::size_t l, std::uint32_t child, bool was_silent, bool 
       return;
     }
     level.until[group] = wake;
-    if (rests) network.plan_group({static_cast<std::uint32_t>(l), group}, {at, wake});
+    network.plan_group({static_cast<std::uint32_t>(l), group}, {at, wake}, node);
     child = group;
   }
 }

@@ -46,7 +46,7 @@ class NodeRest {
     std::vector<std::uint32_t> open;  // children that are not silent
   };
   void awaken(std::size_t level, std::uint32_t child, Time at, Network& network) noexcept;
-  void settle(std::size_t level, std::uint32_t child, bool was_silent, bool rests, Time at, Network& network) noexcept;
+  void settle(std::uint32_t node, bool was_silent, Time at, Network& network) noexcept;
   const std::vector<Time>& children_of(std::size_t level) const noexcept { return level == 0 ? node_until_ : levels_[level - 1].until; }
 
   std::vector<Time> until_;       // of each rank: the end of its silence; 0: none

@@ -332,6 +332,30 @@ TEST(Policies, CountNothingThatIsSentBeyondTheEnd) {
   }
 }
 
+/// Switches, cards and links in their deeper state take a millisecond to wake, a hundred times as long as links.
+TEST(Policies, KeepToABudgetWhateverRests) {
+  Machine machine;
+  machine.topology = parse_xgft("XGFT(3;2,2,6;1,2,2)");
+  SynthOptions program;
+  program.ranks = 24;
+  program.jitter = 0.05;
+  const auto run = [&](const Policy& policy) { return Engine(machine, policy, *synthesize("random", program)).run(); };
+  for (int i = 0; i < 9; ++i) {
+    PolicyOptions options;
+    options.switches = i % 3 == 0;
+    options.cards = i % 3 == 1;
+    options.deep_timer = i % 3 == 2 ? 0 : kNever;
+    program.compute = Nanoseconds(2'000'000 + i / 3 * 1'000'000);
+    for (const std::uint32_t iterations : {10u, 300u}) {
+      program.iterations = iterations;
+      const Result r = run(make_policy("adaptive", options, machine));
+      EXPECT_LE(static_cast<double>(r.makespan), 1.01 * static_cast<double>(run({}).makespan)) << i << ", " << iterations;
+      if (iterations == 10u) continue;  // too soon for a rest that may cost a millisecond
+      EXPECT_GT(r.switch_parts.low + r.card_parts.low + r.edge.deep, 0) << i;
+    }
+  }
+}
+
 TEST(Policies, ThatDoNotPredictPayForNoPredictor) {
   const Machine machine = crossbar(2);
   PolicyOptions options;
