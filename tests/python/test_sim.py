@@ -159,7 +159,7 @@ def test_timelines_for_the_page_perfetto_and_paraver(fallow, tmp_path):
     assert {(x["node"], x["direction"]) for x in drawn["links"]} == {(n, d) for n in range(4) for d in (0, 1)}
     events = json.loads((tmp_path / "x.json").read_text())["traceEvents"]
     names = {e["name"] for e in events if e["ph"] == "X"}
-    assert {"MPI_Waitall", "asleep", "sending", "low", "changing"} <= names
+    assert {"MPI_Waitall", "at rest", "sending", "low", "changing"} <= names
     assert {e["args"]["name"] for e in events if e["ph"] == "M"} >= {"always-on: rank 0", "hardware (cores sleep): rank 3", "node 2 link to switch"}
     assert fallow("sim", *args, "--timeline", "x.prv", "--json").returncode == 0
     rows = (tmp_path / "x.row").read_text()

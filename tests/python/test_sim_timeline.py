@@ -32,12 +32,12 @@ def test_waits_in_a_timeline_are_those_of_the_ranks(fallow, tmp_path, cores):
     sums = {}
     for e in json.loads((tmp_path / "x.json").read_text())["traceEvents"]:
         rank = e["pid"] - 1_000_000  # of the second simulation
-        if rank >= 0 and e["name"] in ("waiting awake", "asleep"):
+        if rank >= 0 and e["name"] in ("waiting awake", "at rest"):
             sums[rank, e["name"]] = sums.get((rank, e["name"]), 0) + e["dur"] * 1e-6
     assert sim["raw"]["cores"]["changing_ps"] > 0
     for r in sim["ranks"]:
         assert sums[r["rank"], "waiting awake"] == pytest.approx(r["waiting_s"], abs=1e-9)
-        assert sums.get((r["rank"], "asleep"), 0) == pytest.approx(r["resting_s"], abs=1e-9)
+        assert sums.get((r["rank"], "at rest"), 0) == pytest.approx(r["resting_s"], abs=1e-9)
 
 
 def test_no_rank_is_taken_for_another_policys_or_for_links(tmp_path):
@@ -62,7 +62,7 @@ def test_a_call_waits_at_its_end_first_awake(tmp_path):
     events = [e for e in json.loads((tmp_path / "x.json").read_text())["traceEvents"] if e["ph"] == "X"]
     assert [(e["ts"], e["dur"]) for e in events if e["tid"] == 0] == [(1, 1), (5, 1)]
     found = [e for e in events if e["tid"] == 1]
-    assert [(e["name"], e["pid"], e["ts"], e["dur"]) for e in found] == [("waiting awake", 3, 1.3, 0.3), ("asleep", 3, 1.6, 0.4)]
+    assert [(e["name"], e["pid"], e["ts"], e["dur"]) for e in found] == [("waiting awake", 3, 1.3, 0.3), ("at rest", 3, 1.6, 0.4)]
 
 
 def test_a_nodes_link_stands_with_its_first_rank_in_paraver():

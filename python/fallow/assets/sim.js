@@ -143,7 +143,7 @@ const LINK_STATES = [
   { name: "link in its deeper rest", colour: "--accent", thin: true },
   { name: "link changing width", colour: "--io" },
 ];
-const TIME_STATES = [...STATES, ...LINK_STATES];
+const TIME_STATES = [...STATES.map((s) => (s.key === "wait_asleep_s" ? { ...s, name: "core at rest" } : s)), ...LINK_STATES];
 
 function linkRow(row) {
   const s = { start: [], end: [], state: [], event: [] };
@@ -180,7 +180,7 @@ function timelineOf(s) {
     if (row.rank % perNode !== 0) continue;
     rows.push(...t.links.filter((l) => l.node === row.rank / perNode).map(linkRow));
   }
-  return { rows, functions: t.functions, kinds: t.functions.map(() => ""), states: TIME_STATES };
+  return { rows, functions: t.functions, kinds: t.functions.map(() => ""), states: TIME_STATES, resting: "at rest" };
 }
 
 function drawTimeline(s) {

@@ -193,7 +193,7 @@ class TimelineView extends TimeView {
     if (s.event[i] < 0) return `${rowName(row)}: computing\n${seconds((s.end[i] - s.start[i]) * 1e-9)}`;
     const [, duration, name, awake, asleep, peer, bytes] = row.events[s.event[i]];
     const lines = [`${rowName(row)}: ${this.timeline.functions[name]}, ${seconds(duration * 1e-9)}`];
-    if (awake || asleep) lines.push(`waits: ${seconds(awake * 1e-6)} awake, ${seconds(asleep * 1e-6)} asleep`);
+    if (awake || asleep) lines.push(`waits: ${seconds(awake * 1e-6)} awake, ${seconds(asleep * 1e-6)} ${this.timeline.resting ?? "asleep"}`);
     if (bytes) lines.push(size(bytes));
     if (peer >= 0) lines.push(`peer ${peer}`);
     return lines.join("\n");

@@ -124,7 +124,7 @@ def _core_slices(c: CallSpan) -> Iterator[tuple[str, float, float]]:
     if c.waited_ns > 0:
         yield "waiting awake", max(c.begin_ns, waits), c.waited_ns
     if c.slept_ns > 0:
-        yield "asleep", c.end_ns - c.slept_ns, c.slept_ns
+        yield "at rest", c.end_ns - c.slept_ns, c.slept_ns  # asleep, slowed down or throttled, as the policy has it
 
 
 def _perfetto_events(label: str, base: int, links: int, t: Timeline) -> Iterator[dict[str, Any]]:
