@@ -56,6 +56,13 @@ TEST(Forecast, ALongGapThatRepeatsIsPublishedWithItsEnd) {
   }
 }
 
+TEST(Forecast, AGapTooShortToRestInIsNotPublished) {  // of more ticks than nanoseconds, as a rule
+  const auto rank = std::make_unique<Rank>();
+  for (int i = 0; i < 100; ++i) rank->call(1, 15);
+  rank->forecast.promise();
+  EXPECT_EQ(rank->rest_us(), 0.0);
+}
+
 TEST(Forecast, TheFirstCallMayHaveBegunBeforeIt) {  // MPI_Init has, in which it is opened
   const auto rank = std::make_unique<Rank>();
   rank->now -= rank->ticks(50e3);
@@ -128,6 +135,40 @@ TEST(Forecast, WaitsAtOnePlaceAreToldApartByTheCallsBefore) {
   EXPECT_NE(after_exchange, after_sum);
 }
 
+TEST(Forecast, WaitsOfDifferentCallsAtOnePlaceAreToldApart) {
+  const auto rank = std::make_unique<Rank>();
+  const auto enter = [&](std::uint16_t op) {
+    const CallNow call{rank->now, rank->places, op};
+    const std::uint64_t key = rank->forecast.enter(call);
+    rank->forecast.learn(call, rank->now += 1000, 0);
+    return key;
+  };
+  EXPECT_NE(enter(1), enter(2));
+}
+
+TEST(Forecast, ACallBeginsToWaitOnce) {
+  const auto rank = std::make_unique<Rank>();
+  const CallNow call{rank->now, rank->places, 1};
+  EXPECT_NE(rank->forecast.enter(call), 0u);
+  EXPECT_EQ(rank->forecast.enter(call), 0u);
+  rank->forecast.pass_over();
+  EXPECT_NE(rank->forecast.enter(call), 0u) << "that was another call";
+  rank->forecast.learn(call, rank->now + 1000, 0);
+  EXPECT_NE(rank->forecast.enter(call), 0u) << "so was that";
+}
+
+TEST(Forecast, NothingIsPaidForRestsAfterASilenceWhichNobodyTakes) {
+  const auto rank = std::make_unique<Rank>(3e-4);
+  char elsewhere[400] = {};
+  for (char& place : elsewhere) {  // gaps that come once
+    const CallNow call{rank->now, &place, 1};
+    rank->forecast.learn(call, rank->now += rank->ticks(1), 0);
+    rank->now += rank->ticks(20e3);
+  }
+  rank->repeat(5);
+  EXPECT_GT(rank->rest_us(), 900.0) << "there is enough left for a rest that is foreseen";
+}
+
 TEST(Forecast, AWaitPublishesItsEndAndTheCallAfterItTakesItBack) {
   const auto rank = std::make_unique<Rank>(0.0);  // no delay allowed: gaps are not rested in
   rank->call(1, 1000);
@@ -142,6 +183,11 @@ TEST(Forecast, BelongsToNobodyUntilOpened) {
   const auto forecast = std::make_unique<Forecast>();
   int somebody = 0;
   EXPECT_FALSE(forecast->belongs_to(&somebody));
+  const auto rank = std::make_unique<Rank>();
+  EXPECT_TRUE(rank->forecast.belongs_to(rank.get()));
+  EXPECT_FALSE(rank->forecast.belongs_to(&somebody));
+  rank->forecast.close();
+  EXPECT_FALSE(rank->forecast.belongs_to(rank.get()));
 }
 
 }  // namespace
