@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "trace/crc32c.hpp"
 #include "trace/file_tools.hpp"
 #include "trace/stream_writer.hpp"
 #include "trace/trace_test_files.hpp"
@@ -120,6 +121,129 @@ TEST(TraceReader, NoDamagedBitGoesUnnoticed) {
   }
 }
 
+/// Why a trace of these bytes is not read, or what is wrong with it; "" if nothing is.
+std::string problem_of(std::vector<std::byte> bytes) {
+  try {
+    const auto trace = read_bytes(std::move(bytes));
+    count_events(*trace);
+    return trace->problems().empty() ? "" : trace->problems()[0];
+  } catch (const TraceFileError& e) {
+    return e.what();
+  }
+}
+
+template <class T>
+T* at(std::vector<std::byte>& bytes, std::size_t offset) {
+  return reinterpret_cast<T*>(bytes.data() + offset);
+}
+
+void seal_chunk(std::vector<std::byte>& bytes, std::size_t offset) {
+  ChunkHead& h = *at<ChunkHead>(bytes, offset);
+  const std::span<const std::byte> all(bytes);
+  h.crc = crc32c(all.subspan(offset + sizeof h, h.bytes), crc32c(all.subspan(offset + offsetof(ChunkHead, type), 8)));
+}
+
+TEST(TraceReader, SaysWhatIsDamaged) {
+  const TemporaryFolder folder;
+  write_part(folder / "a", 0, {.steps = 4});
+  const auto good = read_file(folder / "a");
+  constexpr std::size_t kFirst = sizeof(FileHead);  // the rank's chunk
+  const std::size_t second = kFirst + sizeof(ChunkHead) + at<ChunkHead>(const_cast<std::vector<std::byte>&>(good), kFirst)->bytes;
+  const auto after = [&good](auto&& damage) {
+    auto bytes = good;
+    damage(bytes);
+    return problem_of(bytes);
+  };
+  const std::string where = "memory: at offset " + std::to_string(second), kind = "memory: at offset " + std::to_string(second + 4);
+  EXPECT_EQ(after([](auto&) {}), "");
+  EXPECT_EQ(after([&](auto& b) { b.resize(kFirst); }), "") << "a rank that was killed as it began";
+  EXPECT_EQ(after([&](auto& b) { b.resize(kFirst - 1); }), "memory: at offset 47: the file ends before its head; it is no Fallow trace");
+  EXPECT_TRUE(after([&](auto& b) { ++at<ChunkHead>(b, second)->magic; }).starts_with(where + ": no chunk begins here"));
+  EXPECT_TRUE(after([&](auto& b) { at<ChunkHead>(b, second)->type = 0; }).starts_with(kind + ": unknown kind of chunk 0"));
+  EXPECT_TRUE(after([&](auto& b) { at<ChunkHead>(b, second)->type = 7; }).starts_with(kind + ": unknown kind of chunk 7"));
+  EXPECT_TRUE(after([&](auto& b) { ++at<ChunkHead>(b, second)->crc; }).starts_with(where + ": the chunk's checksum is wrong"));
+  const auto head = [&](auto&& change) {
+    return after([&](auto& b) {
+      FileHead& h = *at<FileHead>(b, 0);
+      change(h);
+      h.crc = crc32c(std::span<const std::byte>(b).first(offsetof(FileHead, crc)));
+    });
+  };
+  EXPECT_EQ(head([](FileHead& h) { ++h.head_bytes; }), "memory: at offset 12: unknown size of the head");
+  EXPECT_EQ(head([](FileHead& h) { h.world_size = 0; }), "memory: at offset 16: impossible number of ranks");
+  EXPECT_EQ(head([](FileHead& h) { h.world_size = kMaxRanks + 1; }), "memory: at offset 16: impossible number of ranks");
+}
+
+TEST(TraceReader, BelievesNoIndexThatIsWrong) {
+  const TemporaryFolder folder;
+  write_part(folder / "a", 0, {.steps = 20});
+  TraceReader part({folder / "a"});
+  merge_trace(part, folder / "merged");
+  auto bytes = read_file(folder / "merged");
+  const std::size_t index = at<FileTail>(bytes, bytes.size() - sizeof(FileTail))->index_offset;
+  auto& first = *at<IndexEntry>(bytes, index + sizeof(ChunkHead));
+  const std::size_t there = first.offset;
+  const auto refused = [&](std::size_t offset) {
+    first.offset = offset;
+    seal_chunk(bytes, index);
+    return problem_of(bytes);
+  };
+  EXPECT_EQ(refused(there), "");
+  EXPECT_EQ(refused(there + 1), "memory: at offset " + std::to_string(there + 1) + ": no chunk begins here");
+  EXPECT_EQ(refused(sizeof(FileHead)), "memory: at offset 48: the index names a block that is not there");
+  EXPECT_EQ(refused(index), "memory: at offset " + std::to_string(index) + ": the index names a block that is not there");
+  at<ChunkHead>(bytes, index)->type = static_cast<std::uint32_t>(ChunkType::events);
+  EXPECT_EQ(refused(there), "memory: at offset " + std::to_string(index) + ": the index is damaged");
+}
+
+/// Each rank has the side that it is in first. The trace has the one with the lowest rank first, and one communicator for all.
+TEST(TraceReader, AnIntercommunicatorIsTheSameSeenFromBothSides) {
+  const TemporaryFolder folder;
+  Group even = Group::contiguous(0, 1), odd = Group::contiguous(1, 1), all = Group::contiguous(0, 1);
+  even.append(2, 1, 1);
+  all.append(2, 1, 1), all.append(1, 1, 1);  // the members of both, in their order
+  std::vector<std::string> parts;
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    parts.push_back(folder / std::to_string(rank));
+    FileWriter w;
+    std::string problem;
+    ASSERT_EQ(w.open(parts.back().c_str(), {.world_size = 3}, problem), Status::ok) << problem;
+    w.define_rank(rank, {"node1", "/usr/bin/app", "Some MPI 4.0"});
+    if (rank != 2) w.define_comm(rank, all, {});  // one that rank 2 has not made yet
+    w.define_comm(rank, rank == 1 ? odd : even, rank == 1 ? even : odd);
+    w.end_rank(rank, 0);
+  }
+  for (int first = 0; first < 3; ++first) {
+    const TraceReader trace(parts);
+    const CommGroups& comms = trace.info().comms;
+    ASSERT_EQ(comms.size(), kFirstComm + 2u);
+    const Comm& inter = comms[kFirstComm + (first == 2 ? 0 : 1)];
+    const Comm& intra = comms[kFirstComm + (first == 2 ? 1 : 0)];
+    EXPECT_EQ(intra.group, all);
+    EXPECT_EQ(intra.remote.size(), 0u);
+    EXPECT_EQ(inter.group, even);
+    EXPECT_EQ(inter.remote, odd);
+    std::rotate(parts.begin(), parts.begin() + 1, parts.end());
+  }
+}
+
+/// Of older files, whose communicators do not say what they were made from.
+TEST(TraceReader, ACommunicatorWithoutOriginIsRead) {
+  const TemporaryFolder folder;
+  FileWriter w;
+  std::string problem;
+  ASSERT_EQ(w.open((folder / "a").c_str(), {.world_size = 2}, problem), Status::ok) << problem;
+  w.define_rank(0, {"node1", "/usr/bin/app", "Some MPI 4.0"});
+  const std::uint8_t definition[] = {0, kFirstComm, 0, 1, 0, 2, 2};  // of rank 0; intra; one run: from 0 on, stride 1, 2 members
+  ASSERT_EQ(w.write_chunk(ChunkType::comm, std::as_bytes(std::span(definition))), Status::ok);
+  w.close();
+  const TraceReader trace({folder / "a"});
+  EXPECT_TRUE(trace.problems().empty());
+  ASSERT_EQ(trace.info().comms.size(), kFirstComm + 1u);
+  EXPECT_EQ(trace.info().comms[kFirstComm].group, Group::contiguous(0, 2));
+  EXPECT_EQ(trace.info().comms[kFirstComm].parent, kCommNone);
+}
+
 TEST(TraceReader, PartsByDifferentClocksAreSaidToBe) {
   const TemporaryFolder folder;
   for (std::uint32_t r = 0; r < 2; ++r) {
@@ -135,6 +259,7 @@ TEST(TraceReader, PartsByDifferentClocksAreSaidToBe) {
     EXPECT_EQ(both.info().clock, ComputeClock::cpu);  // of which there is none in common
     ASSERT_EQ(both.problems().size(), 1u);
     EXPECT_NE(both.problems()[0].find(turned ? "0: computation by wall clock, unlike that of " : "1: computation by CPU clock, unlike that of "), std::string::npos);
+    EXPECT_TRUE(both.problems()[0].ends_with(turned ? "/1" : "/0")) << both.problems()[0];
   }
 }
 
@@ -195,6 +320,19 @@ TEST(CutTrace, OfTheEventsThatWereLostThoseOfTheWindowCount) {
   EXPECT_EQ(dropped(2'000, 12'000), 10u);
   EXPECT_EQ(dropped(11'500, 12'500), 0u);
   EXPECT_EQ(dropped(12'000, 20'000), 100u);
+}
+
+TEST(CutTrace, HasTheCallsThatBeginInItsWindow) {
+  const TemporaryFolder folder;
+  write_with_losses(folder / "whole");
+  TraceReader whole({folder / "whole"});
+  const auto events = [&](std::uint64_t from, std::uint64_t to) {
+    write_trace(whole, folder / "cut", {.from_ns = from, .to_ns = to, .ranks = {}});
+    return TraceReader({folder / "cut"}).info().ranks[0].events;
+  };
+  EXPECT_EQ(events(1'000, 3'000), 2u);
+  EXPECT_EQ(events(1'001, 3'001), 2u);
+  EXPECT_EQ(events(1'001, 3'000), 1u);
 }
 
 }  // namespace

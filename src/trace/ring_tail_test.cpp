@@ -69,6 +69,8 @@ TEST(RingTail, ACallAroundACallbacksCallsBeganBeforeThem) {
   EXPECT_EQ(ring_tail(*header(), totalled(1, 2'100), ring).size(), 3u);
   EXPECT_EQ(ring_tail(*header(), totalled(2, 3'000), ring).size(), 2u);
   EXPECT_EQ(ring_tail(*header(), totalled(3, 3'050), ring).size(), 1u);
+  const std::vector<Event> begins_so{event(3'000, 3'000), event(2'900, 3'100), event(4'000, 4'100)};
+  EXPECT_EQ(ring_tail(*header(), totalled(1, 3'000), begins_so).size(), 2u);
 }
 
 OpenCall open_wait(std::uint64_t enter, std::uint64_t seen, std::uint64_t asleep = 0, std::uint16_t op = kRecv) {
@@ -114,8 +116,14 @@ TEST(RingTail, TheCallUnderWayCountsAsAWait) {
   EXPECT_EQ(ops[kRecv].ticks, 490'000u);
   EXPECT_EQ(site.address, 0x400123u);
   EXPECT_EQ(site.wait_max, 490'000u);
+  EXPECT_EQ(site.sleeps, 1u);
+  EXPECT_EQ(site.gap_ticks, 1'000u);
   h->modules[0].end = 0x400100;
   EXPECT_EQ(add_open(*h, open_wait(600'000, 700'000), c, ops).address, 0u);  // of no module that is known
+  ThreadCounters nothing{};
+  EXPECT_EQ(add_open(*h, open_wait(2'000, 9'000), nothing, ops).gap_ticks, 0u);
+  EXPECT_EQ(nothing.computing, 0u) << "what was before the first call is no gap";
+  EXPECT_EQ(nothing.first_tick, 2'000u);
 }
 
 TEST(RingTail, IsAddedAsTheRuntimeAdds) {
@@ -142,6 +150,7 @@ TEST(RingTail, IsAddedAsTheRuntimeAdds) {
   EXPECT_EQ(c.waits.coarse_ticks[1], 90'000u);
   EXPECT_EQ(ops[kRecv].calls, 7u);
   EXPECT_EQ(ops[kRecv].ticks, 100'500u);
+  EXPECT_EQ(ops[kRecv].bytes, 16u);
   EXPECT_EQ(ops[kWrite].calls, 1u);
 }
 
