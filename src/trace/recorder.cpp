@@ -185,14 +185,7 @@ std::uint32_t Recorder::pump_locked(std::uint32_t most) noexcept {
   const std::uint64_t tail = tail_.load(std::memory_order_relaxed), head = head_.load(std::memory_order_acquire);
   const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(head - tail, most));
   clock_.refresh();
-  if (!writer_.ok()) {  // nowhere to put them: make room and forget
-    for (std::uint32_t i = 0; i < n; ++i) {
-      const RawRecord& r = ring_[(tail + i) & (ring_size_ - 1)];
-      const RawExtra* const more = r.extra();
-      const std::uint64_t counts = more != nullptr ? std::uint64_t{more->counts} + more->recv_counts : 0;
-      const std::uint64_t words = counts + (r.requests > 0 ? r.requests - 1 : 0) + (r.completed > 0 ? r.completed - 1 : 0);
-      side_tail_.fetch_add(words, std::memory_order_release);
-    }
+  if (!writer_.ok()) {  // nowhere to put them, for good: their lists may stay
     tail_.store(tail + n, std::memory_order_release);
     return n;
   }
