@@ -67,6 +67,27 @@ TEST(Adaptive, SizesTellWhatSitesDoNot) {
   EXPECT_LT(sum.slowdown(), 4e-4);
 }
 
+TEST(Adaptive, TellsCallsApartByAllThatNamesThem) {  // in no order that could foresee them
+  using Change = void (*)(Event&);
+  for (const Change change : {Change([](Event& e) { e.op = 7; }), Change([](Event& e) { e.comm = 7; }), Change([](Event& e) { e.site = 7; }),
+                              Change([](Event& e) { e.peer = 7; })}) {
+    std::mt19937 random(1);
+    std::vector<bool> longer(2000);
+    Builder b(1, 0.01);
+    for (std::size_t i = 0; i < longer.size(); ++i) {
+      longer[i] = random() % 2 == 0;
+      b.call(1, 1, longer[i] ? 500 * kUs : 5 * kUs);
+    }
+    auto stream = b.take();
+    for (std::size_t i = 1; i < longer.size(); ++i) {
+      if (longer[i]) change(stream[i - 1]);  // which the gap follows
+    }
+    const Evaluation sum = run(stream);
+    EXPECT_GT(sum.rest_of_oracle(), 0.9);
+    EXPECT_LT(sum.slowdown(), 1e-3);
+  }
+}
+
 TEST(Adaptive, DataDependentBranchesAreFollowed) {
   EXPECT_GT(run(streams::branches(3000, 0.01)).rest_of_oracle(), 0.95);
 }
@@ -270,6 +291,15 @@ TEST(Adaptive, SameWithAndWithoutOnEnter) {
     with.on_enter(event);
     ASSERT_EQ(with.on_exit(event).rest_for, without.on_exit(event).rest_for);
   }
+}
+
+TEST(Adaptive, DoesNotReadWhatLayInItsMemory) {
+  const auto stream = streams::dynamics(300, 10, 0.1);
+  std::vector<std::byte> clean(64 * 1024), used(clean.size());
+  std::mt19937 random(1);
+  for (std::byte& b : used) b = static_cast<std::byte>(random());
+  AdaptivePredictor first({}, clean), second({}, used);
+  for (const Event& event : stream) ASSERT_EQ(first.on_exit(event).rest_for, second.on_exit(event).rest_for);
 }
 
 TEST(Adaptive, UsesTheMemoryItIsGiven) {
