@@ -13,11 +13,12 @@ namespace {
 
 using testing::TemporaryFolder;
 
-void expect_same_calls(EventSource& whole, EventSource& untimed) {
+void expect_same_calls(EventSource& whole, EventSource& untimed, bool again = false) {
   CallEvent a, b;
   for (std::uint32_t r = 0; r < whole.info().ranks.size(); ++r) {
     for (std::uint64_t i = 0; whole.next(r, a); ++i) {
       ASSERT_TRUE(untimed.next(r, b)) << "rank " << r << ", event " << i;
+      if (again) b = {}, untimed.again(r, b);
       const auto short_of = [](const CallEvent& c) {
         return std::make_tuple(c.op, c.flags, c.thread, c.comm, c.site, c.peer, c.tag, c.recv_peer, c.recv_tag, c.root, c.bytes, c.recv_bytes, c.compute_ns);
       };
@@ -63,8 +64,10 @@ TEST(CallShapes, WithoutTimesTheCallsAreTheSame) {
     TraceReader whole({folder / "trace"}), untimed({folder / "trace"});
     untimed.leave_out_times(true);
     for (const RankInfo& rank : whole.info().ranks) EXPECT_TRUE(rank.complete);
-    expect_same_calls(whole, untimed);
-    for (std::uint32_t rank = 0; rank < 2; ++rank) whole.rewind(rank), untimed.rewind(rank);
+    for (const bool again : {true, false}) {
+      expect_same_calls(whole, untimed, again);
+      for (std::uint32_t rank = 0; rank < 2; ++rank) whole.rewind(rank), untimed.rewind(rank);
+    }
     CallEvent e;
     ASSERT_TRUE(untimed.next(0, e));  // decodes more than this one
     untimed.leave_out_times(false);

@@ -227,6 +227,45 @@ TEST(TraceReader, AnIntercommunicatorIsTheSameSeenFromBothSides) {
   }
 }
 
+TEST(TraceReader, RefusesDefinitionsOfRanksThatAreNotThere) {
+  const TemporaryFolder folder;
+  using Define = void (*)(FileWriter&, std::uint32_t);
+  const Define of[] = {[](FileWriter& w, std::uint32_t r) { w.define_rank(r, {}); },
+                       [](FileWriter& w, std::uint32_t r) { w.define_comm(r, Group::contiguous(0, 1), {}); },
+                       [](FileWriter& w, std::uint32_t r) { w.define_site(r, "/bin/app", 1, {}); },
+                       [](FileWriter& w, std::uint32_t r) { w.end_rank(r, 0); }};
+  for (const Define define : of) {
+    for (const std::uint32_t rank : {1u, 2u, kEveryRank - 1}) {
+      FileWriter w;
+      std::string problem;
+      ASSERT_EQ(w.open((folder / "a").c_str(), {.world_size = 2}, problem), Status::ok) << problem;
+      w.define_rank(0, {"node1", "/usr/bin/app", "Some MPI 4.0"});
+      define(w, rank);
+      w.close();
+      const std::string said = problem_of(read_file(folder / "a"));
+      const std::string expected = "rank " + std::to_string(rank) + " is not in this trace; the rest of the file is left out";
+      EXPECT_EQ(said.find(expected) != std::string::npos, rank >= 2) << said;
+    }
+  }
+}
+
+TEST(TraceReader, CallSitesThatLieInNoFileHaveLabels) {
+  const TemporaryFolder folder;
+  TraceInfo info;
+  info.ranks.resize(1);
+  info.comms = CommGroups(1);
+  info.modules = {"", "/bin/app"};
+  info.sites = {{}, {7, 1, {}}, {7, 0, "loop"}, {7, 0, "end"}};
+  StreamWriter(folder / "a", info).finish();
+  const TraceReader trace({folder / "a"});
+  ASSERT_EQ(trace.info().sites.size(), 4u);
+  for (std::size_t i = 1; i < 4; ++i) {
+    EXPECT_EQ(trace.info().modules[trace.info().sites[i].module], info.modules[info.sites[i].module]);
+    EXPECT_EQ(trace.info().sites[i].address, 7u);
+    EXPECT_EQ(trace.info().sites[i].label, info.sites[i].label);
+  }
+}
+
 /// Of older files, whose communicators do not say what they were made from.
 TEST(TraceReader, ACommunicatorWithoutOriginIsRead) {
   const TemporaryFolder folder;

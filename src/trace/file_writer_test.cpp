@@ -99,6 +99,37 @@ TEST(FileWriter, WaitsForADescriptor) {
   for (std::uint32_t i = 1; i < 4; ++i) EXPECT_EQ(trace.info().sites[i].address, i);
 }
 
+std::ptrdiff_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return std::distance(begin(all), end(all));
+}
+
+TEST(FileWriter, KeepsADescriptorOnlyIfItMay) {
+  const testing::TemporaryFolder folder;
+  const std::ptrdiff_t before = open_descriptors();
+  for (const bool keep : {false, true}) {
+    FileWriter writer;
+    std::string problem;
+    ASSERT_EQ(writer.open((folder / "a.ftr").c_str(), {.world_size = 1, .keep_open = keep}, problem), Status::ok) << problem;
+    EXPECT_EQ(open_descriptors(), before + keep);
+    ASSERT_EQ(writer.define_rank(0, {"host", "program", "mpi"}), Status::ok);
+    EXPECT_EQ(open_descriptors(), before + keep);
+    EXPECT_EQ(writer.flush(), Status::ok);
+    EXPECT_EQ(open_descriptors(), before + keep);
+    writer.close();
+    EXPECT_EQ(open_descriptors(), before);
+  }
+}
+
+TEST(FileWriter, NothingIsLeftOfAnOlderFile) {
+  const testing::TemporaryFolder folder;
+  testing::write_part(folder / "a.ftr", 0, {.steps = 100});
+  testing::write_part(folder / "a.ftr", 0, {.steps = 1});
+  TraceReader trace({folder / "a.ftr"});
+  EXPECT_TRUE(trace.problems().empty()) << trace.problems()[0];
+  EXPECT_EQ(trace.info().ranks[0].events, 4U);
+}
+
 TEST(FileWriter, SaysThatNoDescriptorWasLeftToTheEnd) {
   const testing::TemporaryFolder folder;
   FileWriter writer;

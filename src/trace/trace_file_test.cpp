@@ -108,6 +108,9 @@ TEST(TraceFile, ThreadsOfARankComeInOrderOfTime) {
   while (trace.next(0, e)) {
     EXPECT_LE(last, e.enter_ns);
     last = e.enter_ns;
+    CallEvent again;
+    trace.again(0, again);
+    EXPECT_EQ(std::make_tuple(again.op, again.thread, again.enter_ns), std::make_tuple(e.op, e.thread, e.enter_ns));
     ++n;
   }
   EXPECT_EQ(n, 120u);
