@@ -145,6 +145,55 @@ TEST_F(RecorderOfOneRank, CallsThatDifferInOneThingAreToldApart) {
   }
 }
 
+/// As when an exception is thrown through a call.
+TEST_F(RecorderOfOneRank, ACallThatDoesNotEndLeavesNothingBehind) {
+  RecorderOptions options;
+  options.side_words = 8;
+  const TraceClock clock({0, 0, 1.0});
+  Recorder r(w, 0, 0, clock, {}, options);
+  for (std::uint32_t i = 0; i < 50; ++i) {
+    RawRecord* x = r.begin();
+    x->op = Op::alltoallv, x->enter = 100 * i, x->exit = 100 * i + 50;
+    for (std::uint64_t k = 0; k < 3; ++k) r.add_count(*x, 1000 + k);
+    for (std::uint32_t k = 0; k < 3; ++k) r.add_request(*x, 1000 + k);
+    if (i % 2 == 0) continue;
+    x = r.begin();
+    x->op = Op::startall, x->enter = 100 * i, x->exit = 100 * i + 50;
+    for (std::uint32_t k = 0; k < 4; ++k) r.add_request(*x, i + k);
+    r.end();
+    r.pump(10, 0);
+  }
+  r.flush();
+  TraceReader trace({folder / "a"});
+  CallEvent e;
+  for (std::uint32_t i = 1; i < 50; i += 2) {
+    ASSERT_TRUE(trace.next(0, e));
+    EXPECT_EQ(e.op, Op::startall);
+    EXPECT_EQ(e.flags, 0);
+    EXPECT_TRUE(e.counts.empty());
+    ASSERT_EQ(e.requests.size(), 4u);
+    for (std::uint32_t k = 0; k < 4; ++k) EXPECT_EQ(e.requests[k], i + k);
+  }
+  EXPECT_FALSE(trace.next(0, e));
+}
+
+TEST_F(RecorderOfOneRank, IsCrowdedWithMoreThanItIsToHold) {
+  const TraceClock clock({0, 0, 1.0});
+  Recorder r(w, 0, 0, clock, {}, {});
+  r.relieve_at(3);
+  const auto put = [&r] {
+    r.begin();
+    r.end();
+    return r.crowded();
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(put());
+  EXPECT_TRUE(put());
+  EXPECT_EQ(r.pending(), 4u);
+  EXPECT_EQ(r.pump(1, 0), 1u);
+  EXPECT_FALSE(r.crowded());
+  EXPECT_TRUE(put());
+}
+
 double cpu_ns() {
   timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
