@@ -104,6 +104,19 @@ TEST(Adaptive, AdaptsToAnotherPhase) {
   EXPECT_GT(run(stream).rest_of_oracle(), 0.93);
 }
 
+TEST(Adaptive, StillLearnsAfterALongCalm) {  // which earns more looks at longer contexts than it takes
+  Builder b(1, 0.01);
+  constexpr std::size_t kCalm = 100'000;
+  for (std::size_t i = 0; i < kCalm; ++i) b.call(1, 1, 5 * kUs);
+  for (int i = 0; i < 1500; ++i) b.call(3, 3, 5 * kUs, 0, i % 2).call(2, 2, 5 * kUs).call(2, 2, 5 * kUs).call(4, 4, 5 * kUs).call(4, 4, i % 2 == 0 ? 3 * kMs : 30 * kUs);
+  const auto stream = b.take();
+  AdaptiveOptions options;
+  options.silence = 0;
+  AdaptivePredictor predictor(options);
+  evaluate(std::span(stream).first(kCalm), predictor, {});
+  EXPECT_GT(evaluate(std::span(stream).subspan(kCalm), predictor, {}).rest_of_oracle(), 0.95);
+}
+
 TEST(Adaptive, DriftingGapsAreFollowed) {
   const Evaluation sum = run(streams::drifting(3000, 0.01));
   EXPECT_GT(sum.rest_of_oracle(), 0.95);
@@ -271,6 +284,11 @@ TEST(Adaptive, ForecastsWaits) {
   int i = 0;
   for (const Event& event : b.take()) {
     const WaitForecast forecast = predictor.on_enter(event);
+    if (i < 2 || i % 3 == 0) {
+      EXPECT_EQ(forecast.samples, 0U) << "of the first call nothing is known yet, another does not wait";
+    } else if (i > 30) {
+      EXPECT_GE(forecast.samples, 3U);
+    }
     if (i % 3 == 1) first = forecast;
     if (i % 3 == 2) second = forecast;
     predictor.on_exit(event);
