@@ -324,8 +324,6 @@ WaitForecast AdaptivePredictor::on_enter(const Call& call) noexcept {
 void AdaptivePredictor::pass_over() noexcept {
   broken_ = true;
   arrived_ = false;
-  taken_ = {};
-  silence_ = 0.0F;
 }
 
 void AdaptivePredictor::learn_wait(Nanoseconds wait) noexcept {
