@@ -324,6 +324,39 @@ TEST(TraceReader, ReadsMorePartsThanItMayOpen) {
   EXPECT_EQ(content(parts), content(merged));
 }
 
+TEST(TraceReader, RefusesBlocksThatDoNotFollowEachOther) {
+  const TemporaryFolder folder;
+  struct Block {
+    std::uint64_t first_event, from_ns;  // of three calls in 3000 ns
+  };
+  const auto problem = [&](std::initializer_list<Block> blocks) {
+    FileWriter w;
+    std::string why;
+    EXPECT_EQ(w.open((folder / "a").c_str(), {.world_size = 1}, why), Status::ok) << why;
+    w.define_rank(0, {"node", "app", "MPI"});
+    for (const Block& block : blocks) {
+      BlockEncoder encoder(0, 0, {});
+      for (std::uint64_t i = 0; i < 3; ++i) {
+        CallEvent e;
+        e.enter_ns = block.from_ns + 1000 * i, e.exit_ns = e.enter_ns + 1000;
+        EXPECT_TRUE(encoder.add(e));
+      }
+      const auto packed = encoder.finish();
+      std::vector<std::byte> bytes(packed.begin(), packed.end());
+      at<BlockHead>(bytes, 0)->first_event = block.first_event;
+      w.write_block(bytes);
+    }
+    w.close();
+    return problem_of(read_file(folder / "a"));
+  };
+  EXPECT_EQ(problem({{0, 1000}, {3, 4000}, {6, 8000}}), "");
+  EXPECT_EQ(problem({{3, 4000}, {0, 1000}}), "") << "in any order";
+  const std::string why = ": the blocks of rank 0 do not follow each other";
+  EXPECT_TRUE(problem({{0, 1000}, {4, 4000}}).ends_with(why)) << "one call is not there";
+  EXPECT_TRUE(problem({{0, 1000}, {2, 4000}}).ends_with(why));
+  EXPECT_TRUE(problem({{0, 1000}, {3, 3999}}).ends_with(why)) << "before the last one has ended";
+}
+
 /// Two blocks with a loss before each, and one at the end.
 void write_with_losses(const std::string& path) {
   FileWriter w;
