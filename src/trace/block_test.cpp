@@ -218,6 +218,25 @@ TEST(Block, RoundedTimesStayWithinTheirPrecision) {
   }
 }
 
+TEST(Block, MoreKindsOfCallsThanOneHoldsAreInSeveral) {
+  std::vector<Stored> events;
+  for (std::uint32_t i = 0; i < 3 * kTemplates; ++i) {
+    CallEvent e;
+    e.op = Op::barrier, e.site = i, e.enter_ns = 10 * i, e.exit_ns = e.enter_ns + 5;
+    events.emplace_back(e);
+  }
+  Packer pack({});
+  for (const Stored& e : events) pack(e.event);
+  const Packed packed = pack.take();
+  EXPECT_GE(packed.blocks.size(), 3u);
+  const std::vector<Stored> back = unpack(packed);
+  ASSERT_EQ(back.size(), events.size());
+  for (std::size_t i = 0; i < back.size(); ++i) {
+    ASSERT_EQ(back[i].event.site, i);
+    ASSERT_EQ(back[i].event.enter_ns, events[i].event.enter_ns);
+  }
+}
+
 TEST(Block, ListsTooLongForABlockAreLostAndSaidToBe) {
   const std::vector<std::uint64_t> counts(100, 5);
   CallEvent e;

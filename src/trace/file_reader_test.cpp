@@ -169,6 +169,7 @@ TEST(TraceReader, SaysWhatIsDamaged) {
       h.crc = crc32c(std::span<const std::byte>(b).first(offsetof(FileHead, crc)));
     });
   };
+  EXPECT_EQ(head([](FileHead& h) { ++h.version; }), "memory: at offset 8: version 2; this Fallow reads version 1");
   EXPECT_EQ(head([](FileHead& h) { ++h.head_bytes; }), "memory: at offset 12: unknown size of the head");
   EXPECT_EQ(head([](FileHead& h) { h.world_size = 0; }), "memory: at offset 16: impossible number of ranks");
   EXPECT_EQ(head([](FileHead& h) { h.world_size = kMaxRanks + 1; }), "memory: at offset 16: impossible number of ranks");
