@@ -21,6 +21,12 @@ class IdleTests {
     return k.seen == kEnough && now < kLonger * k.shortest + (kMoreNs << kFraction);
   }
 
+  /// Whether enough tests of this call have been seen to tell.
+  bool knows(std::uint32_t call) const noexcept {
+    const Kind& k = kinds_[call % kinds_.size()];
+    return k.call == call && k.seen == kEnough;
+  }
+
  private:
   static constexpr std::uint32_t kEnough = 16;
   static constexpr unsigned kFraction = 16;   // bits of a nanosecond

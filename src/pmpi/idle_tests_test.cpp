@@ -10,7 +10,10 @@ TEST(IdleTests, OfAnUnknownCallEachMayHaveDoneSomething) {
   int idle = 0;
   for (int i = 0; i < 15; ++i) idle += tests.is_idle(3, 20) ? 1 : 0;
   EXPECT_EQ(idle, 0);
+  EXPECT_FALSE(tests.knows(3));
   EXPECT_TRUE(tests.is_idle(3, 20));
+  EXPECT_TRUE(tests.knows(3));
+  EXPECT_FALSE(tests.knows(11)) << "a call that has the same place";
 }
 
 TEST(IdleTests, WhatLastsLongerMayHaveSentSomething) {

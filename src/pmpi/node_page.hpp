@@ -31,7 +31,8 @@ struct alignas(128) NodeSlot {
   std::atomic<std::uint32_t> to_serve{0};     ///< 1: it was woken for what its peer cannot do without it
   std::atomic<std::uint32_t> by_bell{0};      ///< 1: it does not sleep on the futex, but until its bell rings
   std::atomic<std::uint32_t> by_test{0};      ///< 1: what woke it was a test that had found nothing
-  std::atomic<std::uint64_t> tests_from{0};   ///< tick from which on such a test may wake it
+  std::atomic<std::uint64_t> tests_from{0};   ///< tick from which on such a test may wake it, one that did nothing
+  std::atomic<std::uint64_t> long_tests_from{0};  ///< and one that lasted long enough to have done something
   alignas(64) std::atomic<std::uint64_t> activity{0};  ///< tick since when << 3 | trace::RankState
   /// Tick until which the rank is predicted not to need the network, while it computes or waits; 0: not predicted.
   std::atomic<std::uint64_t> rest_until{0};

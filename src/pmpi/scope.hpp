@@ -75,7 +75,7 @@ Prepared note_starting(Thread& thread, std::int64_t count, const MPI_Request* re
 void note_started(Thread& thread, const MPI_Request* requests) noexcept;
 /// A part of what this request sends is ready.
 void wake_for_slow(Thread& thread, MPI_Request request) noexcept;
-/// After a test of so many ticks.
+/// After a test of so many ticks; 0: it has rested, and what it did before is known.
 void wake_after_test_slow(Thread& thread, bool found, std::uint64_t ticks) noexcept;
 /// A test found nothing, where ranks share cores: others may need this one. Returns the tick at which it is over now.
 std::uint64_t tested_in_vain(Thread& thread, std::uint64_t enter, std::uint64_t exit) noexcept;
@@ -286,7 +286,7 @@ class Scope {
 
   /// After a test: where it found nothing, who sleeps is seldom woken.
   FALLOW_HOT void wake_after_test(bool found) noexcept {
-    if (someone_sleeps()) [[unlikely]] wake_after_test_slow(thread_, found, exit_ - enter_);
+    if (someone_sleeps()) [[unlikely]] wake_after_test_slow(thread_, found, rested_ ? 0 : exit_ - enter_);
   }
 
   /// After a test that found nothing: whether to make it again, as the thread is about to sleep. It may have slept by then.

@@ -78,6 +78,17 @@ bool begin_rest(Thread& t) noexcept {
   return false;
 }
 
+/// The test that has just been made did something, as long as it lasted, or one before it did: whoever may wait for that is to be woken
+/// before this thread rests. The tests that follow tell whether more comes.
+void put_off(Thread& t, std::uint64_t now) noexcept {
+  if (t.wait.phase == WaitPhase::armed) {
+    disarm(t);
+    put_aside(t);
+  }
+  t.tested_long = true;
+  t.loop.set_due(t.idle_tests.knows(t.op) ? now + runtime().clock.to_ticks(kGraceNs) : now);
+}
+
 void sleep_now(Thread& t) noexcept {
   Runtime& rt = runtime();
   WaitState& w = t.wait;
@@ -110,7 +121,14 @@ bool rest_in_test(Thread& t) noexcept {
   const CancelGuard whole;
   const OwnState state(t, whole.saved());
   t.loop_rest = {};
-  if (t.wait.phase != WaitPhase::armed) return begin_rest(t);
+  const bool armed = t.wait.phase == WaitPhase::armed;
+  const std::uint64_t now = runtime().clock.now(), since = armed ? t.wait.last_poll : t.enter;
+  if (!t.idle_tests.is_idle(t.op, to_ns(now - since, runtime().ns_per_tick_q32)) || t.owes_wake) {
+    put_off(t, now);
+    return false;
+  }
+  t.wait.last_poll = now;
+  if (!armed) return begin_rest(t);
   if (--t.wait.armed_polls != 0) return true;
   sleep_now(t);
   return false;

@@ -5,13 +5,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "pmpi/scope.hpp"
+#include "pmpi/wait_parts.hpp"
 
 namespace fallow::pmpi {
 namespace {
 
 constexpr std::uint32_t kVainTests = 16;    // one after the other until a loop is taken to do nothing else
 constexpr std::uint64_t kNothingElseNs = 1000;   // between two tests
+constexpr std::uint64_t kTestsEvery = 4;         // part of the wait so far from one test in vain that wakes it to the next
+constexpr std::uint64_t kLongTestsEvery = 128;   // likewise from one that lasted long: what is late by so much is within most budgets
+constexpr double kLongTestsNs = 200e3;           // or this, if it is less; to be woken in vain takes a tenth of it
 
 bool is_at_once(const Thread& t, std::uint64_t enter) noexcept {
   return t.tested_at != 0 && to_ns(enter - t.tested_at, runtime().ns_per_tick_q32) < kNothingElseNs;
@@ -54,10 +61,26 @@ std::uint64_t tested_in_vain(Thread& t, std::uint64_t enter, std::uint64_t exit)
   return t.tested_at = t.kept_since = rt.clock.now();
 }
 
+void allow_tests() noexcept {
+  NodeSlot& own = runtime().node.own();
+  own.tests_from.store(0, std::memory_order_relaxed);
+  own.long_tests_from.store(0, std::memory_order_relaxed);
+}
+
+void defer_tests(const Thread& t, std::uint64_t now) noexcept {
+  if (t.wait.moved_at != 0 || t.wait.found_at_once) return allow_tests();
+  NodeSlot& own = runtime().node.own();
+  const std::uint64_t waited = now - t.enter, most = runtime().clock.to_ticks(kLongTestsNs);
+  own.tests_from.store(now + waited / kTestsEvery, std::memory_order_relaxed);
+  own.long_tests_from.store(now + std::min(waited / kLongTestsEvery, most), std::memory_order_relaxed);
+}
+
 void wake_after_test_slow(Thread& t, bool found, std::uint64_t ticks) noexcept {
-  t.tests_softly = !found && t.idle_tests.is_idle(t.op, to_ns(ticks, runtime().ns_per_tick_q32));
+  const bool owed = std::exchange(t.owes_wake, false), lasted = std::exchange(t.tested_long, false) || owed;
+  t.tests_in_vain = !found;
+  t.tests_softly = !found && (ticks == 0 || t.idle_tests.is_idle(t.op, to_ns(ticks, runtime().ns_per_tick_q32))) && !lasted;
   wake_recent_slow(t);
-  t.tests_softly = false;
+  t.tests_in_vain = t.tests_softly = false;
 }
 
 }  // namespace fallow::pmpi

@@ -128,7 +128,10 @@ struct alignas(64) Thread {
   std::uint64_t tested_at = 0;     ///< tick at the end of the last of them
   std::uint64_t kept_since = 0;    ///< tick since when it has kept its core in them
   std::uint64_t all_vain_tests = 0, told_vain_tests = 0;  ///< where ranks share cores; of these, those left out of NodeSlot::calls
-  bool tests_softly = false;       ///< the test under way did nothing that others may wait for, as far as one can tell
+  bool tests_in_vain = false;      ///< others are being woken after a test that found nothing
+  bool tests_softly = false;       ///< it did nothing either that they may wait for, as far as one can tell
+  bool tested_long = false;        ///< the test under way did something, though others were made after it
+  bool owes_wake = false;          ///< a test has done something, and a rank that sleeps may be woken for that a little later only
   IdleTests idle_tests;
   TestLoop loop;                   ///< of tests, where each rank has a core
   PendingWait loop_rest;           ///< of the test under way

@@ -26,9 +26,9 @@ namespace {
 
 constexpr std::uint32_t kPollsWhileArmed = 4;       // between telling that we sleep and sleeping, so that no wake is lost
 constexpr std::uint32_t kForeseenAtALook = 32, kForeseenInPatience = 4;  // calls at most that are learnt then
-constexpr std::uint64_t kTestsEvery = 4;            // part of the wait so far from one test in vain that wakes it to the next
 constexpr std::uint32_t kFreshPolls = 2;            // what the first finds is seen when the second begins, or before
 constexpr double kLongerGap = 1 + 1.0 / 32, kShorterGap = 1 - 1.0 / 8, kLeastGapNs = 10;  // a fifth of the gaps are shorter
+constexpr double kColdPollNs = 10e3;                // the first poll after a sleep is slow; one that lasts longer has found something
 constexpr std::uint32_t kAmplePatience = 512;         // polls in which some calls can be learnt without delay
 
 /// World rank that the call waits for, where there is only one.
@@ -52,13 +52,6 @@ bool somebody_sleeps() noexcept { return runtime().node.page().sleepers.load(std
 /// Whether a rank of this node that wakes us can do so while we sleep on sockets.
 bool can_sleep_on_sockets(Runtime& rt) noexcept {
   return rt.sockets.usable() && (rt.node.attached() == 1 || rt.node.bell() >= 0);
-}
-
-/// A test woke us, and again there was nothing: the next one may when the wait is longer by a part. Programs that do nothing but
-/// test would keep all others of the node awake.
-void defer_tests(Thread& t, std::uint64_t now) noexcept {
-  const bool in_vain = t.wait.moved_at == 0 && !t.wait.found_at_once;
-  runtime().node.own().tests_from.store(in_vain ? now + (now - t.enter) / kTestsEvery : 0, std::memory_order_relaxed);
 }
 
 void arm(Thread& t, std::uint64_t planned_end) noexcept {
@@ -271,7 +264,8 @@ void look_after_sleep(Thread& t, std::uint64_t now, bool went_on) noexcept {
   WaitState& w = t.wait;
   if (w.awake_since == w.last_wake) w.awake_since = now;
   --w.fresh;
-  w.found_at_once = w.found_at_once || went_on || t.found != w.found_before;
+  const bool long_one = !rt.oversubscribed && rt.clock.to_ns(now - w.last_poll) > kColdPollNs;
+  w.found_at_once = w.found_at_once || went_on || long_one || t.found != w.found_before;
   fallow_tls.polls_left = rt.oversubscribed ? 1 : kPollsBetweenLooks;
   if (w.found_at_once && rt.oversubscribed) stir(w, now);
 }
@@ -306,7 +300,7 @@ void first_look(Thread& t, std::uint64_t now) noexcept {
   show(trace::RankState::waiting, now);
   add_to_totals(t);
   t.wait.last_poll = now;
-  runtime().node.own().tests_from.store(0, std::memory_order_relaxed);
+  allow_tests();
   note_open(t, now);
   if (runtime().threads.load(std::memory_order_relaxed) == 1) t.wait.absorbed = judge_lateness();
   if (Forecast& forecast = runtime().forecast; forecast.belongs_to(&t)) {
@@ -325,6 +319,18 @@ void yield_core(Thread& t) noexcept {
   fallow_tls.polls_left = one_by_one ? 1 : kPollsBetweenLooks;
 }
 
+/// The last polls moved data: more is to come, and who waits for what we took or sent goes on.
+void go_on(Thread& t, std::uint64_t now) noexcept {
+  Runtime& rt = runtime();
+  WaitState& w = t.wait;
+  w.busy += now - w.last_poll;
+  end_lull(w, w.last_poll, now);
+  const double goes_on = !rt.whole_job_here && has_many_steps(t) ? kGiveWayNs : kGraceNs;
+  w.spin_until = std::max(w.spin_until, now + rt.clock.to_ticks(goes_on));
+  fallow_tls.polls_left = kPollsBetweenLooks;
+  if (somebody_sleeps()) wake_for_progress(t);
+}
+
 void poll_automatic(Thread& t, std::uint64_t now) noexcept {
   Runtime& rt = runtime();
   WaitState& w = t.wait;
@@ -335,28 +341,28 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
   if (w.phase == WaitPhase::armed && went_on) {
     disarm(t);
     follow_plan(t, now);
+  } else if (w.phase == WaitPhase::armed && !rt.oversubscribed && moved_data(w, now)) {
+    disarm(t);
+    go_on(t, now);
   } else if (w.phase == WaitPhase::armed && --w.armed_polls != 0) {
     fallow_tls.polls_left = 1;
   } else if (w.phase == WaitPhase::armed) {
     do_sleep(t);
     now = rt.clock.now();
     const bool linger = !rt.oversubscribed && ((w.woken_by_peer && !w.woken_by_test) || w.woken_by_data || (!rt.whole_job_here && has_many_steps(t)));
-    const auto pause = std::max<std::uint64_t>(w.spin_after, linger ? static_cast<std::uint64_t>(grace) : 1);
+    const std::uint64_t spin = w.woken_by_test && !rt.oversubscribed ? 0 : w.spin_after;  // what a test brought is there already
+    const auto pause = std::max<std::uint64_t>(spin, linger ? static_cast<std::uint64_t>(grace) : 1);
     w.spin_until = now + pause;
     fallow_tls.polls_left = w.fresh != 0 ? 1 : kPollsBetweenLooks;
   } else if (w.fresh != 0) {
     look_after_sleep(t, now, went_on);
+    if (!rt.oversubscribed && w.found_at_once) w.spin_until = std::max(w.spin_until, now + static_cast<std::uint64_t>(grace));
     if (!rt.oversubscribed && (w.found_at_once || w.served) && somebody_sleeps()) wake_for_progress(t);
   } else if (w.phase == WaitPhase::none) {
     look_where_from(t);
     follow_plan(t, now);
   } else if (!rt.oversubscribed && moved_data(w, now)) {
-    w.busy += now - w.last_poll;
-    end_lull(w, w.last_poll, now);
-    const double goes_on = !rt.whole_job_here && has_many_steps(t) ? kGiveWayNs : kGraceNs;
-    w.spin_until = std::max(w.spin_until, now + rt.clock.to_ticks(goes_on));
-    fallow_tls.polls_left = kPollsBetweenLooks;
-    if (somebody_sleeps()) wake_for_progress(t);
+    go_on(t, now);
   } else if (now >= w.spin_until) {
     follow_plan(t, now);
   } else if (w.yields) {

@@ -23,8 +23,11 @@ void wake_slot(Thread& thread, NodeSlot& slot) noexcept {
   // In our own slot another thread of this process may sleep, and wait for what this one sends.
   if (rt.sleeper.load(std::memory_order_relaxed) == &thread && &slot == &rt.node.own()) return;
   if (slot.sleep_word.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(SleepWord::asleep)) return;
-  if (thread.tests_softly && before < slot.tests_from.load(std::memory_order_relaxed)) return;
-  slot.by_test.store(thread.tests_softly ? 1 : 0, std::memory_order_relaxed);
+  if (thread.tests_in_vain && before < (thread.tests_softly ? slot.tests_from : slot.long_tests_from).load(std::memory_order_relaxed)) {
+    thread.owes_wake = thread.owes_wake || !thread.tests_softly;
+    return;
+  }
+  slot.by_test.store(thread.tests_in_vain ? 1 : 0, std::memory_order_relaxed);
   if (!rt.node.wake(slot, before)) return;
   const std::uint64_t spent = rt.clock.now() - before;
   thread.woke_at = before;

@@ -89,7 +89,8 @@ def test_who_tests_in_vain_lets_others_sleep(lab: Lab, mode: str) -> None:
         waiting = trial.ranks()[1]
         return waiting.wait_asleep_s / (waiting.wait_asleep_s + waiting.wait_awake_s)
 
-    shown(asleep, lambda share: share > 0.3, _TRIES // 2)  # 0.01 to 0.06 when they were woken by each test; 0.15 to 0.9 now
+    # 0.96 to 0.99 now; 0.01 to 0.06 when they were woken by each test, 0.25 to 0.85 by each that lasted long
+    shown(asleep, lambda share: share > 0.9, _TRIES // 2)
 
 
 def _seconds_with_a_stranger(lab: Lab, mode: str) -> float:
@@ -161,6 +162,18 @@ def test_the_target_of_one_sided_calls_of_many_steps_does_not_sleep_through_them
         return float(trial.outcome.out.split()[-1])
 
     shown(lambda: (us(mode), us("spin")), lambda took: took[0] < 5 * took[1] + 300000, _TRIES // 2)
+
+
+# Each step moves a megabyte in one poll or test, the first after a sleep at times. MPICH 5 tells of none of them; where they were not
+# noticed, both slept until their time was over: 22 (reduce), 13 (waited) and 23 times as long. Others 1.0 to 1.6 times, before and after.
+@pytest.mark.parametrize("how", ["reduce", "waited", "tested"])
+def test_who_has_moved_data_in_one_poll_wakes_its_peer(lab: Lab, how: str) -> None:
+    def us(mode: str) -> float:
+        trial = lab.run(mode, 2, lab.program("long_sums.c"), "40", "2", how)
+        assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
+        return float(trial.outcome.out.split()[-1])
+
+    shown(lambda: (us("auto"), us("spin")), lambda took: took[0] < 3 * took[1] + 500, _TRIES // 2)
 
 
 @pytest.mark.parametrize("how", ["started", "persistent", "fence"])
