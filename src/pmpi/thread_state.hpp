@@ -54,6 +54,7 @@ struct WaitState {
   bool woken_by_data = false;    ///< or so
   std::uint32_t found_before = 0;///< Thread::found at the end of the last sleep
   bool woken_by_test = false;    ///< the peer that ended the last sleep had tested in vain
+  bool worked = false;           ///< the library was at work before it first polled, in a call of many steps
   bool found_at_once = false;    ///< the first poll after it found something
   bool served = false;           ///< the peer had to be answered
   bool settled = true;           ///< what the last sleep held up is in `held_up`

@@ -46,9 +46,6 @@ void show(trace::RankState state, std::uint64_t tick) noexcept {
   runtime().writer.header().state = static_cast<std::uint32_t>(state);
 }
 
-/// Some rank of this node may have to be woken.
-bool somebody_sleeps() noexcept { return runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0; }
-
 /// Whether a rank of this node that wakes us can do so while we sleep on sockets.
 bool can_sleep_on_sockets(Runtime& rt) noexcept {
   return rt.sockets.usable() && (rt.node.attached() == 1 || rt.node.bell() >= 0);
@@ -215,7 +212,7 @@ void follow_plan(Thread& t, std::uint64_t now) noexcept {
   } else {
     t.wait.phase = WaitPhase::spinning;
     t.wait.spin_until = now + std::max<std::uint64_t>(t.wait.spin_after, 1);
-    fallow_tls.polls_left = rt.oversubscribed ? 1 : kPollsBetweenLooks;
+    fallow_tls.polls_left = rt.oversubscribed ? 1 : polls_until_look(t);
   }
 }
 
@@ -266,7 +263,7 @@ void look_after_sleep(Thread& t, std::uint64_t now, bool went_on) noexcept {
   --w.fresh;
   const bool long_one = !rt.oversubscribed && rt.clock.to_ns(now - w.last_poll) > kColdPollNs;
   w.found_at_once = w.found_at_once || went_on || long_one || t.found != w.found_before;
-  fallow_tls.polls_left = rt.oversubscribed ? 1 : kPollsBetweenLooks;
+  fallow_tls.polls_left = rt.oversubscribed ? 1 : polls_until_look(t);
   if (w.found_at_once && rt.oversubscribed) stir(w, now);
 }
 
@@ -296,6 +293,7 @@ void look_where_from(Thread& t) noexcept {
 namespace {
 
 void first_look(Thread& t, std::uint64_t now) noexcept {
+  t.wait.worked = !runtime().oversubscribed && t.look == Look::none && has_many_steps(t) && runtime().clock.to_ns(now - t.enter) > kColdPollNs;
   t.look = Look::taken;
   show(trace::RankState::waiting, now);
   add_to_totals(t);
@@ -325,9 +323,8 @@ void go_on(Thread& t, std::uint64_t now) noexcept {
   WaitState& w = t.wait;
   w.busy += now - w.last_poll;
   end_lull(w, w.last_poll, now);
-  const double goes_on = !rt.whole_job_here && has_many_steps(t) ? kGiveWayNs : kGraceNs;
-  w.spin_until = std::max(w.spin_until, now + rt.clock.to_ticks(goes_on));
-  fallow_tls.polls_left = kPollsBetweenLooks;
+  linger(t, now);
+  fallow_tls.polls_left = polls_until_look(t);
   if (somebody_sleeps()) wake_for_progress(t);
 }
 
@@ -353,14 +350,20 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
     const std::uint64_t spin = w.woken_by_test && !rt.oversubscribed ? 0 : w.spin_after;  // what a test brought is there already
     const auto pause = std::max<std::uint64_t>(spin, linger ? static_cast<std::uint64_t>(grace) : 1);
     w.spin_until = now + pause;
-    fallow_tls.polls_left = w.fresh != 0 ? 1 : kPollsBetweenLooks;
+    fallow_tls.polls_left = w.fresh != 0 ? 1 : polls_until_look(t);
   } else if (w.fresh != 0) {
     look_after_sleep(t, now, went_on);
-    if (!rt.oversubscribed && w.found_at_once) w.spin_until = std::max(w.spin_until, now + static_cast<std::uint64_t>(grace));
+    if (!rt.oversubscribed && w.found_at_once) linger(t, now);
     if (!rt.oversubscribed && (w.found_at_once || w.served) && somebody_sleeps()) wake_for_progress(t);
   } else if (w.phase == WaitPhase::none) {
     look_where_from(t);
-    follow_plan(t, now);
+    if (w.worked) {
+      w.phase = WaitPhase::spinning;
+      linger(t, now);
+      fallow_tls.polls_left = polls_until_look(t);
+    } else {
+      follow_plan(t, now);
+    }
   } else if (!rt.oversubscribed && moved_data(w, now)) {
     go_on(t, now);
   } else if (now >= w.spin_until) {
@@ -369,7 +372,7 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
     yield_core(t);
   } else {
     rest_briefly();
-    fallow_tls.polls_left = kPollsBetweenLooks;
+    fallow_tls.polls_left = polls_until_look(t);
   }
   if (!rt.oversubscribed && w.phase == WaitPhase::spinning && needs_target_unseen(t) && somebody_sleeps()) wake_for_progress(t);
   // Who shares a core does not look at how long polls take: whom the next step is for is woken here.

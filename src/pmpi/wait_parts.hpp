@@ -52,6 +52,23 @@ inline bool needs_target_unseen(const Thread& t) noexcept {
   return t.found == 0 && FALLOW_FAMILY_NUMBER != static_cast<int>(trace::Family::openmpi);
 }
 
+/// Some rank of this node may have to be woken.
+inline bool somebody_sleeps() noexcept { return runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0; }
+
+/// Among several polls, one that takes a step of a call of many is lost; the peer that waits for the next step may be asleep.
+inline std::uint32_t polls_until_look(const Thread& t) noexcept {
+  return has_many_steps(t) && (t.wait.sleeps != 0 || somebody_sleeps()) ? 1 : kPollsBetweenLooks;
+}
+
+/// Data have moved: more is to come, in a call of many steps maybe only when the others have done what this rank has just done.
+inline void linger(Thread& t, std::uint64_t now) noexcept {
+  Runtime& rt = runtime();
+  const std::uint64_t since = t.wait.sleeps != 0 ? t.wait.last_wake : t.enter;
+  const double step = has_many_steps(t) ? std::min(rt.clock.to_ns(now - since), kLongestLullNs) : 0.0;
+  const double least = !rt.whole_job_here && has_many_steps(t) ? kGiveWayNs : kGraceNs;
+  t.wait.spin_until = std::max(t.wait.spin_until, now + rt.clock.to_ticks(std::max(step, least)));
+}
+
 /// Data moved from tick `from` to `to`. Parts of one message follow each other closely: what was waited for is the first.
 inline void end_lull(WaitState& w, std::uint64_t from, std::uint64_t to) noexcept {
   if (w.quiet_until == 0 || runtime().clock.to_ns(from - w.quiet_since) > kLullNs) w.quiet_until = from;
