@@ -71,6 +71,7 @@ bool begin_rest(Thread& t) noexcept {
   t.enter = entered;
   if (t.wait.phase == WaitPhase::armed) {
     t.wait.armed_polls = kTestsWhileArmed;
+    t.wait.last_poll = rt.clock.now();
     return true;
   }
   t.loop.set_due(t.wait.spin_until);
@@ -127,8 +128,8 @@ bool rest_in_test(Thread& t) noexcept {
     put_off(t, now);
     return false;
   }
-  t.wait.last_poll = now;
   if (!armed) return begin_rest(t);
+  t.wait.last_poll = now;
   if (--t.wait.armed_polls != 0) return true;
   sleep_now(t);
   return false;
