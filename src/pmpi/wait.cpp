@@ -319,7 +319,6 @@ void yield_core(Thread& t) noexcept {
 
 /// The last polls moved data: more is to come, and who waits for what we took or sent goes on.
 void go_on(Thread& t, std::uint64_t now) noexcept {
-  Runtime& rt = runtime();
   WaitState& w = t.wait;
   w.busy += now - w.last_poll;
   end_lull(w, w.last_poll, now);
