@@ -37,7 +37,7 @@ class IdleTests {
     std::uint32_t call = 0, seen = 0;
     std::uint64_t shortest = 0;
   };
-  std::array<Kind, 8> kinds_{};
+  std::array<Kind, 64> kinds_{};  // so many that no two tests of MPI have the same place
 };
 
 }  // namespace fallow::pmpi

@@ -124,6 +124,7 @@ bool rest_in_test(Thread& t) noexcept {
   t.loop_rest = {};
   const bool armed = t.wait.phase == WaitPhase::armed;
   const std::uint64_t now = runtime().clock.now(), since = armed ? t.wait.last_poll : t.enter;
+  t.owes_wake = t.owes_wake && somebody_sleeps();  // else who was to be woken has woken by itself
   if (!t.idle_tests.is_idle(t.op, to_ns(now - since, runtime().ns_per_tick_q32)) || t.owes_wake) {
     put_off(t, now);
     return false;

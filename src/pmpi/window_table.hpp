@@ -15,7 +15,7 @@ class WindowTable {
   void made(std::uint64_t window, const std::vector<std::int32_t>& world) noexcept;
   void forget(std::uint64_t window) noexcept;
 
-  /// -1: not known.
+  /// -1: not known, or not at the moment.
   std::int32_t world_rank(std::uint64_t window, std::int32_t rank) const noexcept;
 
  private:

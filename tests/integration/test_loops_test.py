@@ -48,7 +48,7 @@ def _asleep_in_tests(lab: Lab, mode: str, *args: str, options: Sequence[str] = (
     return asleep, float(trial.outcome.out.split()[1])
 
 
-@pytest.mark.parametrize("how", ["test", "iprobe", "testall", "several", "get_status"])
+@pytest.mark.parametrize("how", ["test", "iprobe", "testall", "several", "both", "get_status"])
 @pytest.mark.parametrize("mode", ["auto", "sleep"])
 def test_a_loop_of_tests_that_does_nothing_else_rests(lab: Lab, mode: str, how: str) -> None:
     """Where each rank has a core: 0.05 to 0.1 on a quiet machine, 0.99 where it spins."""

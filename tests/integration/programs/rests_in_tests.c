@@ -1,7 +1,7 @@
 // Rank 0 works, then sends to the others, which wait in a loop of tests that does nothing else. Rank 1 prints the part of its waiting
 // time that it took from its core, and the mean time in microseconds from what rank 0 sends to the end of the loop.
 // `apart` has 0.3 us between its tests; `counted` and `other` do something else now and then.
-// usage: rests_in_tests recv|test|iprobe|testall|several|get_status|apart|counted|other WAIT_US ROUNDS
+// usage: rests_in_tests recv|test|iprobe|testall|several|both|get_status|apart|counted|other WAIT_US ROUNDS
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -64,12 +64,13 @@ static double wait_for(const char *how) {
       }
     }
     MPI_Wait(&own, MPI_STATUS_IGNORE);
-  } else if (strcmp(how, "several") == 0) {  // the second waits for something that never comes
+  } else if (strcmp(how, "several") == 0 || strcmp(how, "both") == 0) {  // the first waits for something that never comes
     while (!found) {
       int other = 0;
       MPI_Iprobe(0, 2, MPI_COMM_WORLD, &other, MPI_STATUS_IGNORE);
       CHECK(!other);
-      MPI_Test(&requests[0], &found, MPI_STATUS_IGNORE);
+      if (*how == 's') MPI_Test(&requests[0], &found, MPI_STATUS_IGNORE);
+      else MPI_Testall(2, requests, &found, statuses);
     }
   } else {
     while (!found) MPI_Test(&requests[0], &found, MPI_STATUS_IGNORE);
