@@ -345,9 +345,9 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
   } else if (w.phase == WaitPhase::armed) {
     do_sleep(t);
     now = rt.clock.now();
-    const bool linger = !rt.oversubscribed && ((w.woken_by_peer && !w.woken_by_test) || w.woken_by_data || (!rt.whole_job_here && has_many_steps(t)));
+    const bool more_comes = !rt.oversubscribed && ((w.woken_by_peer && !w.woken_by_test) || w.woken_by_data || (!rt.whole_job_here && has_many_steps(t)));
     const std::uint64_t spin = w.woken_by_test && !rt.oversubscribed ? 0 : w.spin_after;  // what a test brought is there already
-    const auto pause = std::max<std::uint64_t>(spin, linger ? static_cast<std::uint64_t>(grace) : 1);
+    const auto pause = std::max<std::uint64_t>(spin, more_comes ? static_cast<std::uint64_t>(grace) : 1);
     w.spin_until = now + pause;
     fallow_tls.polls_left = w.fresh != 0 ? 1 : polls_until_look(t);
   } else if (w.fresh != 0) {

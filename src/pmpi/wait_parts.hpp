@@ -55,9 +55,10 @@ inline bool needs_target_unseen(const Thread& t) noexcept {
 /// Some rank of this node may have to be woken.
 inline bool somebody_sleeps() noexcept { return runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0; }
 
-/// Among several polls, one that takes a step of a call of many is lost; the peer that waits for the next step may be asleep.
+/// Among several polls, one that takes a step of a call of many is lost; the peer that waits for the next step may be asleep. Where ranks
+/// share cores the length of a poll tells nothing.
 inline std::uint32_t polls_until_look(const Thread& t) noexcept {
-  return has_many_steps(t) && (t.wait.sleeps != 0 || somebody_sleeps()) ? 1 : kPollsBetweenLooks;
+  return !runtime().oversubscribed && has_many_steps(t) && (t.wait.sleeps != 0 || somebody_sleeps()) ? 1 : kPollsBetweenLooks;
 }
 
 /// Data have moved: more is to come, in a call of many steps maybe only when the others have done what this rank has just done.
