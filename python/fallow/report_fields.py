@@ -77,7 +77,7 @@ FIELDS = {
     "Metered.measures": "what each meter's figures cover, in words",
     "MeterEnergy.meter": "kind of meter",
     "MeterEnergy.domain": "its name within the meter",
-    "MeterEnergy.kind": "node, platform, cpu, package, core, dram, memory, accelerator or other",
+    "MeterEnergy.kind": "node, module, platform, cpu, package, core, dram, memory, accelerator or other",
     "MeterEnergy.energy_j": "while the command ran; between two readings taken for even",
     "MeterEnergy.mean_w": "energy over time",
     "MeterEnergy.time_s": "how much of the command's time that is",

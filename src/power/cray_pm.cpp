@@ -64,7 +64,7 @@ class CrayMeter final : public ChannelMeter {
   CrayMeter(std::vector<Channel> channels, std::filesystem::path freshness, Clock clock)
       : ChannelMeter("cray_pm",
                      {"the whole node, by its board's sensors; parts of it where the system tells them apart",
-                      Joules{1.0}, kUpdatePeriod, kReadAtLeast},
+                      Joules{1.0}, kUpdatePeriod, kReadAtLeast, true},
                      std::move(channels), std::move(clock)),
         freshness_(std::move(freshness)) {}
 

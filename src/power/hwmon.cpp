@@ -31,7 +31,8 @@ constexpr std::array kRows{
     Row{"ibmpowernv", "Proc", DomainKind::package, "System"},
     Row{"ibmpowernv", "Mem", DomainKind::dram, "System"},
     Row{"ibmpowernv", "", DomainKind::other, "System"},
-    Row{"power_meter", "Module Power Socket", DomainKind::platform},  // NVIDIA Grace performance tuning guide
+    // NVIDIA Grace performance tuning guide. Modules are those of Grace Hopper: GPU and its memory are in their figure.
+    Row{"power_meter", "Module Power Socket", DomainKind::module},
     Row{"power_meter", "Grace Power Socket", DomainKind::package, "Module Power Socket"},
     Row{"power_meter", "CPU Power Socket", DomainKind::core, "Grace Power Socket"},
     Row{"power_meter", "SysIO Power Socket", DomainKind::other, "Grace Power Socket"},

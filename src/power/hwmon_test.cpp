@@ -46,7 +46,7 @@ TEST_F(Hwmon, GraceNestsByDevice) {
     put(i, "power1_average", "100000000");
   }
   find();
-  EXPECT_EQ(domain("power_meter/Module Power Socket 1").kind, DomainKind::platform);
+  EXPECT_EQ(domain("power_meter/Module Power Socket 1").kind, DomainKind::module);
   EXPECT_EQ(domain("power_meter/CPU Power Socket 0").kind, DomainKind::core);
   EXPECT_EQ(domain("power_meter/Grace Power Socket 1").kind, DomainKind::package);
 }

@@ -23,6 +23,7 @@ Clock monotonic_clock();
 
 enum class DomainKind : std::uint8_t {
   node,         ///< everything in the node
+  module,       ///< one board's processors, their memory and the accelerators beside them, in one figure
   platform,     ///< everything fed by the processor's own power delivery (RAPL "psys")
   cpu,          ///< all processors of the node
   package,      ///< one processor package
@@ -59,6 +60,7 @@ struct MeterDescription {
   Joules resolution{};   ///< the smallest step; 0 where the source is power, not energy
   Seconds min_period{};  ///< reading more often than this brings nothing new
   Seconds max_period{};  ///< read at least this often: else a counter may wrap unseen, or a power be summed too coarsely
+  bool whole_node = false;  ///< it sees all of the node: no other meter has parts of a kind that it leaves out
 };
 
 /// One source of energy figures. Not thread-safe; not for signal handlers: read() opens files.
@@ -110,7 +112,8 @@ struct DomainRef {
   friend bool operator==(const DomainRef&, const DomainRef&) = default;
 };
 /// The domains that together cover the most of the node with nothing counted twice: a node's own figure if a meter has
-/// one, else a platform's, else processors and memory; with accelerators where those figures leave them out.
+/// one, else that of modules, else a platform's, else processors and memory; with the accelerators of all makers where those
+/// figures leave them out.
 std::vector<DomainRef> additive_domains(std::span<const Meter* const> meters);
 
 }  // namespace fallow::power

@@ -23,15 +23,31 @@ constexpr std::array kBackEnds{FALLOW_METER_BACK_ENDS(FALLOW_ROW)};
 
 using Meters = std::span<const Meter* const>;
 
-// The domains of one kind in the first meter that has any, those inside another of the same kind left out.
+// Adds the meter's domains of one kind, those inside another of the same kind left out.
+void add_of_kind(std::vector<DomainRef>& to, Meters meters, std::size_t m, DomainKind kind) {
+  const auto domains = meters[m]->domains();
+  for (std::size_t d = 0; d < domains.size(); ++d) {
+    const auto& inside = domains[d].inside;
+    if (domains[d].kind == kind && !(inside && domains[*inside].kind == kind)) to.push_back({m, d});
+  }
+}
+
+// The domains of one kind in the first meter that has any.
 std::vector<DomainRef> first_of_kind(Meters meters, DomainKind kind) {
   std::vector<DomainRef> found;
-  for (std::size_t m = 0; m < meters.size() && found.empty(); ++m) {
-    const auto domains = meters[m]->domains();
-    for (std::size_t d = 0; d < domains.size(); ++d) {
-      const auto& inside = domains[d].inside;
-      if (domains[d].kind == kind && !(inside && domains[*inside].kind == kind)) found.push_back({m, d});
-    }
+  for (std::size_t m = 0; m < meters.size() && found.empty(); ++m) add_of_kind(found, meters, m, kind);
+  return found;
+}
+
+// Accelerators of all meters: each tells of those of its driver, and a card has one driver. Only a meter that sees the whole
+// node has them all.
+std::vector<DomainRef> all_accelerators(Meters meters) {
+  std::vector<DomainRef> found;
+  for (std::size_t m = 0; m < meters.size(); ++m) {
+    std::vector<DomainRef> here;
+    add_of_kind(here, meters, m, DomainKind::accelerator);
+    if (!here.empty() && meters[m]->description().whole_node) return here;
+    found.insert(found.end(), here.begin(), here.end());
   }
   return found;
 }
@@ -50,6 +66,7 @@ Clock monotonic_clock() {
 std::string_view to_string(DomainKind kind) noexcept {
   switch (kind) {
     case DomainKind::node: return "node";
+    case DomainKind::module: return "module";
     case DomainKind::platform: return "platform";
     case DomainKind::cpu: return "cpu";
     case DomainKind::package: return "package";
@@ -89,13 +106,15 @@ std::vector<DomainRef> additive_domains(Meters meters) {
     sum.resize(1);  // two figures for the node are two views of the same energy
     return sum;
   }
+  sum = kind(DomainKind::module);
+  if (!sum.empty()) return sum;
   sum = kind(DomainKind::platform);
   if (sum.empty()) {
     sum = first_with({DomainKind::cpu, DomainKind::package, DomainKind::core});
     const auto memory = first_with({DomainKind::memory, DomainKind::dram});
     sum.insert(sum.end(), memory.begin(), memory.end());
   }
-  const auto accelerators = kind(DomainKind::accelerator);
+  const auto accelerators = all_accelerators(meters);
   sum.insert(sum.end(), accelerators.begin(), accelerators.end());
   return sum;
 }

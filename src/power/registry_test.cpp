@@ -7,7 +7,10 @@ namespace {
 
 class FixedMeter final : public Meter {
  public:
-  explicit FixedMeter(std::vector<Domain> domains) : domains_(std::move(domains)), readings_(domains_.size()) {}
+  explicit FixedMeter(std::vector<Domain> domains, bool whole_node = false)
+      : domains_(std::move(domains)), readings_(domains_.size()) {
+    description_.whole_node = whole_node;
+  }
   std::string_view name() const noexcept override { return "fixed"; }
   std::span<const Domain> domains() const noexcept override { return domains_; }
   std::span<const DomainReading> read() noexcept override { return readings_; }
@@ -78,6 +81,32 @@ TEST(AdditiveDomains, PlatformStandsForPackagesAndMemory) {
   const FixedMeter m({{"psys", K::platform, {}}, {"package-0", K::package, 0U}, {"dram", K::dram, 0U}});
   const FixedMeter gpu({{"gpu0", K::accelerator, {}}, {"gpu1", K::accelerator, {}}, {"chip", K::accelerator, 0U}});
   EXPECT_EQ(names({&m, &gpu}), (std::vector<std::string>{"psys", "gpu0", "gpu1"}));
+}
+
+TEST(AdditiveDomains, CardsOfAllMakers) {
+  const FixedMeter packages(rapl());
+  const FixedMeter some({{"amdgpu/PPT", K::accelerator, {}}, {"xe/card", K::accelerator, {}}, {"xe/pkg", K::accelerator, 1U}});
+  const FixedMeter others({{"gpu0", K::accelerator, {}}, {"gpu1", K::accelerator, {}}});
+  EXPECT_EQ(names({&some, &others}), (std::vector<std::string>{"amdgpu/PPT", "xe/card", "gpu0", "gpu1"}));
+  EXPECT_EQ(names({&packages, &some, &others}),
+            (std::vector<std::string>{"package-0", "package-1", "dram-0", "dram-1", "amdgpu/PPT", "xe/card", "gpu0", "gpu1"}));
+}
+
+TEST(AdditiveDomains, CardsOnceWhereTheBoardCountsThem) {
+  const FixedMeter whole({{"node", K::node, {}}, {"accel0", K::accelerator, 0U}}, true);
+  const FixedMeter parts({{"cpu", K::cpu, {}}, {"accel0", K::accelerator, {}}}, true);  // its figure of the node is closed
+  const FixedMeter cards({{"gpu0", K::accelerator, {}}});
+  EXPECT_EQ(names({&whole, &cards}), (std::vector<std::string>{"node"}));
+  EXPECT_EQ(names({&parts, &cards}), (std::vector<std::string>{"cpu", "accel0"}));
+  EXPECT_EQ(names({&cards, &parts}), (std::vector<std::string>{"cpu", "accel0"}));
+  const FixedMeter processors({{"cpu", K::cpu, {}}}, true);
+  EXPECT_EQ(names({&processors, &cards}), (std::vector<std::string>{"cpu", "gpu0"}));
+}
+
+TEST(AdditiveDomains, ModulesHaveTheirAcceleratorsInThem) {
+  const FixedMeter grace({{"module 0", K::module, {}}, {"grace 0", K::package, 0U}, {"module 1", K::module, {}}});
+  const FixedMeter cards({{"gpu0", K::accelerator, {}}, {"gpu1", K::accelerator, {}}});
+  EXPECT_EQ(names({&grace, &cards}), (std::vector<std::string>{"module 0", "module 1"}));
 }
 
 TEST(AdditiveDomains, NothingFromNothing) {
