@@ -53,7 +53,8 @@ ChannelMeter::ChannelMeter(std::string name, MeterDescription description, std::
   }
 }
 
-ChannelMeter::Sample ChannelMeter::take(const Channel& channel) const {
+ChannelMeter::Sample ChannelMeter::take(std::size_t i) const {
+  const Channel& channel = channels_[i];
   Sample s;
   const TextFile file = read_text(channel.file);
   if (!file.ok()) {
@@ -73,7 +74,7 @@ ChannelMeter::Sample ChannelMeter::take(const Channel& channel) const {
 
 void ChannelMeter::sample() {
   for (std::size_t i = 0; i < channels_.size(); ++i) {
-    if (readings_[i].state == DomainState::on) samples_[i] = take(channels_[i]);
+    if (readings_[i].state == DomainState::on) samples_[i] = take(i);
   }
 }
 

@@ -1,4 +1,4 @@
-// The part that every file-based meter shares: a set of one-number files, each a counter of energy or a power.
+// The part that meters share: a set of channels, each a counter of energy or a power, most of them one-number files.
 #pragma once
 
 #include <variant>
@@ -23,7 +23,7 @@ struct PowerFile {
 };
 struct Channel {
   Domain domain;
-  std::filesystem::path file;
+  std::filesystem::path file;  ///< empty in meters whose figures come from elsewhere
   std::variant<EnergyFile, PowerFile> form;
 };
 
@@ -40,6 +40,15 @@ class ChannelMeter : public Meter {
   const MeterDescription& description() const noexcept final { return description_; }
 
  protected:
+  /// What one channel says now.
+  struct Sample {
+    double value = 0;         ///< for powers, in counts
+    std::uint64_t count = 0;  ///< for counters
+    std::string failure{};    ///< empty: good
+  };
+  /// Reads channel i: its file, if the meter knows nothing better.
+  virtual Sample take(std::size_t i) const;
+  const Channel& channel(std::size_t i) const noexcept { return channels_[i]; }
   /// Reads and parses every file; nothing is added up until commit(). Taking it again replaces it.
   void sample();
   void commit();
@@ -49,12 +58,6 @@ class ChannelMeter : public Meter {
   Nanoseconds now() const { return clock_(); }
 
  private:
-  struct Sample {
-    double value = 0;          // for powers, in counts
-    std::uint64_t count = 0;   // for counters
-    std::string failure{};     // empty: good
-  };
-  Sample take(const Channel& channel) const;
   void turn_off(std::size_t i, const std::string& why) noexcept;
 
   std::string name_;

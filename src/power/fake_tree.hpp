@@ -34,6 +34,14 @@ class FakeTree {
     std::filesystem::create_directories((root_ / path).parent_path());
     std::ofstream(root_ / path, std::ios::binary | std::ios::trunc) << text;
   }
+  void copy(const std::string& path, const std::filesystem::path& from) const {
+    std::filesystem::create_directories((root_ / path).parent_path());
+    std::filesystem::copy_file(from, root_ / path, std::filesystem::copy_options::overwrite_existing);
+  }
+  std::string read(const std::string& path) const {
+    std::ifstream file(root_ / path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
   void make_dir(const std::string& path) const { std::filesystem::create_directories(root_ / path); }
   void remove(const std::string& path) const { std::filesystem::remove_all(root_ / path); }
   void forbid(const std::string& path) const {

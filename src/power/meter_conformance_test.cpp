@@ -24,6 +24,8 @@ constexpr double kStepJoules = 1000;
 const char* const kPackage = "sys/class/powercap/intel-rapl:0/energy_uj";
 const char* const kDram = "sys/class/powercap/intel-rapl:0:1/energy_uj";
 
+const char* const kNvml = "usr/lib/libnvidia-ml.so.1";
+
 std::vector<Fake> fakes() {
   return {
       {"powercap",
@@ -65,6 +67,18 @@ std::vector<Fake> fakes() {
        "power_meter/power",
        [](const FakeTree&) {},  // 100 W all the time
        "amd_energy/Esocket0"},
+      {"nvml",
+       [](const FakeTree& t) {
+         if (!std::filesystem::exists(t.root() / kNvml)) t.copy(kNvml, FALLOW_FAKE_NVML_NEW);
+         t.write("sys/fake-nvml/card0/energy", "81000000\n");
+         t.write("sys/fake-nvml/card0/uuid", "GPU-0a1b2c3d-0000-0000-0000-000000000000\n");
+         t.write("sys/fake-nvml/card1/power", "55000\n");  // an older one
+         t.write("sys/fake-nvml/card1/uuid", "GPU-9f8e7d6c-0000-0000-0000-000000000000\n");
+       },
+       {"sys/fake-nvml/card0/energy", "sys/fake-nvml/card1/power"},
+       "gpu0 GPU-0a1b2c3d",
+       [](const FakeTree& t) { t.write("sys/fake-nvml/card0/energy", "82000000\n"); },
+       "gpu1 GPU-9f8e7d6c"},
   };
 }
 

@@ -8,7 +8,8 @@
 #define FALLOW_METER_BACK_ENDS(X) \
   X(cray_pm)                      \
   X(powercap)                     \
-  X(hwmon)
+  X(hwmon)                        \
+  X(nvml)
 
 namespace fallow::power {
 

@@ -109,6 +109,25 @@ TEST(AdditiveDomains, ModulesHaveTheirAcceleratorsInThem) {
   EXPECT_EQ(names({&grace, &cards}), (std::vector<std::string>{"module 0", "module 1"}));
 }
 
+TEST(AdditiveDomains, CardsThatTheKernelAndNvmlShow) {
+  FakeTree tree;
+  tree.copy("usr/lib/libnvidia-ml.so.1", FALLOW_FAKE_NVML_NEW);
+  tree.write("sys/fake-nvml/card0/energy", "5");
+  tree.write("sys/class/hwmon/hwmon0/name", "amdgpu");
+  tree.write("sys/class/hwmon/hwmon0/power1_average", "30000000");
+  tree.write("sys/class/hwmon/hwmon1/name", "nvidia");  // no driver registers it so far; if one did, it would be the same card
+  tree.write("sys/class/hwmon/hwmon1/power1_input", "30000000");
+  const FoundMeters found = find_meters(tree.root());
+  std::vector<const Meter*> meters;
+  for (const auto& m : found.meters) meters.push_back(m.get());
+  EXPECT_EQ(names(meters), (std::vector<std::string>{"amdgpu/power", "gpu0"}));
+  tree.write("sys/cray/pm_counters/accel0_energy", "5 J");
+  const FoundMeters cray = find_meters(tree.root());
+  meters.clear();
+  for (const auto& m : cray.meters) meters.push_back(m.get());
+  EXPECT_EQ(names(meters), (std::vector<std::string>{"accel0"}));
+}
+
 TEST(AdditiveDomains, NothingFromNothing) {
   const FixedMeter rails({{"12V", K::other, {}}});
   EXPECT_TRUE(names({&rails}).empty());
