@@ -44,6 +44,7 @@ class Trial:
     metered_j: float | None = None
     modelled_j: float | None = None
     spinning_w: float | None = None
+    metered_coverage: str = ""
     note: str = ""
 
     @property
@@ -162,6 +163,7 @@ def _measured(ended: runner.Ended, number: int, directory: Path) -> Trial:
         signal=info.signal,
         other_cores=other,
         metered_j=metered.energy_j if metered else None,
+        metered_coverage=metered.coverage if metered else "",
         note="; ".join(notes),
     )
     if not info.with_fallow:

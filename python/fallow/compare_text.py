@@ -47,6 +47,7 @@ def notes(c: Comparison) -> list[str]:
         }
         told.append("spread of a ratio: " + "; ".join(how[m] for m in sorted(methods)))
     told.append("waits are known of runs with Fallow only; CPU time is the command's with all its ranks")
+    told += [f"metered: {coverage}" for coverage in sorted({t.metered_coverage for t in c.trials} - {""})]
     if any(t.spinning_w is not None for t in c.trials):
         told.append("modelled without Fallow: the power of the runs with it, had every wait been awake, times run time")
         told.append("what the model assumes: in the report of each run with Fallow")

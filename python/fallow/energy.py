@@ -127,6 +127,15 @@ def _domains(
     return out
 
 
+def _coverage(counted: Sequence[MeterEnergy]) -> str:
+    """No platform has accelerators in its model: that is to be said where meters have."""
+    kinds = {domain.kind for domain in counted}
+    if kinds == {"accelerator"}:
+        return "accelerators alone; modelled energy is that of the rest of the node, without them"
+    has_some = kinds & {"accelerator", "module"}
+    return "accelerators are in it; in modelled energy they are not" if has_some else ""
+
+
 def metered(directory: Path, command_s: float, notes: list[str]) -> Metered | None:
     """What the meters of a run counted, from meters.json; None where there were none."""
     path = directory / rundir.METERS_FILE
@@ -154,7 +163,8 @@ def metered(directory: Path, command_s: float, notes: list[str]) -> Metered | No
         notes.append(f"{path.name}: {type(error).__name__}: {error}")
         return None
     notes += told
-    return Metered(total, delay, domains, [f"{m.name}: {m.measures}" for m in meters]) if domains else None
+    measures = [f"{m.name}: {m.measures}" for m in meters]
+    return Metered(total, delay, _coverage(counted), domains, measures) if domains else None
 
 
 def platform_directories() -> list[Path]:

@@ -130,6 +130,7 @@ class Metered:
 
     energy_j: float | None
     energy_delay_js: float | None
+    coverage: str
     domains: list[MeterEnergy]
     measures: list[str]
 

@@ -18,10 +18,18 @@ class Row:
     label: str
     of: Callable[[Report], float | None]
     show: Callable[[float], str]
+    alike: Callable[[Report], object] = lambda _: None
+    """Where this differs, the figures are of different things and have no ratio."""
 
 
 def _metered(report: Report) -> float | None:
     return report.energy.metered.energy_j if report.energy.metered else None
+
+
+def _kinds(report: Report) -> list[str]:
+    """What the metered energy is of."""
+    metered = report.energy.metered
+    return sorted({d.kind for d in metered.domains if d.counted}) if metered else []
 
 
 def _modelled(report: Report) -> float | None:
@@ -49,8 +57,8 @@ ROWS = (
     Row("waits asleep", lambda r: r.totals.residency.wait_asleep_s, text.seconds),
     Row("wake-up delay", lambda r: r.totals.wake_delay_share, lambda v: text.percent(v, 2)),
     Row("of it made good", lambda r: r.totals.wake_absorbed_share, lambda v: text.percent(v, 2)),
-    Row("energy, metered", _metered, text.joules),
-    Row("energy-delay, metered", _delay_metered, text.joule_seconds),
+    Row("energy, metered", _metered, text.joules, _kinds),
+    Row("energy-delay, metered", _delay_metered, text.joule_seconds, _kinds),
     Row("energy, modelled", _modelled, text.joules),
     Row("energy-delay, modelled", _delay_modelled, text.joule_seconds),
 )
@@ -60,8 +68,19 @@ def _cells(row: Row, first: Report, second: Report) -> list[str] | None:
     a, b = row.of(first), row.of(second)
     if a is None and b is None:
         return None
-    ratio = f"{b / a:.3f}" if a and b is not None else ""
+    ratio = f"{b / a:.3f}" if a and b is not None and row.alike(first) == row.alike(second) else ""
     return [row.label, "-" if a is None else row.show(a), "-" if b is None else row.show(b), ratio]
+
+
+def _about_meters(first: Report, second: Report) -> Iterator[str]:
+    """What to know of the metered energy of both."""
+    metered = [report.energy.metered for report in (first, second)]
+    if all(m is not None and m.energy_j is not None for m in metered) and _kinds(first) != _kinds(second):
+        of = [", ".join(_kinds(report)) for report in (first, second)]
+        yield f"metered: of {of[0]} in A and of {of[1]} in B, so there is no ratio"
+    for name, m in zip("AB", metered, strict=True):
+        if m is not None and m.coverage:
+            yield f"metered, {name}: {m.coverage}"
 
 
 def lines(first: Report, second: Report, style: Style) -> Iterator[str]:
@@ -74,3 +93,5 @@ def lines(first: Report, second: Report, style: Style) -> Iterator[str]:
     yield ""
     rows = [cells for row in ROWS if (cells := _cells(row, first, second)) is not None]
     yield from text.measured_and_modelled(["A", "B", "B / A"], rows, style)
+    for words in _about_meters(first, second):
+        yield from (style.paint(style.safe(line), "dim") for line in text.note(words, style, "  "))

@@ -73,6 +73,9 @@ FIELDS = {
     "Energy.modelled": "from the platform model, or null where none was applied",
     "Metered.energy_j": "sum of the counted domains; null where there are none, or one was lost, if for an interval",
     "Metered.energy_delay_js": "that energy times the time that the command took, which ranks may outlive",
+    "Metered.coverage": (
+        "how that sum and what is modelled differ in what they cover, in words; empty where accelerators are in neither"
+    ),
     "Metered.domains": "every domain that was read",
     "Metered.measures": "what each meter's figures cover, in words",
     "MeterEnergy.meter": "kind of meter",

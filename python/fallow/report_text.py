@@ -129,7 +129,8 @@ def _energy_figures(report: Report) -> Iterator[_Figure]:
     else:
         names = ", ".join(d.domain for d in metered.domains if d.counted)
         delay = f"energy-delay {text.joule_seconds(metered.energy_delay_js)}"
-        yield "energy metered", text.joules(metered.energy_j), (delay,), (names,)
+        of = f"{names}: {metered.coverage}" if metered.coverage else names
+        yield "energy metered", text.joules(metered.energy_j), (delay,), (of,)
     if modelled is None:
         yield "energy modelled", "-", ("no platform model",)
     else:

@@ -12,7 +12,7 @@ from fallow import report_html
 
 DOCUMENT = """
 class Node {
-  constructor(tag) { Object.assign(this, { tag, attributes: {}, children: [] }); }
+  constructor(tag) { Object.assign(this, { tag, attributes: {}, children: [], classList: { toggle() {} } }); }
   setAttribute(name, value) { this.attributes[name] = String(value); }
   removeAttribute(name) { delete this.attributes[name]; }
   addEventListener() {}

@@ -205,6 +205,6 @@ def test_only_the_delay_that_lasts_is_over_the_budget(report):
 
 def test_domains_in_the_sum_are_told_from_those_that_are_not(report):
     domains = [MeterEnergy("rapl", name, "package", 4.0, 2.0, 2.0, counted, None) for name, counted in (("package-0", True), ("core", False))]
-    said = _text(dataclasses.replace(report, energy=dataclasses.replace(report.energy, metered=Metered(4.0, 8.0, domains, []))))
+    said = _text(dataclasses.replace(report, energy=dataclasses.replace(report.energy, metered=Metered(4.0, 8.0, "", domains, []))))
     rows = [line.split() for line in said.splitlines() if line.split()[:1] == ["rapl"]]
     assert [(row[1], row[-1]) for row in rows] == [("package-0", "yes"), ("core", "no")]

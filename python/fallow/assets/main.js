@@ -34,14 +34,18 @@ function less(energy, spinning) {
   return share > -0.0005 ? `${percent(share)} less` : `${percent(-share)} more`;
 }
 
-/** One headline number; `of(report)` gives {value, show, more, mood}, or null where a run lacks it. */
+/** What metered energy is of. */
+const kinds = (metered) => [...new Set(metered.domains.filter((d) => d.counted).map((d) => d.kind))].sort().join(", ");
+
+/** One headline number; `of(report)` gives {value, show, more, mood, of}, or null where a run lacks it. What differs
+ * in what it is of has no ratio. */
 function number(label, kind, of) {
   const found = reports.map(of);
   if (found.every((f) => f === null)) return null;
   const mood = two ? "" : found[0].mood;
   const values = found.map((f, i) => el("div", { class: i ? "value second" : "value first" },
     two ? el("span", { class: "tag" }, NAMES[i]) : null, f ? f.show : "–",
-    i === 1 && f && found[0] && f.value !== undefined ? el("span", { class: "tag", style: "margin-left:.6em" }, ratio(f.value, found[0].value)) : null));
+    i === 1 && f && found[0] && f.value !== undefined && f.of === found[0].of ? el("span", { class: "tag", style: "margin-left:.6em" }, ratio(f.value, found[0].value)) : null));
   return el("div", { class: `card number ${mood || ""}` }, el("div", { class: "label" }, label, kind ? " " : null,
     kind ? el("span", { class: "kind" }, kind) : null), values, el("div", { class: "more" }, two ? "" : found[0].more || ""));
 }
@@ -83,7 +87,7 @@ function numbers() {
     number("waking others", "", ({ totals: t }) => (t.wake_send_s > 0 ? { value: t.wake_send_s, show: seconds(t.wake_send_s),
       more: `${percent(t.wake_send_s / (t.core_time_s || 1), 2)} of core time, in the calls of those whom they waited for` } : null)),
     number("energy", "metered", ({ energy: { metered: m } }) => (m === null || m.energy_j === null ? null : { value: m.energy_j,
-      show: joules(m.energy_j), more: `energy-delay ${jouleSeconds(m.energy_delay_js)}` })),
+      show: joules(m.energy_j), of: kinds(m), more: `energy-delay ${jouleSeconds(m.energy_delay_js)}${m.coverage ? `; ${m.coverage}` : ""}` })),
     number("energy", "modelled", ({ energy: { modelled: m } }) => (m === null ? null : { value: m.energy_j, show: joules(m.energy_j),
       more: `${less(m.energy_j, m.energy_spinning_j)} than spinning, cores alone ${less(m.cores_j, m.cores_spinning_j)}; energy-delay ${jouleSeconds(m.energy_delay_js)}` })),
   ];
@@ -187,7 +191,7 @@ function energyCard(report, title) {
   if (metered) {
     out.push(energyTable(["domain", "energy", "mean power", "in the sum"], metered.domains.map((d) =>
       [`${d.meter} ${d.domain}`, joules(d.energy_j), `${d.mean_w.toFixed(1)} W`, d.lost ? `lost: ${d.lost}` : d.counted ? "yes" : "no"])),
-    el("ul", { class: "facts" }, metered.measures.map((m) => el("li", {}, m))));
+    metered.coverage ? el("p", { class: "note" }, metered.coverage) : null, el("ul", { class: "facts" }, metered.measures.map((m) => el("li", {}, m))));
   } else out.push(el("p", { class: "note" }, "No meter was read on this machine, so no energy was measured."));
   out.push(el("h3", { style: "margin-top:20px" }, el("span", { class: "kind" }, "modelled"), modelled ? ` on ${modelled.platform}` : ""));
   if (modelled) {
