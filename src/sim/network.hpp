@@ -44,6 +44,7 @@ struct LinkMore {
   Time deep = 0;           ///< time in the deep state
   std::uint64_t late = 0;  ///< messages that found it at rest
   Time back = 0;           ///< from a rest that was planned before the present one, until a message has come since
+  Time awake = 0;          ///< when it was, or will be, back from its last rest
 };
 
 /// Sums over the links of a class.

@@ -181,6 +181,7 @@ void Network::add_rest(std::uint32_t number, const RestResult& r, Time arrival, 
   links_[number].rests += r.rests;
   if (more_.empty()) return;
   more_[number].deep += r.deep;
+  more_[number].awake = r.ready;
   more_[number].late += message && r.ready > arrival ? 1 : 0;
 }
 
@@ -369,7 +370,9 @@ LinkTotals Network::total(std::uint32_t l, Time end) const {
   const Link link = state(l);
   LinkTotals t;
   t.links = 1;
-  t.busy = std::max<Time>(0, link.busy - std::max<Time>(0, link.free - end));  // what nobody received may be under way at the end
+  // What nobody received may be under way at the end. A link that takes nothing before it is back from a rest sends nothing until then.
+  const Time sends_from = more_.empty() ? end : std::max(end, more_[l].awake);
+  t.busy = std::max<Time>(0, link.busy - std::max<Time>(0, link.free - sends_from));
   if (edge_rests_ || upper_rests_) {
     const RestResult open = end > link.free ? gap(l, link.free, end, true).both() : RestResult{};
     t.rests = link.rests + open.rests;
