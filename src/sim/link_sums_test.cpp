@@ -8,6 +8,15 @@ namespace {
 
 using namespace testing;
 
+constexpr Time kReact = 10 * kUs;
+
+/// `calls` on lanes that messages of collectives alone would leave to be on.
+Policy calls_on_few_lanes(const Machine& machine, double ratio) {
+  PolicyOptions options;
+  options.compress = {ratio, 1024, CompressPolicy::What::collectives};
+  return make_policy("calls", options, machine);
+}
+
 TEST(Busy, IsWhatWasSentAlsoWhereALinkIsOnItsWayBackAtTheEnd) {
   constexpr std::uint64_t kBytes = 1024;
   Machine machine = crossbar(2);
@@ -29,6 +38,49 @@ TEST(Busy, LeavesOutWhatIsSentAfterTheEndAloneWhereALinkWakesForIt) {
   PolicyOptions options;
   options.deep_timer = 50 * kUs;
   EXPECT_EQ(p.run(machine, make_policy("hardware", options, machine)).edge.busy, 2 * kPerKib);
+}
+
+TEST(FewerLanes, AreOnUntilACallAsksForAllWhateverRestedBefore) {
+  Machine machine = crossbar(2);
+  Program p(2);
+  for (int i = 0; i < 3; ++i) p.compute(1'000'000).p2p(0, Op::send, 1, 8192).compute(1'000'000).p2p(1, Op::recv, 0, 8192);
+  const Result r = p.run(machine, calls_on_few_lanes(machine, 0.5));
+  EXPECT_EQ(r.edge.narrow, 4 * kReact);  // on the way to their first rest
+  EXPECT_GT(r.edge.low, 4 * 2 * kMs);
+}
+
+TEST(FewerLanes, GrowToAllWhileALinkWakesAlsoIfItIsToRestAgain) {
+  Machine machine = crossbar(2);
+  Program p(2);
+  p.compute(1'000'000).collective(0, Op::init, 0).compute(2'000).p2p(0, Op::send, 1, 8192);
+  p.compute(500'000).p2p(1, Op::recv, 0, 8192);
+  const Time sent = 1 * kMs + 2 * kUs + kReact;  // all lanes are on: the link is back sooner
+  EXPECT_EQ(p.run(machine, calls_on_few_lanes(machine, 0.5)).makespan, sent + 8 * kPerKib + kLatency);
+}
+
+TEST(FewerLanes, GrowForAMessageWhileALinkWakesAlsoIfItIsToRestAgain) {
+  Machine machine = crossbar(2);
+  Program p(2);
+  p.compute(1'000'000).collective(0, Op::init, 0).compute(2'000).p2p(0, Op::send, 1, 65536);
+  p.compute(500'000).p2p(1, Op::recv, 0, 0);
+  PolicyOptions options;
+  options.compress = {0.25, 65537, CompressPolicy::What::all};  // no call asks, but three fourths of its lanes off cost the message more
+  const Result r = p.run(machine, make_policy("calls", options, machine));
+  EXPECT_EQ(r.makespan, 1 * kMs + kReact + 100 * kNs + kReact + 64 * kPerKib + 100 * kNs + 1 * kUs);  // the other direction is awake, and grows
+}
+
+TEST(FewerLanes, AreNotSavedOnWhereNothingPasses) {
+  Machine machine;
+  machine.topology = parse_xgft("XGFT(2;2,2;1,2)");
+  machine.contention = Contention::none;
+  Program p(4);
+  p.compute(100'000).p2p(0, Op::send, 3, 8192).p2p(3, Op::recv, 0, 8192);
+  PolicyOptions options;
+  options.compress.ratio = 0.5;
+  const Result whole = p.run(machine), half = p.run(machine, make_policy("always-on", options, machine));
+  EXPECT_EQ(half.upper.narrow, 0);
+  EXPECT_EQ(half.energy.upper_links.value, whole.energy.upper_links.value);
+  EXPECT_EQ(half.edge.narrow, 8 * half.makespan);
 }
 
 }  // namespace

@@ -117,13 +117,15 @@ void Network::end_loggp(Walk w, const Node& node) {
   if (edge_rests_ || lanes_on_ != 0) {
     Link& link = links_[last];
     Time start = w.at;
-    if (edge_rests_ && w.at > link.free) {
+    bool idle = w.at > link.free;
+    if (edge_rests_ && idle) {
       start = wake(last, w.at);
       if (lags_ != nullptr) lags_->message(taking_) += start - w.at;
     } else if (edge_rests_) {
       start = held(w.at, until_back(last, w.at));
+      idle = start > w.at;
     }
-    if (lanes_on_ != 0) at_width(last, w.at, start, serialize(wire_bytes(node), rate(last)), node.squeezed != 0);
+    if (lanes_on_ != 0) at_width(last, w.at, idle, start, serialize(wire_bytes(node), rate(last)), node.squeezed != 0);
     const Time tail = w.tail + start - w.at;
     w.tail = is_bulk(node) ? tail : held(tail, detail::behind_held(link.events_until, w.tail, start - w.at));
     link.free = std::max(link.free, w.tail);
@@ -302,9 +304,10 @@ Time Network::take_any(std::uint32_t number, Time at, Time& tail, std::uint64_t 
   const bool bulk = manner.bulk;
   const Time free = link.free;
   Time start = at;
-  if (at <= link.free) {
+  bool idle = at > link.free;
+  if (!idle) {
     start = link.free;
-    until_back(number, at);
+    idle = until_back(number, at) > at;
     if (recorder_ != nullptr) [[unlikely]] recorder_->idled(number, nodes(), link.free, at);
     if (!woken_.empty() && at < woken_[number].until) [[unlikely]] recorder_->path()->held(taking_, woken_[number].until - std::max(at, woken_[number].from));  // behind who wakes it
   } else {
@@ -315,7 +318,7 @@ Time Network::take_any(std::uint32_t number, Time at, Time& tail, std::uint64_t 
   }
   if (lags_ != nullptr) lags_->take(number, taking_, free, at, start);
   Time duration = serialize(bytes, rate(number));
-  if (lanes_on_ != 0) duration = at_width(number, at, start, duration, manner.squeezed);
+  if (lanes_on_ != 0) duration = at_width(number, at, idle, start, duration, manner.squeezed);
   if (recorder_ != nullptr) [[unlikely]] recorder_->sends(number, nodes(), start, std::max(start + duration, tail));
   link.busy += duration;
   if (link.bulk != 0 && !bulk) return slip_in(number, at, tail, duration);

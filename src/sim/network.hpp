@@ -257,7 +257,7 @@ class Network {
   }
   Time into_node(const Node& node, Time at, Time tail) noexcept;
   std::span<const std::uint32_t> served(NodeGroup group) const noexcept;
-  Time at_width(std::uint32_t link, Time at, Time& start, Time duration, bool squeezed) noexcept;
+  Time at_width(std::uint32_t link, Time at, bool idle, Time& start, Time duration, bool squeezed) noexcept;
   void narrow(std::uint32_t link, Time at) noexcept;
   void widen(std::uint32_t link, Time at) noexcept;
   Time rested(std::uint32_t link) const noexcept { return links_[link].low + (more_.empty() ? 0 : more_[link].deep); }
@@ -327,7 +327,7 @@ class Network {
   std::vector<RestPlan> plans_;  // of edge links, or all, if their rule is `planned`
   SilencePolicy silence_;
   std::vector<Silence> silences_;  // of each node, if its links rest after silences
-  std::vector<Width> widths_;    // empty: all lanes are always on
+  std::vector<Width> widths_;    // of links that messages take; of others, and if it is empty, all lanes are always on
   Parts switches_, cards_;
   static constexpr std::uint32_t kSwitchBit = 1u << 31;
   std::vector<std::uint32_t> origin_;                // of each link, if switches rest

@@ -29,7 +29,7 @@ void Network::prepare_rests(const NetworkPolicy& policy, std::uint32_t used) {
   if (silence_.rests && edge_.rule == LinkRule::planned) prepare_silences(used);
   if (compress_.active()) {
     lanes_on_ = compress_.lanes_of(machine_.link.lanes);
-    widths_.resize(links);
+    widths_.resize(machine_.contention == Contention::none ? edge_links_ : links);  // without contention the others carry nothing
   }
   const Time react = machine_.link.rest.up;
   if (policy.cards.rule != LinkRule::always_on) {
@@ -109,10 +109,10 @@ Time Network::into_node(const Node& node, Time at, Time tail) noexcept {
 }
 
 /// Time that the message takes on this link, `duration` with all lanes; moves `start` if it has to wait for them. A
-/// message that is not compressed has the link widened where fewer lanes would cost it more than that.
-Time Network::at_width(std::uint32_t number, Time at, Time& start, Time duration, bool squeezed) noexcept {
+/// message that is not compressed has the link widened where fewer lanes would cost it more than that. `idle`: it finds
+/// the link idle, at rest or on its way back.
+Time Network::at_width(std::uint32_t number, Time at, bool idle, Time& start, Time duration, bool squeezed) noexcept {
   Width& w = widths_[number];
-  const bool idle = at > links_[number].free;
   const Time react = machine_.link.rest.up;
   const Time reduced = duration * machine_.link.lanes / lanes_on_;
   if (w.since >= 0 && squeezed && idle) narrow(number, at);
@@ -226,7 +226,13 @@ void Network::plan_group(NodeGroup group, RestPlan plan, std::uint32_t node) noe
 void Network::activate(std::uint32_t node, Time at, bool wide) noexcept {
   for (const std::uint32_t link : {node, nodes() + node}) {
     if (edge_.rule == LinkRule::planned) plans_[link].wake = std::min(plans_[link].wake, at);
-    if (wide && lanes_on_ != 0 && widths_[link].since < 0) widen(link, std::max(at, links_[link].free));
+    if (!wide || lanes_on_ == 0 || widths_[link].since >= 0) continue;
+    const Time free = links_[link].free;
+    const bool waking = at <= free && more_[link].back == free;  // nothing has come to it since a rest before
+    widen(link, waking ? at : std::max(at, free));
+    if (at <= free) continue;
+    const RestResult open = gap(link, free, at).both();  // what it has rested so far is not counted yet
+    widths_[link].rested += open.low + open.deep;
   }
   if (cards_.active()) cards_.activate(node, at);
 }
@@ -381,7 +387,7 @@ LinkTotals Network::total(std::uint32_t l, Time end) const {
     t.deep = (more_.empty() ? 0 : more_[l].deep) + open.deep;
     t.delay = link.delay;
   }
-  if (widths_.empty()) return t;
+  if (l >= widths_.size()) return t;
   const Width& w = widths_[l];
   const auto rested = static_cast<Time>(t.low + t.deep);
   const Time wide = w.since < 0 || end < w.since ? w.wide : w.wide + std::max<Time>(0, end - w.since - (rested - w.rested));
