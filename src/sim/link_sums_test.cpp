@@ -83,5 +83,22 @@ TEST(FewerLanes, AreNotSavedOnWhereNothingPasses) {
   EXPECT_EQ(half.edge.narrow, 8 * half.makespan);
 }
 
+TEST(Cards, DoNotRestWhileAMessageWaitsForTheirLinkWithoutContentionEither) {
+  Machine machine = crossbar(2);
+  machine.link.rest.up = 500 * kUs;
+  machine.node.card.states.rest = {0.3, 100 * kUs, 1 * kUs};
+  Program p(2);
+  p.compute(5'000'000).p2p(0, Op::send, 1, 1024).compute(200'000).p2p(0, Op::send, 1, 1024);
+  p.p2p(1, Op::recv, 0, 1024).p2p(1, Op::recv, 0, 1024);
+  PolicyOptions options;
+  options.cards = true;
+  const Result full = p.run(machine, make_policy("calls", options, machine));
+  machine.contention = Contention::none;
+  const Result loggp = p.run(machine, make_policy("calls", options, machine));
+  EXPECT_EQ(loggp.makespan, full.makespan);
+  EXPECT_EQ(loggp.card_parts.rests, full.card_parts.rests);
+  EXPECT_EQ(loggp.card_parts.late, full.card_parts.late);
+}
+
 }  // namespace
 }  // namespace fallow::sim

@@ -103,6 +103,7 @@ void Network::send_loggp(Node& node, std::uint32_t index, Time ready, Time now, 
   taking_ = index;
   if (cards_.active()) ready = held(ready, cards_.pass(card, ready));
   const Time at = take(card, ready, tail, wire_bytes(node), manner_of(node));
+  if (cards_.active()) cards_.busy(card, links_[card].free);
   if (cards_.active() || ((edge_rests_ || lanes_on_ != 0) && (at - now > machine_.lookahead || leaves(node)))) {
     node.time = tail;
     node.chain = last;
