@@ -38,7 +38,7 @@ Engine::Engine(const Machine& machine, const Policy& policy, trace::EventSource&
     : machine_(machine), policy_(policy), source_(source), info_(checked(source, machine)), size_(static_cast<std::uint32_t>(info_.ranks.size())),
       posted_(requests_), arrived_(pool_), network_(machine, policy, pool_, queue_, nodes_in_use(), share),
       rest_(policy.predictor || policy.marks != Marks::none ? size_ : 0, machine.node.ranks, policy.marks != Marks::none),
-      cores_(policy.core, size_) {
+      cores_(policy.core, size_), longest_message_(network_.longest_message()) {
   const std::uint64_t room = std::uint64_t{network_.nodes()} * machine.node.ranks;
   if (size_ > room) {
     throw SimError("the program has " + std::to_string(size_) + " ranks; the machine has room for " + std::to_string(room));

@@ -179,6 +179,7 @@ class Engine {
   void start_send_receive(std::uint32_t r, const trace::CallEvent& call);
   bool block_on(std::uint32_t r, std::uint32_t node);
   bool probe(std::uint32_t r, const trace::CallEvent& call);
+  void check_length(std::uint32_t r, std::uint64_t bytes) const;
   std::uint32_t start_send(std::uint32_t r, std::uint32_t request, std::uint64_t key, std::int32_t tag, std::uint32_t to,
                            std::uint64_t bytes, std::uint16_t flags, Time& now);
   Time looks_for_messages(std::uint32_t r, const trace::CallEvent& call) const noexcept;
@@ -344,6 +345,7 @@ class Engine {
   std::uint64_t let_go_ = 0;            // calls that a rank has left although what they wait for has not come
   std::uint64_t refused_ = 0;           // calls that returned an error, of which the trace has no more
   TooShort too_short_;                  // where messages are followed one by one
+  std::uint64_t longest_message_;
   bool any_source_ = false, cancelled_ = false;  // the trace leaves open which messages some receives have taken
   std::vector<std::unique_ptr<Engine>> others_;  // which replay the other shares
 };

@@ -227,7 +227,7 @@ void Engine::exchange(Collective& c, std::uint32_t index, const coll::Step& step
     n.owner = index;
     n.flags = kOfCollective;
     ++c.pending;
-    c.reduce += static_cast<Time>(step.reduce_bytes * static_cast<std::uint64_t>(machine_.message.reduce_ps_per_kib) >> 10);
+    c.reduce += duration_of(step.reduce_bytes, machine_.message.reduce_ps_per_kib);
     post(request, c.now);
   }
   if (step.to != coll::kNobody) {

@@ -10,15 +10,19 @@ namespace {
 
 using namespace testing;
 
-std::string why(Program& p, std::uint32_t ranks, unsigned threads = 1) {
-  Machine machine = crossbar(ranks);
-  machine.domains = threads;
+std::string why(Program& p, const Machine& machine, unsigned threads = 1) {
   try {
     p.run(machine, {}, threads);
   } catch (const SimError& e) {
     return e.what();
   }
   return "";
+}
+
+std::string why(Program& p, std::uint32_t ranks, unsigned threads = 1) {
+  Machine machine = crossbar(ranks);
+  machine.domains = threads;
+  return why(p, machine, threads);
 }
 
 bool says(const std::string& text, const char* what) { return text.find(what) != std::string::npos; }
@@ -206,6 +210,25 @@ TEST(Unknown, MoreTimeThanTheClockHasIsRefused) {
   for (int i = 0; i < 8; ++i) p.compute(std::int64_t{300'000} * 1'000'000'000).collective(0, Op::barrier, 0);
   EXPECT_TRUE(says(why(p, 1), "more than 26 days of simulated time"));
   EXPECT_TRUE(says(why(p, 1), "rank 0, call 8, MPI_Barrier: "));
+}
+
+TEST(Unknown, MessagesTakeAsLongAsTheirBytesOrAreRefused) {
+  constexpr std::uint64_t kBytes = 100'000'000'000'000;  // whose bits, times those of a rate, are more than 64
+  for (const std::uint32_t per_node : {1u, 2u}) {
+    Machine machine = crossbar(2, per_node);
+    machine.contention = Contention::none;
+    Program p(2);
+    p.p2p(0, Op::send, 1, kBytes).p2p(1, Op::recv, 0, kBytes);
+    const Time rate = per_node == 1 ? machine.link.ps_per_kib : machine.node.memory_ps_per_kib;
+    EXPECT_EQ(p.run(machine).makespan / kMs, static_cast<Time>(kBytes >> 10) * rate / kMs);
+    Program longer(2);
+    longer.p2p(0, Op::send, 1, 10 * kBytes).p2p(1, Op::recv, 0, 10 * kBytes);
+    const std::string text = why(longer, machine);
+    EXPECT_TRUE(says(text, "rank 0, call 1, MPI_Send: a message of 1000000000000000 bytes takes longer than can be simulated")) << text;
+    Program many(2);
+    for (int i = 0; i < 200; ++i) many.p2p(0, Op::send, 1, 2 * kBytes).p2p(1, Op::recv, 0, 2 * kBytes);
+    EXPECT_TRUE(says(why(many, machine), "more than 26 days of simulated time")) << why(many, machine);
+  }
 }
 
 }  // namespace

@@ -134,6 +134,7 @@ bool Engine::probe(std::uint32_t r, const CallEvent& call) {
 /// if it is complete already.
 std::uint32_t Engine::start_send(std::uint32_t r, std::uint32_t request, std::uint64_t key, std::int32_t tag, std::uint32_t to,
                                  std::uint64_t bytes, std::uint16_t flags, Time& now) {
+  check_length(r, bytes);
   now += machine_.message.overhead;
   const bool eager = bytes <= machine_.message.eager_limit && (flags & kSynchronous) == 0;
   if (eager && network_.sends_plain() && Envelope::fits(key, tag) && !same_node(r, to)) [[likely]] {
@@ -166,6 +167,10 @@ std::uint32_t Engine::start_send(std::uint32_t r, std::uint32_t request, std::ui
   m.owner = request;
   transmit(message, now);
   return buffered ? kCompleted : request;
+}
+
+void Engine::check_length(std::uint32_t r, std::uint64_t bytes) const {
+  if (bytes > longest_message_) [[unlikely]] refuse(r, "a message of " + std::to_string(bytes) + " bytes takes longer than can be simulated");
 }
 
 /// When the rank looks for what has come before it asked: the clock has to be there, to tell that from what comes later.

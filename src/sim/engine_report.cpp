@@ -257,6 +257,11 @@ std::string Engine::describe_stall() const {
   return text + cut_away(info_);
 }
 
-void Engine::deadlock() const { throw SimError(describe_stall()); }
+void Engine::deadlock() const {
+  each_share([](const Engine& engine) {
+    if (!engine.queue_.empty()) throw SimError("more than 26 days of simulated time pass until messages come that ranks wait for; cut the trace");
+  });
+  throw SimError(describe_stall());
+}
 
 }  // namespace fallow::sim

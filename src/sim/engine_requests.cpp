@@ -198,6 +198,7 @@ void Engine::one_sided(std::uint32_t r, const CallEvent& call) {
   }
   if (call.peer == trace::kNoPeer) [[unlikely]] ++left_out(call);
   if (call.peer < 0) return;
+  check_length(r, std::max(call.bytes, call.recv_bytes));
   const std::uint32_t message = pool_.take();
   Node& m = pool_[message];
   m.rank = world(r, context(call), call.peer);

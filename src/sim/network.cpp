@@ -1,5 +1,6 @@
 #include "sim/network.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -41,6 +42,12 @@ void Network::find_border() {
   }
   const Time latency = machine_.link.latency;
   to_border_ = std::min(links_to_border_ * latency, latency + machine_.message.latency);
+}
+
+std::uint64_t Network::longest_message() const noexcept {
+  constexpr Time kLongest = kNever / 16;  // 40 hours
+  const std::uint32_t slowest = rates_.empty() ? rate_ : *std::max_element(rates_.begin(), rates_.end());
+  return static_cast<std::uint64_t>((TimeSum{kLongest} << 10) / std::max<Time>(slowest, machine_.node.memory_ps_per_kib));
 }
 
 void Network::send(std::uint32_t index, Time ready, Time now, std::uint32_t count) {

@@ -91,6 +91,8 @@ class Network {
   /// Tells it of the gaps that are open at `end`.
   void finish_record(Time end) const;
 
+  /// Bytes of the longest message that every link carries in a time of which several can be added up.
+  std::uint64_t longest_message() const noexcept;
   /// Takes message `index` on its way at `ready` (>= `now`, the clock): from its sender's node to its receiver's,
   /// which differ. Sooner or later pushes its arrival. `count` numbers the sender's messages.
   void send(std::uint32_t index, Time ready, Time now, std::uint32_t count);
@@ -294,7 +296,7 @@ class Network {
   void rest_on(std::uint32_t link, Time begin, Time wake) noexcept;
   void hold_until(std::uint32_t link, Time ready) noexcept;
   Time serialize(std::uint64_t bytes, std::uint32_t ps_per_kib) const noexcept {
-    return static_cast<Time>((bytes * ps_per_kib) >> 10);
+    return static_cast<Time>(TimeSum{bytes} * ps_per_kib >> 10);  // what longest_message() lets pass fits
   }
   std::uint32_t node_of(std::uint32_t rank) const noexcept { return one_per_node_ ? rank : rank / ranks_per_node_; }
 

@@ -25,10 +25,10 @@ constexpr Seconds seconds(TimeSum t) noexcept { return Seconds(static_cast<doubl
 /// Rounded down, for those who count in nanoseconds.
 constexpr Nanoseconds nanoseconds(Time t) noexcept { return Nanoseconds(t / kNs); }
 
-/// What so many bytes take at this pace; kNever where that is more than can be told (hours).
+/// What so many bytes take at this pace; kNever where that is longer than can be told (26 days).
 constexpr Time duration_of(std::uint64_t bytes, Time ps_per_kib) noexcept {
-  std::uint64_t product = 0;
-  return __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(ps_per_kib), &product) ? kNever : static_cast<Time>(product >> 10);
+  const TimeSum duration = TimeSum{bytes} * ps_per_kib >> 10;
+  return duration < kNever ? static_cast<Time>(duration) : kNever;
 }
 
 inline constexpr std::uint32_t kNone = 0xffffffff;
