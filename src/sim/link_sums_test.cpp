@@ -40,6 +40,20 @@ TEST(Busy, LeavesOutWhatIsSentAfterTheEndAloneWhereALinkWakesForIt) {
   EXPECT_EQ(p.run(machine, make_policy("hardware", options, machine)).edge.busy, 2 * kPerKib);
 }
 
+TEST(Rests, ThatAreOverHoldNothingUntilTheNextBegins) {
+  Machine machine = crossbar(2);
+  machine.message.overhead = 50 * kUs;  // so what a call does ends long after the clock
+  Program p(2);
+  p.compute(1'000'000).p2p(0, Op::send, 1, 1024);
+  p.compute(980'000).p2p(1, Op::send, 0, 1024).p2p(1, Op::recv, 0, 1024);
+  p.compute(100'000).p2p(0, Op::recv, 1, 1024);
+  Engine engine(machine, make_policy("calls", {}, machine), p.source());
+  engine.run();
+  const Details d = engine.details();
+  ASSERT_EQ(d.numbers[2], 2u);
+  EXPECT_EQ(d.links[2].late, 0u);  // comes to rank 0 at 1.03 ms: the call at 1 ms has woken the link, which is to rest from 1.05 ms on
+}
+
 TEST(FewerLanes, AreOnUntilACallAsksForAllWhateverRestedBefore) {
   Machine machine = crossbar(2);
   Program p(2);

@@ -259,7 +259,7 @@ void Network::replan(std::uint32_t number, RestPlan plan, bool deep) noexcept {
       old.wake = old.deep && plan.wake < kNever ? plan.wake + spec.rest.up - spec.deep.up : plan.wake;
       return;
     }
-    const Gap g = gap(number, link.free, plan.begin);  // it is over: count it, and begin anew
+    const Gap g = gap(number, link.free, old.wake);  // it is over: count it, and begin anew once the link is back, perhaps before the plan begins
     if (recorder_ != nullptr) [[unlikely]] recorded_rests(number, link.free, g);
     const RestResult r = g.both();
     add_rest(number, r, r.ready, false);
