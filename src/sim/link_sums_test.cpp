@@ -54,6 +54,36 @@ TEST(Rests, ThatAreOverHoldNothingUntilTheNextBegins) {
   EXPECT_EQ(d.links[2].late, 0u);  // comes to rank 0 at 1.03 ms: the call at 1 ms has woken the link, which is to rest from 1.05 ms on
 }
 
+TEST(Rests, EndNoSoonerThanTheirNewEndIsTold) {
+  NodePool pool;
+  EventQueue queue;
+  NetworkPolicy policy;
+  policy.edge = {LinkRule::planned, 0, 0};  // in the deeper state, which takes 100 us to get to and a millisecond to come back from
+  const Machine machine = crossbar(2);
+  Network network(machine, policy, pool, queue);
+  network.plan(0, {0, 10 * kMs});
+  network.plan(0, {5 * kMs, 5 * kMs + 500 * kUs});
+  EXPECT_EQ(network.total(0, 20 * kMs).deep, 5 * kMs - machine.link.deep.down);
+  RestStates states;
+  states.rest = {0.3, 100 * kUs, 1 * kMs};
+  Parts parts({LinkRule::planned}, states, kReact, 1);
+  parts.plan(0, {1 * kMs, 10 * kMs});
+  parts.plan(0, {1 * kMs + 200 * kUs, 1 * kMs + 300 * kUs});
+  EXPECT_EQ(parts.pass(0, 2 * kMs), 2 * kMs + 200 * kUs);
+  const std::uint32_t port[] = {1};
+  EXPECT_EQ(parts.totals(port, 2 * kMs).low, 100 * kUs);
+}
+
+TEST(Rests, ThatHaveNotBegunArePlannedAnew) {
+  RestStates states;
+  states.rest = {0.3, 100 * kUs, 1 * kMs};
+  Parts parts({LinkRule::planned}, states, kReact, 1);
+  parts.busy(0, 3 * kMs);
+  parts.plan(0, {1 * kMs, 10 * kMs});
+  parts.plan(0, {2990 * kUs, 4070 * kUs});  // too short a silence
+  EXPECT_EQ(parts.pass(0, 3500 * kUs), 3500 * kUs);
+}
+
 TEST(FewerLanes, AreOnUntilACallAsksForAllWhateverRestedBefore) {
   Machine machine = crossbar(2);
   Program p(2);

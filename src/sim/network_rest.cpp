@@ -256,7 +256,7 @@ void Network::replan(std::uint32_t number, RestPlan plan, bool deep) noexcept {
   const Time began = std::max(old.begin, link.free);
   if (old.wake > began && plan.begin > began) {
     if (plan.begin < old.wake) {  // it rests on, in the same state
-      old.wake = old.deep && plan.wake < kNever ? plan.wake + spec.rest.up - spec.deep.up : plan.wake;
+      old.wake = old.deep && plan.wake < kNever ? std::max(plan.begin, plan.wake + spec.rest.up - spec.deep.up) : plan.wake;  // not before it is told
       return;
     }
     const Gap g = gap(number, link.free, old.wake);  // it is over: count it, and begin anew once the link is back, perhaps before the plan begins

@@ -46,10 +46,11 @@ class Parts {
   void plan(std::uint32_t i, RestPlan silence) noexcept {
     if (policy_.rule != LinkRule::planned) return;
     Part& p = parts_[i];
-    if (p.plan.wake > p.plan.begin && silence.begin > p.plan.begin) {
+    const Time began = std::max(p.plan.begin, p.free);  // what has not begun is planned anew
+    if (p.plan.wake > began && silence.begin > began) {
       if (silence.begin < p.plan.wake) {
         const Time up = p.plan.deep ? states_.deep.up : states_.rest.up;
-        p.plan.wake = silence.wake >= kNever ? kNever : silence.wake + react_ - up;
+        p.plan.wake = silence.wake >= kNever ? kNever : std::max(silence.begin, silence.wake + react_ - up);  // not before it is told
         return;
       }
       const RestResult r = end_of_gap(policy_, p.plan, states_, p.free, silence.begin);
