@@ -74,6 +74,30 @@ TEST(Rests, EndNoSoonerThanTheirNewEndIsTold) {
   EXPECT_EQ(parts.totals(port, 2 * kMs).low, 100 * kUs);
 }
 
+TEST(Rests, OfTheOracleHaveNoWayBackAtTheEnd) {
+  Machine machine = crossbar(2);
+  Program p(2);
+  p.compute(1'000'000).p2p(0, Op::send, 1, 1024).compute(1'000'000).collective(0, Op::init, 0);
+  p.p2p(1, Op::recv, 0, 1024).compute(500'000).collective(1, Op::init, 0);
+  const Result r = p.run(machine, make_policy("oracle", {}, machine));
+  const Time sent = kPerKib, down = machine.link.rest.down, up = machine.link.rest.up;
+  // Of both links that carry it: two gaps, which come to the run time but for what is sent. Of the others: one, and nobody wakes them.
+  EXPECT_EQ(r.edge.low, 2 * (r.makespan - sent - 2 * down - up) + 2 * (r.makespan - down));
+  EXPECT_EQ(r.edge.rests, 6u);
+}
+
+TEST(Rests, OfSwitchesCountByThePortsOfLinksToNodesInUseAndOfAllBetweenSwitches) {
+  Machine machine;
+  machine.topology = parse_xgft("XGFT(2;2,2;1,2)");
+  Program p(3);
+  for (std::uint32_t r = 0; r < 3; ++r) p.compute(5'000'000).collective(r, Op::barrier, 0);
+  PolicyOptions options;
+  options.switches = true;
+  const Result r = p.run(machine, make_policy("hardware", options, machine));
+  EXPECT_EQ(r.switch_parts.parts, 3 + r.upper.links);
+  EXPECT_EQ(r.upper.links, 8u);
+}
+
 TEST(Rests, ThatHaveNotBegunArePlannedAnew) {
   RestStates states;
   states.rest = {0.3, 100 * kUs, 1 * kMs};
