@@ -43,11 +43,16 @@ class Budget {
 
   /// Pays for a delay from tick `due` to `end`, as far as no other is paid that lasted until then. Returns what was paid.
   std::uint64_t pay(std::uint64_t due, std::uint64_t end) noexcept {
+    if (end <= due) return 0;
     std::uint64_t until = paid_until_.load(std::memory_order_relaxed);
     do {
-      if (end <= until || end <= due) return 0;
+      if (end <= until) {
+        note_share(end - due, 0);
+        return 0;
+      }
     } while (!paid_until_.compare_exchange_weak(until, end, std::memory_order_relaxed));
     const std::uint64_t paid = end - std::max(due, until);
+    note_share(end - due, paid);
     pay(paid);
     return paid;
   }
@@ -66,11 +71,19 @@ class Budget {
   /// The largest delay, in ticks, that leaves enough for those after it.
   double bearable() const noexcept { return std::max(balance(), cap_.load(std::memory_order_relaxed) / 16) / 8; }
 
-  /// What a tick of delay costs against a tick of sleep saved: 1 with a full account, more as it runs out, all with debts.
-  double price() const noexcept {
+  /// Of the latest delays, the part that was paid: while another holds up the job, delay costs nothing more.
+  double own_share() const noexcept {
+    const double unknown = cap_.load(std::memory_order_relaxed) * kUnknownShare;
+    const double lasted = lasted_.load(std::memory_order_relaxed), shared = shared_.load(std::memory_order_relaxed);
+    return 1.0 - std::clamp(shared / std::max(lasted, unknown), 0.0, 1.0);
+  }
+
+  /// What a tick of delay costs against a tick of sleep saved: 1 with a full account, more as it runs out, all with debts. For whom
+  /// does as others do, less: they hold up the job anyway.
+  double price(bool with_others) const noexcept {
     const double cap = cap_.load(std::memory_order_relaxed), left = balance();
     if (in_debt()) return kNoSleep;
-    return left <= cap * 1e-3 ? 1e3 : std::max(1.0, cap / left);
+    return left <= cap * 1e-3 ? 1e3 : std::max(1.0, (with_others ? own_share() : 1.0) * cap / left);
   }
 
  private:
@@ -78,9 +91,21 @@ class Budget {
   static constexpr double kHorizonSeconds = 2.0;
   static constexpr double kLeastSeconds = 0.001;
 
+  static constexpr double kUnknownShare = 1.0 / 64, kShareMemory = 1.0 / 16;  // delays, as parts of what the account holds
+
   void add(double ticks) noexcept { balance_.fetch_add(ticks, std::memory_order_relaxed); }
 
+  /// Half of what is known is forgotten now and then; that several do so at a time does no harm.
+  void note_share(std::uint64_t delay, std::uint64_t paid) noexcept {
+    const double lasted = lasted_.fetch_add(static_cast<double>(delay), std::memory_order_relaxed);
+    const double shared = shared_.fetch_add(static_cast<double>(delay - paid), std::memory_order_relaxed);
+    if (lasted <= cap_.load(std::memory_order_relaxed) * kShareMemory) return;
+    lasted_.store(lasted / 2, std::memory_order_relaxed);
+    shared_.store(shared / 2, std::memory_order_relaxed);
+  }
+
   std::atomic<double> slowdown_{0}, cap_{0}, balance_{0};
+  std::atomic<double> lasted_{0}, shared_{0};  // the latest delays, and what of them others paid
   std::atomic<std::uint64_t> last_{0}, paid_until_{0};
 };
 

@@ -31,20 +31,20 @@ TEST(Budget, NeverHoldsMoreThanItsHorizonEarns) {
   b.open(0.01, kTicksPerSecond, 0);
   b.earn(3'600'000'000'000);  // an hour without a wait
   EXPECT_NEAR(b.balance(), 0.01 * 2.0 * kTicksPerSecond, 1.0);
-  EXPECT_DOUBLE_EQ(b.price(), 1.0);
+  EXPECT_DOUBLE_EQ(b.price(false), 1.0);
 }
 
 TEST(Budget, PriceOfDelayGrowsAsItRunsOut) {
   Budget b;
   b.open(0.01, kTicksPerSecond, 0);
   b.earn(3'600'000'000'000);
-  const double full = b.price();
+  const double full = b.price(false);
   b.pay(10'000'000);
-  const double half = b.price();
+  const double half = b.price(false);
   b.pay(11'000'000);
   EXPECT_LT(b.balance(), 0);
   EXPECT_GT(half, full);
-  EXPECT_GT(b.price(), 100 * half);
+  EXPECT_GT(b.price(false), 100 * half);
 }
 
 TEST(Budget, WithDebtsNothingSleeps) {
@@ -52,12 +52,12 @@ TEST(Budget, WithDebtsNothingSleeps) {
   b.open(0.01, 1e9, 1);  // holds 20 ms at most, 5 ms to begin with
   b.pay(5'000'000);
   EXPECT_FALSE(b.in_debt());
-  EXPECT_LT(b.price(), 1e6);
+  EXPECT_LT(b.price(false), 1e6);
   b.pay(2'400'000);
   EXPECT_FALSE(b.in_debt()) << "a delay or two more than there was";
   b.pay(200'000);
   EXPECT_TRUE(b.in_debt());
-  EXPECT_GT(b.price(), 1e9);
+  EXPECT_GT(b.price(false), 1e9);
   b.earn(1'000'000'001);
   EXPECT_FALSE(b.in_debt());
 }
@@ -86,7 +86,7 @@ TEST(Budget, DelayIsNeverCheaperThanSleep) {
   b.open(0.01, kTicksPerSecond, 0);
   b.earn(3'600'000'000'000);
   b.pay_back(5'000'000);
-  EXPECT_DOUBLE_EQ(b.price(), 1.0);
+  EXPECT_DOUBLE_EQ(b.price(false), 1.0);
 }
 
 TEST(Budget, HoldsAMillisecondAtLeast) {
@@ -110,9 +110,33 @@ TEST(Budget, DelaysAtTheSameTimeArePaidOnce) {
   EXPECT_DOUBLE_EQ(b.balance(), before - 70);
 }
 
+TEST(Budget, WhoSleepsWithOthersPaysForWhatOthersDoNotHoldUp) {
+  Budget b;
+  b.open(0.01, kTicksPerSecond, 0);
+  EXPECT_DOUBLE_EQ(b.own_share(), 1.0) << "nothing is known yet";
+  std::uint64_t end = 0;
+  for (int round = 0; round < 1000; ++round) {
+    end += 1'000'000;
+    for (int rank = 0; rank < 10; ++rank) b.pay(end, end + 10'000);
+    b.pay_back(10'000);
+  }
+  EXPECT_NEAR(b.own_share(), 0.1, 0.05);
+  EXPECT_NEAR(b.price(false), 4.0, 1e-9) << "of 20 ms, 5 are there: who sleeps alone pays in full";
+  EXPECT_DOUBLE_EQ(b.price(true), 1.0);
+  b.pay(4'900'000);
+  EXPECT_NEAR(b.price(true) / b.price(false), b.own_share(), 1e-9);
+  b.pay(4'900'000);
+  EXPECT_DOUBLE_EQ(b.price(true), b.price(false)) << "with debts all pay";
+  for (int alone = 0; alone < 1000; ++alone) {
+    end += 1'000'000;
+    b.pay(end, end + 10'000);
+  }
+  EXPECT_GT(b.own_share(), 0.9) << "what was is forgotten";
+}
+
 TEST(Budget, TheFirstRankOpensIt) {
   Budget b;
-  EXPECT_GE(b.price(), 1e3);  // until then there is nothing to spend
+  EXPECT_GE(b.price(false), 1e3);  // until then there is nothing to spend
   b.open(0.01, kTicksPerSecond, 5);
   b.pay(1'000'000);
   const double left = b.balance();

@@ -140,7 +140,8 @@ void pay_wakers() noexcept {
   Runtime& rt = runtime();
   const std::uint64_t spent = rt.node.own().wake_spent.exchange(0, std::memory_order_relaxed);
   if (spent == 0) return;
-  rt.node.page().budget.pay(spent);
+  const std::uint64_t from = rt.node.own().wake_tick.load(std::memory_order_relaxed);
+  rt.node.page().budget.pay(from, from + spent);
   if (rt.clock.to_ns(spent) < Contention::kInterruptedNs) smooth(rt.costs.waking_ns, rt.clock.to_ns(spent));
 }
 

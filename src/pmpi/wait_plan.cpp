@@ -78,7 +78,7 @@ WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept {
   if (rt.options.mode == WaitMode::automatic && may_be_needed_unseen()) return {to_nanoseconds(0), to_nanoseconds(kGraceNs)};
   if (stays_awake(t, waited_ns)) return {to_nanoseconds(0), to_nanoseconds(kGraceNs)};
   const double lasting = rt.whole_job_here ? rt.late.lasting_share() : rt.toll.lasting_share(key_of(t));
-  const double price = std::max(rt.node.page().budget.price(), 1.0 + kHeldUp * lasting);
+  const double price = std::max(rt.node.page().budget.price(somebody_sleeps()), 1.0 + kHeldUp * lasting);
   // A delay of ours may be made good; the time of whoever wakes us is lost.
   const double woken_ns = rt.costs.peer_wake_ns + rt.costs.waking_ns * std::max(1.0, (1.0 + kHeldUp) / price);
   const bool wakes = rt.whole_job_here || t.wait.from_here || rt.sockets.trusted();
