@@ -35,6 +35,7 @@ void take_up(Thread& t, std::uint64_t now) noexcept {
   t.peer = -1;
   t.wanted_calls = 0;
   if (t.wait.phase != WaitPhase::none) return;
+  allow_tests(t, now);
   t.wait.last_poll = now;
   t.wait.absorbed = judge_lateness();
   look_where_from(t);

@@ -19,6 +19,8 @@ constexpr std::uint64_t kNothingElseNs = 1000;   // between two tests
 constexpr std::uint64_t kTestsEvery = 4;         // part of the wait so far from one test in vain that wakes it to the next
 constexpr std::uint64_t kLongTestsEvery = 128;   // likewise from one that lasted long: what is late by so much is within most budgets
 constexpr double kLongTestsNs = 200e3;           // or this, if it is less; to be woken in vain takes a tenth of it
+constexpr std::uint32_t kVainWaits = 7;          // in a row: each doubles these; then tests are taken to do nothing for this rank
+constexpr double kUselessTestsNs = 1.6e6;        // of a wait in which such tests do not wake it
 
 bool is_at_once(const Thread& t, std::uint64_t enter) noexcept {
   return t.tested_at != 0 && to_ns(enter - t.tested_at, runtime().ns_per_tick_q32) < kNothingElseNs;
@@ -61,18 +63,30 @@ std::uint64_t tested_in_vain(Thread& t, std::uint64_t enter, std::uint64_t exit)
   return t.tested_at = t.kept_since = rt.clock.now();
 }
 
-void allow_tests() noexcept {
-  NodeSlot& own = runtime().node.own();
-  own.tests_from.store(0, std::memory_order_relaxed);
-  own.long_tests_from.store(0, std::memory_order_relaxed);
+void tests_helped(Thread& t) noexcept {
+  t.woken_in_vain = false;
+  t.vain_waits = 0;
 }
 
-void defer_tests(const Thread& t, std::uint64_t now) noexcept {
-  if (t.wait.moved_at != 0 || t.wait.found_at_once) return allow_tests();
+void allow_tests(Thread& t, std::uint64_t now) noexcept {
+  Runtime& rt = runtime();
+  NodeSlot& own = rt.node.own();
+  if (std::exchange(t.woken_in_vain, false) && t.vain_waits < kVainWaits) ++t.vain_waits;
+  const bool useless = t.vain_waits == kVainWaits;
+  own.tests_from.store(useless ? now + rt.clock.to_ticks(kUselessTestsNs) : 0, std::memory_order_relaxed);
+  own.long_tests_from.store(useless ? now + rt.clock.to_ticks(kGraceNs) : 0, std::memory_order_relaxed);
+}
+
+void defer_tests(Thread& t, std::uint64_t now) noexcept {
+  if (t.wait.moved_at != 0 || t.wait.found_at_once) {
+    tests_helped(t);
+    return allow_tests(t, now);
+  }
   NodeSlot& own = runtime().node.own();
   const std::uint64_t waited = now - t.enter, most = runtime().clock.to_ticks(kLongTestsNs);
-  own.tests_from.store(now + waited / kTestsEvery, std::memory_order_relaxed);
-  own.long_tests_from.store(now + std::min(waited / kLongTestsEvery, most), std::memory_order_relaxed);
+  own.tests_from.store(now + (waited / kTestsEvery << t.vain_waits), std::memory_order_relaxed);
+  own.long_tests_from.store(now + (std::min(waited / kLongTestsEvery, most) << t.vain_waits), std::memory_order_relaxed);
+  t.woken_in_vain = true;
 }
 
 void wake_after_test_slow(Thread& t, bool found, std::uint64_t ticks) noexcept {

@@ -130,6 +130,9 @@ struct alignas(64) Thread {
   std::uint64_t kept_since = 0;    ///< tick since when it has kept its core in them
   std::uint64_t all_vain_tests = 0, told_vain_tests = 0;  ///< where ranks share cores; of these, those left out of NodeSlot::calls
   bool tests_in_vain = false;      ///< others are being woken after a test that found nothing
+  bool spares_meetings = false;    ///< others are being woken in a call that those who sleep in a meeting do not wait for
+  std::uint32_t vain_waits = 0;    ///< waits in a row in which tests have woken it, each time for nothing
+  bool woken_in_vain = false;      ///< so far this is one
   bool tests_softly = false;       ///< it did nothing either that they may wait for, as far as one can tell
   bool tested_long = false;        ///< the test under way did something, though others were made after it
   bool owes_wake = false;          ///< a test has done something, and a rank that sleeps may be woken for that a little later only

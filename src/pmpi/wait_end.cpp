@@ -90,6 +90,7 @@ void learn_wait(Thread& t, std::uint64_t exit) noexcept {
   const bool long_transfer = rt.clock.to_ns(exit - end.tick) > kLullNs;
   std::uint64_t uncertain = 0, ended = (end.unseen || long_transfer ? end.tick : exit) - t.enter;
   if (w.held) rt.holding.tell(w.sleeps == 0);
+  if (w.sleeps != 0 && w.woken_by_peer && w.woken_by_test) tests_helped(t);
   if (w.watched) rt.sockets.came(rt.sockets.received() != w.received);
   if (end.unseen && !w.woken_by_peer && !w.from_here) rt.sockets.came(w.woken_by_data);
   if (w.sleeps != 0 && w.woken_by_peer) {

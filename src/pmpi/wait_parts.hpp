@@ -122,11 +122,13 @@ predict::WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept;
 void follow_plan(Thread& t, std::uint64_t now) noexcept;
 void do_sleep(Thread& t) noexcept;
 
-/// From now on tests in vain may wake the sleeper, however long it has waited.
-void allow_tests() noexcept;
-/// A test in vain woke it. If again there was nothing, the next one may when the wait is longer by a part: programs that do nothing
-/// but test would keep all others of the node awake.
-void defer_tests(const Thread& t, std::uint64_t now) noexcept;
+/// A wait begins, in which tests in vain may wake the sleeper; not soon where they have brought nothing in several waits in a row.
+void allow_tests(Thread& t, std::uint64_t now) noexcept;
+/// What woke it was a test in vain, and had brought something.
+void tests_helped(Thread& t) noexcept;
+/// A test in vain woke it. If again there was nothing, the next one may when the wait is longer by a part, which doubles from wait to
+/// wait: programs that do nothing but test would keep all others of the node awake.
+void defer_tests(Thread& t, std::uint64_t now) noexcept;
 
 /// One thread of a process sleeps at a time: it has the rank's slot in the node page, and what is learnt of waits.
 bool become_sleeper(Thread& t) noexcept;
