@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "base/signal_guard.hpp"
+#include "pmpi/meeting.hpp"
 #include "pmpi/runtime.hpp"
 
 namespace fallow::pmpi {
@@ -212,6 +213,7 @@ void CommTable::fill(CommInfo& info, CommMembers& members, MPI_Comm comm) {
   if (info.neighbors + info.in_neighbors != 0) take_neighbors(comm, info);
   // Ranks that were spawned, or that it connected to, have a page of their own and wake nobody here.
   const bool strangers = std::find(info.world.begin(), info.world.end(), -1) != info.world.end();
+  if (!strangers) info.members = number_of(info.world);
   if (strangers) runtime().whole_job_here.store(false, std::memory_order_relaxed);
   if (runtime().tracer.active()) find_members(info, members, comm);
 }

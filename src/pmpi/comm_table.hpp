@@ -29,6 +29,7 @@ struct CommInfo {
   std::int32_t in_neighbors = 0;
   std::uint64_t nowhere = 0;    ///< bit i: out-neighbour i is MPI_PROC_NULL, as at the edges of a grid
   bool inter = false;
+  std::uint32_t members = 0;    ///< tells its ranks, in their order, from those of others, and is the same on all of them; 0: unknown
   std::uint32_t traced = 0;     ///< number in the trace, trace::kCommNone where there is none
   std::vector<std::int32_t> world;  ///< world rank of each peer; empty: unknown
   std::vector<std::int32_t> partners;  ///< world ranks of the neighbours in the topology, as far as they are known

@@ -251,6 +251,15 @@ NodeSlot* Node::slot_of(std::int32_t world_rank) noexcept {
   return nullptr;
 }
 
+bool Node::some_compute_since(std::span<const std::int32_t> ranks, std::uint64_t tick) noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return std::any_of(ranks.begin(), ranks.end(), [&](std::int32_t rank) {
+    const NodeSlot* const slot = slot_of(rank);
+    const std::uint64_t activity = slot != nullptr ? slot->activity.load(std::memory_order_relaxed) : 0;
+    return slot != nullptr && (activity & 7u) == static_cast<std::uint64_t>(trace::RankState::computing) && activity >> 3 < tick;
+  });
+}
+
 bool Node::wake(NodeSlot& slot, std::uint64_t now) noexcept {
   std::uint32_t asleep = static_cast<std::uint32_t>(SleepWord::asleep);
   if (slot.sleep_word.load(std::memory_order_relaxed) != asleep) return false;

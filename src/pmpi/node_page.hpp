@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/status.hpp"
@@ -31,6 +32,8 @@ struct alignas(128) NodeSlot {
   std::atomic<std::uint32_t> to_serve{0};     ///< 1: it was woken for what its peer cannot do without it
   std::atomic<std::uint32_t> by_bell{0};      ///< 1: it does not sleep on the futex, but until its bell rings
   std::atomic<std::uint32_t> by_test{0};      ///< 1: what woke it was a test that had found nothing
+  std::atomic<std::uint32_t> meeting{0};      ///< CommInfo::members where it sleeps in a call that nobody leaves before all have come to it, else 0
+  std::atomic<std::uint64_t> pass_on{0};      ///< ranks of that communicator that it is to wake when it is woken: [low, high half)
   std::atomic<std::uint64_t> tests_from{0};   ///< tick from which on such a test may wake it, one that did nothing
   std::atomic<std::uint64_t> long_tests_from{0};  ///< and one that lasted long enough to have done something
   alignas(64) std::atomic<std::uint64_t> activity{0};  ///< tick since when << 3 | trace::RankState
@@ -74,6 +77,7 @@ struct NodePage {
   std::atomic<std::uint32_t> said{0};          ///< bits of the messages that some rank has printed
   std::atomic<std::uint32_t> mute{0};          ///< set if some rank wakes nobody
   std::atomic<std::uint32_t> tests{0};         ///< set once some rank has polled by itself: it waits unseen
+  std::atomic<std::uint32_t> threads{0};       ///< set once some rank has two threads in MPI: what it does is not told by one
   Processors processors;                       ///< that the ranks attached so far may use
   alignas(128) std::atomic<std::uint32_t> sleepers{0};  ///< ranks asleep or about to be
   alignas(128) Budget budget;
@@ -115,6 +119,10 @@ class Node {
 
   /// Slot of a world rank on this node, or null. A scan once per rank, then a table.
   NodeSlot* slot_of(std::int32_t world_rank) noexcept;
+
+  /// Whether one of these world ranks has been computing since before this tick, as far as they are on this node. The caller's own
+  /// state is told before: of those who ask at the same time one at least sees the others.
+  bool some_compute_since(std::span<const std::int32_t> ranks, std::uint64_t tick) noexcept;
 
   /// Wakes the owner of a slot if it sleeps. True if a system call was made.
   bool wake(NodeSlot& slot, std::uint64_t now) noexcept;

@@ -208,6 +208,24 @@ TEST(NodePage, EndsOfWaitsThatAreNoLongerKnownCount) {
   EXPECT_FALSE(stopped(601, 1000));
 }
 
+TEST(NodePage, WhoComputesSinceBeforeATickHasNotComeToACallMadeThen) {
+  const std::string run = unique_run();
+  Node ranks[3];
+  for (std::int32_t rank = 0; rank < 3; ++rank) ASSERT_EQ(ranks[rank].attach(run, rank, 3), Status::ok);
+  const std::array<std::int32_t, 3> all{0, 1, 2};
+  ranks[0].own().doing(trace::RankState::in_mpi, 1000);
+  ranks[1].own().doing(trace::RankState::asleep, 900);
+  ranks[2].own().doing(trace::RankState::computing, 800);
+  EXPECT_TRUE(ranks[0].some_compute_since(all, 1000));
+  EXPECT_FALSE(ranks[0].some_compute_since(std::array<std::int32_t, 2>{0, 1}, 1000));
+  EXPECT_FALSE(ranks[0].some_compute_since(all, 800)) << "it has just left the call that is being asked about";
+  ranks[2].own().doing(trace::RankState::in_mpi, 1100);
+  EXPECT_FALSE(ranks[0].some_compute_since(all, 1000));
+  ranks[2].own().doing(trace::RankState::computing, 1200);
+  EXPECT_FALSE(ranks[0].some_compute_since(all, 1000)) << "it has been there, and left";
+  EXPECT_FALSE(ranks[0].some_compute_since(std::array<std::int32_t, 1>{77}, 1000)) << "of another node nothing is known";
+}
+
 TEST(NodePage, ARankThatTestsMayHaveWaited) {
   const auto page = std::make_unique<NodePage>();
   EXPECT_FALSE(others_stopped_waiting(*page, 2, page->slots[0], 50, 60));

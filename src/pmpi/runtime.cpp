@@ -17,6 +17,7 @@
 #include "base/signal_guard.hpp"
 #include "pmpi/hooks.hpp"
 #include "pmpi/launcher.hpp"
+#include "pmpi/meeting.hpp"
 #include "pmpi/scope.hpp"
 #include "pmpi/wrapper_table.hpp"
 #include "trace/direction.hpp"
@@ -107,6 +108,7 @@ std::uint8_t traits_of(const WrapperEntry& entry) noexcept {
   if (kind == OpKind::io) traits |= kOpFiles;
   if (kind == OpKind::test) traits |= kOpTests;
   if (std::strstr(entry.name, "eighbor_") != nullptr) traits |= kOpNeighbors;
+  if (is_meeting(entry.name)) traits |= kOpMeets;
   return static_cast<std::uint8_t>(traits);
 }
 
@@ -274,6 +276,7 @@ Thread* attach_thread() noexcept {
     open_forecast(rt, *thread);
   } else {
     rt.node.page().tests.store(1, std::memory_order_relaxed);  // one of its threads may wait while another does not
+    rt.node.page().threads.store(1, std::memory_order_relaxed);
     if (rt.threads_share_a_lock && rt.twins_ready) rt.twinned.store(true, std::memory_order_relaxed);
   }
   rt.thread_of_block[thread->index].store(thread.get());

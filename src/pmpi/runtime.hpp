@@ -41,6 +41,7 @@ enum OpTraits : unsigned {
   kOpFiles = 1u << 3,     ///< its time is input and output
   kOpTests = 1u << 4,
   kOpNeighbors = 1u << 5,  ///< a collective call in which data go to the neighbours of the topology alone
+  kOpMeets = 1u << 6,      ///< a collective call that nobody leaves before all have come to it, if there is anything to send
 };
 
 /// What resting costs here; starts from typical values and follows what is measured.

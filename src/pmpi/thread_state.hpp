@@ -47,6 +47,7 @@ struct WaitState {
   std::uint64_t moved_at = 0;    ///< tick of the first poll after that which moved data; 0: none has
   std::uint64_t held_up = 0;     ///< ticks by which sleeps are taken to have held up the call before the last of them; paid
   std::uint64_t received = 0;    ///< if `watched`: bytes that had come over sockets before
+  std::uint64_t all_came = 0;    ///< tick at which all were seen to have come to a call that nobody leaves before; 0: not yet
   std::uint64_t kind = 0;        ///< key of the predicted kind of this wait; 0: only the call site is known
   std::uint32_t polls_since = 1; ///< polls between two looks at the time
   std::uint32_t sleeps = 0;
@@ -129,10 +130,10 @@ struct alignas(64) Thread {
   std::uint64_t tested_at = 0;     ///< tick at the end of the last of them
   std::uint64_t kept_since = 0;    ///< tick since when it has kept its core in them
   std::uint64_t all_vain_tests = 0, told_vain_tests = 0;  ///< where ranks share cores; of these, those left out of NodeSlot::calls
-  bool tests_in_vain = false;      ///< others are being woken after a test that found nothing
   bool spares_meetings = false;    ///< others are being woken in a call that those who sleep in a meeting do not wait for
   std::uint32_t vain_waits = 0;    ///< waits in a row in which tests have woken it, each time for nothing
   bool woken_in_vain = false;      ///< so far this is one
+  bool tests_in_vain = false;      ///< others are being woken after a test that found nothing
   bool tests_softly = false;       ///< it did nothing either that they may wait for, as far as one can tell
   bool tested_long = false;        ///< the test under way did something, though others were made after it
   bool owes_wake = false;          ///< a test has done something, and a rank that sleeps may be woken for that a little later only

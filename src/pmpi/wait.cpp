@@ -28,7 +28,6 @@ constexpr std::uint32_t kPollsWhileArmed = 4;       // between telling that we s
 constexpr std::uint32_t kForeseenAtALook = 32, kForeseenInPatience = 4;  // calls at most that are learnt then
 constexpr std::uint32_t kFreshPolls = 2;            // what the first finds is seen when the second begins, or before
 constexpr double kLongerGap = 1 + 1.0 / 32, kShorterGap = 1 - 1.0 / 8, kLeastGapNs = 10;  // a fifth of the gaps are shorter
-constexpr double kColdPollNs = 10e3;                // the first poll after a sleep is slow; one that lasts longer has found something
 constexpr std::uint32_t kAmplePatience = 512;         // polls in which some calls can be learnt without delay
 
 /// World rank that the call waits for, where there is only one.
@@ -56,6 +55,8 @@ void arm(Thread& t, std::uint64_t planned_end) noexcept {
   NodeSlot& own = rt.node.own();
   own.wanted.store(wanted_rank(t), std::memory_order_relaxed);
   own.to_serve.store(0, std::memory_order_relaxed);
+  own.meeting.store(t.wait.all_came == 0 ? meeting_of(t) : 0, std::memory_order_relaxed);
+  own.pass_on.store(0, std::memory_order_relaxed);
   if (t.wait.woken_by_test) defer_tests(t, runtime().clock.now());
   own.by_bell.store(can_sleep_on_sockets(rt) ? 1 : 0, std::memory_order_relaxed);
   own.sleep_word.store(static_cast<std::uint32_t>(SleepWord::asleep));
@@ -191,6 +192,7 @@ void do_sleep(Thread& t) noexcept {
     w.woken_by_test = own.by_test.load(std::memory_order_relaxed) != 0;
     w.woken_tick = woken >= before && woken < after ? woken : after;
     if (has_many_steps(t)) w.stirred = after;
+    pass_wake_on(t);
     ++t.counters->wakes_by_peer;
   }
   const std::uint64_t due = w.woken_by_peer ? w.woken_tick : w.woken_by_data ? after : std::min(w.planned_end, after);
@@ -263,6 +265,7 @@ void look_after_sleep(Thread& t, std::uint64_t now, bool went_on) noexcept {
   --w.fresh;
   const bool long_one = !rt.oversubscribed && rt.clock.to_ns(now - w.last_poll) > kColdPollNs;
   w.found_at_once = w.found_at_once || went_on || long_one || t.found != w.found_before;
+  if (long_one) w.busy += now - w.last_poll;
   fallow_tls.polls_left = rt.oversubscribed ? 1 : polls_until_look(t);
   if (w.found_at_once && rt.oversubscribed) stir(w, now);
 }
@@ -408,8 +411,7 @@ bool is_patient(Thread& t) noexcept {
 
 /// Inside the library, where other threads want its lock; between the tests of a twin nothing is held.
 bool holds_wanted_lock() noexcept {
-  const Runtime& rt = runtime();
-  return rt.threads_share_a_lock && rt.threads.load(std::memory_order_relaxed) > 1 && fallow_tls.waiting != nullptr;
+  return runtime().threads_share_a_lock && runtime().threads.load(std::memory_order_relaxed) > 1 && fallow_tls.waiting != nullptr;
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ inline constexpr double kLullNs = 20e3;                    // polls in vain for 
 inline constexpr double kSeenNs = 3e3;                     // what is found this soon after a sleep had come during it
 inline constexpr double kGraceNs = 50e3;                   // polling after a wake by a peer or after data moved: more is on its way
 inline constexpr double kGiveWayNs = 200e3;                // polling before a sleep that gives way to whoever shares the core; also where data moved, between nodes
+inline constexpr double kColdPollNs = 10e3;                // the first poll after a sleep is slow; one that lasts longer has found something
 inline constexpr double kLongestLullNs = 2e6;              // in a transfer between ranks that share cores
 inline constexpr double kAfterSleepNs = 10e3;              // what cold caches cost after a sleep, in the rest of the call and in the program
 inline constexpr double kLongestSleepNs = 10e6;            // a wake may get lost with a killed peer: look at least this often
@@ -105,6 +106,21 @@ inline void note_wait(Thread& t, const PendingWait& wait, trace::Event& event) n
   event.awake_us = std::max(microseconds(wait.wait - wait.asleep), 1u);
   event.asleep_us = microseconds(wait.asleep);
 }
+
+/// CommInfo::members of the meeting that the call under way is, if by what each rank does those that have come can be told from those
+/// that have not; else 0. Where ranks share cores, others wait for the core, too.
+std::uint32_t meeting_of(const Thread& t) noexcept;
+/// Whether all have come to the meeting that the call under way is.
+bool all_have_come(const Thread& t) noexcept;
+/// Of a blocking collective call, in which nothing long has moved that others could go on with: who sleeps in a meeting is woken by
+/// wake_meeting() alone.
+bool spares_meetings(const Thread& t) noexcept;
+/// This rank came last: wakes those who sleep.
+void wake_meeting(Thread& t) noexcept;
+/// Woken in a meeting, it wakes its part of the others.
+void pass_wake_on(Thread& t) noexcept;
+/// Wakes the owner of a slot, unless it has been said not to want that. True if it slept.
+bool wake_slot(Thread& thread, NodeSlot& slot) noexcept;
 
 /// Takes down the sign that says that we sleep. True if a peer woke us, which it may have done before we slept.
 bool disarm(Thread& t) noexcept;

@@ -47,6 +47,13 @@ bool may_be_needed_unseen() noexcept {
   return !rt.options.wake || (!rt.whole_job_here && !rt.polls_tell && !rt.sockets.trusted());
 }
 
+/// All have come to the call lately: it is about to end, and who came last has woken those who slept.
+bool is_about_to_end(Thread& t, std::uint64_t now) noexcept {
+  WaitState& w = t.wait;
+  if (w.all_came == 0 && all_have_come(t)) w.all_came = now;
+  return w.all_came != 0 && runtime().clock.to_ns(now - w.all_came) < kGiveWayNs;
+}
+
 /// One wait in many of those that are not long is spent awake where only that shows what sleeping costs.
 bool stays_awake(Thread& t, double waited_ns) noexcept {
   WaitState& w = t.wait;
@@ -62,6 +69,7 @@ WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept {
   const double waited_ns = rt.clock.to_ns(now - t.enter);
   t.wait.yields = false;
   if (rt.options.mode == WaitMode::sleep || rt.oversubscribed) return plan_growing(t, waited_ns);
+  if (is_about_to_end(t, now)) return {to_nanoseconds(0), to_nanoseconds(kGraceNs)};
   if (needs_target_unseen(t)) return {to_nanoseconds(0), to_nanoseconds(kGraceNs)};
   if (rt.whole_job_here && rt.contention.contended(rt.clock.to_ns(now))) {
     if (t.wait.held_up != 0 && rt.node.page().budget.in_debt()) {  // others wait for it in the middle of the call

@@ -14,27 +14,33 @@ namespace {
 /// Up to this many ranks on the node, every sleeper that may wait for us is woken without a closer look.
 constexpr std::uint32_t kFewRanks = 4;
 
-void wake_slot(Thread& thread, NodeSlot& slot) noexcept {
+}  // namespace
+
+bool wake_slot(Thread& thread, NodeSlot& slot) noexcept {
   Runtime& rt = runtime();
   const FloatGuard guard;
   const std::uint64_t before = rt.clock.now();
   const trace::OpKind kind = kind_of(thread);
   if (kind == trace::OpKind::rma || kind == trace::OpKind::rma_sync) slot.to_serve.store(1, std::memory_order_relaxed);
   // In our own slot another thread of this process may sleep, and wait for what this one sends.
-  if (rt.sleeper.load(std::memory_order_relaxed) == &thread && &slot == &rt.node.own()) return;
-  if (slot.sleep_word.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(SleepWord::asleep)) return;
+  if (rt.sleeper.load(std::memory_order_relaxed) == &thread && &slot == &rt.node.own()) return false;
+  if (slot.sleep_word.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(SleepWord::asleep)) return false;
+  if (thread.spares_meetings && slot.meeting.load(std::memory_order_relaxed) != 0) return false;
   if (thread.tests_in_vain && before < (thread.tests_softly ? slot.tests_from : slot.long_tests_from).load(std::memory_order_relaxed)) {
     thread.owes_wake = thread.owes_wake || !thread.tests_softly;
-    return;
+    return false;
   }
   slot.by_test.store(thread.tests_in_vain ? 1 : 0, std::memory_order_relaxed);
-  if (!rt.node.wake(slot, before)) return;
+  if (!rt.node.wake(slot, before)) return false;
   const std::uint64_t spent = rt.clock.now() - before;
   thread.woke_at = before;
   ++thread.counters->wakes_sent;
   thread.counters->wake_send_ticks += spent;
   slot.wake_spent.fetch_add(spent, std::memory_order_relaxed);  // it chose to sleep, so it pays
+  return true;
 }
+
+namespace {
 
 /// Wakes the rank that a call is addressed to, whatever it waits for: it may have to answer this call on the way.
 void wake_addressee(Thread& thread, std::int32_t world_rank) noexcept {
@@ -105,9 +111,10 @@ void wake_polled_for(Thread& thread) noexcept {
   wake_addressee(thread, world);
 }
 
-void wake_partners_slow(Thread& thread, const CommInfo* info) noexcept {
+namespace {
+
+void wake_partners_of(Thread& thread, const CommInfo* info) noexcept {
   Runtime& rt = runtime();
-  if (!rt.options.wake) return;
   if (info == nullptr || info->world.empty() || rt.node.attached() <= kFewRanks) return wake_everybody(thread);
   for (const std::int32_t partner : info->partners) wake_world_rank(thread, partner);
   if ((rt.op_traits[thread.op] & kOpNeighbors) != 0 && !info->partners.empty()) return;
@@ -119,6 +126,16 @@ void wake_partners_slow(Thread& thread, const CommInfo* info) noexcept {
     }
   }
   if (me != 0) wake_world_rank(thread, info->world[0]);  // the usual root
+}
+
+}  // namespace
+
+void wake_partners_slow(Thread& thread, const CommInfo* info) noexcept {
+  if (!runtime().options.wake) return;
+  if (thread.look == Look::none && all_have_come(thread)) wake_meeting(thread);
+  thread.spares_meetings = spares_meetings(thread);
+  wake_partners_of(thread, info);
+  thread.spares_meetings = false;
 }
 
 void wake_recent_slow(Thread& thread) noexcept {

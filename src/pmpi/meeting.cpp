@@ -1,0 +1,51 @@
+#include "pmpi/meeting.hpp"
+
+#include <algorithm>
+
+#include "pmpi/scope.hpp"
+#include "pmpi/wait_parts.hpp"
+
+namespace fallow::pmpi {
+namespace {
+
+constexpr unsigned kHalf = 32;  // bits
+
+void wake_ranks(Thread& t, std::int32_t from, std::int32_t to) noexcept {
+  const CommInfo& info = *runtime().comms.known(t.comm_handle);
+  wake_by_halves(from, std::min(to, info.peers), [&](std::int32_t rank, std::int32_t end) {
+    NodeSlot* const slot = runtime().node.slot_of(info.world[static_cast<std::size_t>(rank)]);
+    if (slot == nullptr || slot->meeting.load(std::memory_order_relaxed) != info.members) return false;
+    if (slot->sleep_word.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(SleepWord::asleep)) return false;
+    slot->pass_on.store(static_cast<std::uint64_t>(end) << kHalf | static_cast<std::uint32_t>(rank + 1), std::memory_order_relaxed);
+    return wake_slot(t, *slot);
+  });
+}
+
+}  // namespace
+
+std::uint32_t meeting_of(const Thread& t) noexcept {
+  Runtime& rt = runtime();
+  if (t.peer != kSeveralPeers || (rt.op_traits[t.op] & kOpMeets) == 0 || rt.oversubscribed || !rt.whole_job_here) return 0;
+  const CommInfo* const info = rt.comms.known(t.comm_handle);
+  const bool told = info != nullptr && !info->inter && rt.node.page().threads.load(std::memory_order_relaxed) == 0;
+  return told ? info->members : 0;
+}
+
+bool all_have_come(const Thread& t) noexcept {
+  return meeting_of(t) != 0 && !runtime().node.some_compute_since(runtime().comms.known(t.comm_handle)->world, t.enter);
+}
+
+bool spares_meetings(const Thread& t) noexcept {
+  if (kind_of(t) != trace::OpKind::collective || t.peer != kSeveralPeers) return false;
+  return meeting_of(t) == 0 || runtime().clock.to_ns(t.wait.busy) <= kColdPollNs;
+}
+
+void wake_meeting(Thread& t) noexcept { wake_ranks(t, 0, runtime().comms.known(t.comm_handle)->peers); }
+
+void pass_wake_on(Thread& t) noexcept {
+  const std::uint64_t range = runtime().node.own().pass_on.exchange(0, std::memory_order_relaxed);
+  if (range == 0 || !somebody_sleeps() || meeting_of(t) == 0) return;
+  wake_ranks(t, static_cast<std::int32_t>(range & 0xffff'ffffu), static_cast<std::int32_t>(range >> kHalf));
+}
+
+}  // namespace fallow::pmpi
