@@ -67,18 +67,6 @@ void arm(Thread& t, std::uint64_t planned_end) noexcept {
   fallow_tls.polls_left = kPollsWhileArmed / t.wait.armed_polls;
 }
 
-}  // namespace
-
-bool disarm(Thread& t) noexcept {
-  Runtime& rt = runtime();
-  const std::uint32_t word = rt.node.own().sleep_word.exchange(static_cast<std::uint32_t>(SleepWord::awake));
-  rt.node.page().sleepers.fetch_sub(1);
-  t.wait.phase = WaitPhase::spinning;
-  return word == static_cast<std::uint32_t>(SleepWord::woken);
-}
-
-namespace {
-
 void put_back_timers(Thread& t) noexcept {
   if (t.timer_slack > 1) prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(t.timer_slack), 0, 0, 0);
   t.timer_slack = -1;
@@ -192,7 +180,6 @@ void do_sleep(Thread& t) noexcept {
     w.woken_by_test = own.by_test.load(std::memory_order_relaxed) != 0;
     w.woken_tick = woken >= before && woken < after ? woken : after;
     if (has_many_steps(t)) w.stirred = after;
-    pass_wake_on(t);
     ++t.counters->wakes_by_peer;
   }
   const std::uint64_t due = w.woken_by_peer ? w.woken_tick : w.woken_by_data ? after : std::min(w.planned_end, after);

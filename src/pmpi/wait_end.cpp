@@ -80,6 +80,16 @@ End find_end(const Thread& t, std::uint64_t exit) noexcept {
 
 }  // namespace
 
+bool disarm(Thread& t) noexcept {
+  Runtime& rt = runtime();
+  const std::uint32_t word = rt.node.own().sleep_word.exchange(static_cast<std::uint32_t>(SleepWord::awake));
+  rt.node.page().sleepers.fetch_sub(1);
+  t.wait.phase = WaitPhase::spinning;
+  const bool woken = word == static_cast<std::uint32_t>(SleepWord::woken);
+  if (woken) pass_wake_on(t);
+  return woken;
+}
+
 void learn_wait(Thread& t, std::uint64_t exit) noexcept {
   Runtime& rt = runtime();
   WaitState& w = t.wait;
