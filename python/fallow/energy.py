@@ -48,7 +48,7 @@ class _Domain:
 
 @dataclass(frozen=True)
 class _Meter:
-    """As sampling.Sampler.stop() tells of it."""
+    """As sampling.Sampler.told() tells of it."""
 
     name: str
     measures: str

@@ -184,7 +184,7 @@ def run(plan: Plan, directory: Path | None, say: Say) -> Ended:
     if failures and with_fallow:
         env = environment.without_record(env)  # the ranks need not try, and say so, again
     with launch.held_signals() as mask:
-        sampler = sampling.Sampler.start(say) if directory is not None else None
+        sampler = sampling.SamplingThread().start(say) if directory is not None else None
         before = sysload.read()
         began_ns = time.monotonic_ns()
         try:
@@ -192,7 +192,7 @@ def run(plan: Plan, directory: Path | None, say: Say) -> Ended:
         finally:
             ended_ns = time.monotonic_ns()
             after = sysload.read()
-            meters = sampler.stop((began_ns, ended_ns)) if sampler is not None else None
+            meters = sampler.stop((began_ns, ended_ns), say) if sampler is not None else None
     info = _last_info(info, outcome, (before, after))
     if info.with_fallow and directory is not None:
         if outcome.exit_status != 0:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from fallow import native
+from fallow import native, text
 
+_Answer = TypeVar("_Answer")
 SCHEMA = "fallow-meters"
 VERSION = 1
 _LONGEST_PERIOD_S = 1.0
 _MOST_SAMPLES = 4096
 """Beyond, every second sample is dropped and samples are kept half as often: the ends are what energy needs."""
+PATIENCE_S = 10.0
+"""Sensors behind slow buses take seconds; who takes longer hangs, and would do so for ever."""
+HANGS_REMEDY = "see which tool hangs too (nvidia-smi, sensors) and what the kernel says (dmesg); it may take a restart"
 
 
 class Domain(Protocol):
@@ -85,6 +90,27 @@ def find(root: str = "/") -> Found | None:
     return Found(list(found), list(found.additive))
 
 
+def answer_of(work: Callable[[], _Answer], patience_s: float = PATIENCE_S) -> _Answer:
+    """What `work` returns or raises; TimeoutError if that takes too long: it then goes on, and nobody waits for it."""
+    answer: Future[_Answer] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(work())
+        except Exception as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=run, name="fallow-meters", daemon=True).start()
+    return _wait_for(answer, patience_s)
+
+
+def _wait_for(answer: Future[_Answer], patience_s: float) -> _Answer:
+    try:
+        return answer.result(patience_s)
+    except TimeoutError:
+        raise TimeoutError(f"no answer in {text.seconds(patience_s)}: a driver hangs") from None
+
+
 def period_s(meters: Iterable[Meter]) -> float:
     """How often to read: as often as the neediest asks for, and no more often than brings something new."""
     all_of_them = list(meters)
@@ -93,7 +119,7 @@ def period_s(meters: Iterable[Meter]) -> float:
 
 
 class Sampler:
-    """Samples meters in a thread from start() to stop()."""
+    """Keeps what meters say from the first sample on."""
 
     def __init__(self, found: Found, clock: Callable[[], int] = time.monotonic_ns) -> None:
         self._found = found
@@ -101,23 +127,6 @@ class Sampler:
         self._samples: list[list[tuple[int, dict[str, float]]]] = [[] for _ in found.meters]
         self._stride = 1
         self._count = 0
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name="fallow-meters", daemon=True)
-
-    @classmethod
-    def start(cls, say: Callable[[str], None]) -> Sampler | None:
-        """Finds the machine's meters and starts sampling; None where there are none."""
-        try:
-            found = find()
-            if found is None or not found.meters:
-                return None
-            sampler = cls(found)
-            sampler.sample()
-            sampler._thread.start()
-        except Exception as error:  # no meter is worth the program's run
-            say(f"meters are not read: {error}")
-            return None
-        return sampler
 
     def sample(self, keep: bool = True) -> None:
         """Reads every meter once."""
@@ -129,21 +138,16 @@ class Sampler:
             self._samples = [samples[::2] for samples in self._samples]
             self._stride *= 2
 
-    def _loop(self) -> None:
+    def sample_until(self, done: threading.Event) -> None:
+        """Reads every meter as often as it asks for, and once more at the end."""
         period = period_s(self._found.meters)
-        while not self._done.wait(period):
+        while not done.wait(period):
             self._count += 1
             self.sample(keep=self._count % self._stride == 0)
-
-    def stop(self, command_ns: tuple[int, int] | None = None) -> dict[str, Any]:
-        """Takes the last sample and returns everything, in the form of meters.json.
-
-        `command_ns`: when the command began and ended, by this sampler's clock.
-        """
-        self._done.set()
-        if self._thread.is_alive():
-            self._thread.join()
         self.sample()
+
+    def told(self, command_ns: tuple[int, int] | None = None) -> dict[str, Any]:
+        """Everything, in the form of meters.json. `command_ns`: when the command began and ended, by the same clock."""
         return {
             "schema": SCHEMA,
             "version": VERSION,
@@ -161,3 +165,52 @@ class Sampler:
                 for meter, samples in zip(self._found.meters, self._samples, strict=True)
             ],
         }
+
+
+class SamplingThread:
+    """Finds and samples the machine's meters in a thread of its own: a driver that hangs holds nobody up for long."""
+
+    def __init__(self, search: Callable[[], Found | None] = find, patience_s: float = PATIENCE_S) -> None:
+        self._search = search
+        self._patience_s = patience_s
+        self._begun: Future[bool] = Future()
+        self._ended: Future[Sampler] = Future()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="fallow-meters", daemon=True)
+
+    def start(self, say: Callable[[str], None]) -> SamplingThread | None:
+        """Returns once all have been read; None where there are none, or one does not answer."""
+        try:
+            self._thread.start()
+            return self if _wait_for(self._begun, self._patience_s) else None
+        except Exception as error:  # no meter is worth the program's run
+            self._done.set()
+            say(f"meters are not read: {error}")
+            return None
+
+    def stop(self, command_ns: tuple[int, int], say: Callable[[str], None]) -> dict[str, Any] | None:
+        """Takes the last sample and returns all, as Sampler.told() does; None if it could not be had."""
+        self._done.set()
+        try:
+            return _wait_for(self._ended, self._patience_s).told(command_ns)
+        except Exception as error:
+            say(f"what meters counted is not known: {error}")
+            return None
+
+    def _work(self) -> None:
+        try:
+            found = self._search()
+            sampler = Sampler(found) if found is not None and found.meters else None
+            if sampler is not None:
+                sampler.sample()
+            self._begun.set_result(sampler is not None)
+        except Exception as error:
+            self._begun.set_exception(error)
+            return
+        if sampler is None:
+            return
+        try:
+            sampler.sample_until(self._done)
+            self._ended.set_result(sampler)
+        except Exception as error:
+            self._ended.set_exception(error)

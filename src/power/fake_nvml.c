@@ -1,6 +1,7 @@
 /* For tests: a libnvidia-ml.so.1 whose cards are files. Installed as ROOT/usr/lib/libnvidia-ml.so.1 it shows a card for each
    directory ROOT/sys/fake-nvml/cardN with the files energy (mJ), power (mW), uuid and name, which may change at any time.
-   A file that is not there is a call that the card does not support; one that holds "error 15" is a call that fails with 15.
+   A file that is not there is a call that the card does not support; one that holds "error 15" is a call that fails with 15,
+   and one that holds "hang" a call that never returns.
    The files init, count and cardN/handle make the calls of these names fail likewise. How often it is in use stands in
    ROOT/sys/fake-nvml/uses. FAKE_NVML_OLD leaves out what came with Volta, FAKE_NVML_ANCIENT what all cards need. */
 #define _GNU_SOURCE
@@ -36,6 +37,7 @@ static int text_of(const char* name, char* to, size_t size) {
   fclose(file);
   to[length] = '\0';
   to[strcspn(to, "\n")] = '\0';
+  while (strcmp(to, "hang") == 0) pause();
   return strncmp(to, "error ", 6) == 0 ? atoi(to + 6) : kSuccess;
 }
 

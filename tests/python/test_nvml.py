@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,21 @@ def test_the_doctor_lists_cards_and_what_they_lack(fallow, card):
     assert findings["nvml"]["state"] == "note"
     assert "driver is not loaded" in findings["nvml"]["found"]
     assert "load their driver" in findings["nvml"]["remedy"]
+
+
+_ASKS = """
+import pathlib, sys
+from fallow import doctor, sampling
+print(*(f.found for f in doctor.meters(pathlib.Path(sys.argv[1]), patience_s=0.2) if f.name == "meters"))
+print(sampling.SamplingThread(lambda: sampling.find(sys.argv[1]), patience_s=0.2).start(print))
+"""
+
+
+def test_a_driver_that_hangs_holds_nobody_up(card, tmp_path):
+    (card.parent / "init").write_text("hang\n")
+    out = subprocess.run([sys.executable, "-c", _ASKS, tmp_path], check=False, capture_output=True, text=True, timeout=60)
+    why = "no answer in 200 ms: a driver hangs"
+    assert (out.stdout.splitlines(), out.stderr, out.returncode) == ([why, f"meters are not read: {why}", "None"], "", 0)
 
 
 def _with_meters(directory, domains):

@@ -59,9 +59,9 @@ def sampled(meter, times=3):
     clock = iter(range(10**9, 10**14, 10**9))
     found = sampling.Found([meter], [("fake", "package-0"), ("fake", "package-1")])
     sampler = sampling.Sampler(found, clock=lambda: next(clock))
-    for _ in range(times):
+    for _ in range(times + 1):
         sampler.sample()
-    return sampler.stop()
+    return sampler.told()
 
 
 def report_with(tmp_path, meters, **info):
@@ -175,9 +175,9 @@ def test_domains_are_told_apart_in_a_table_that_is_too_wide(tmp_path, fallow):
     meter = FakeMeter(lasts=2)
     meter.name = "a-meter-with-a-long-name"
     sampler = sampling.Sampler(sampling.Found([meter], [(meter.name, "package-0")]))
-    for _ in range(2):
+    for _ in range(3):
         sampler.sample()
-    meters = sampler.stop()
+    meters = sampler.told()
     meters["meters"][0]["off"] = {"package-1": "cannot read " + "x" * 60}
     report_with(tmp_path, meters)
     out = fallow("report", tmp_path / "r").stdout
@@ -197,17 +197,65 @@ def test_long_runs_are_kept_evenly():
     meter.min_period_s = meter.max_period_s = 1e-6
     sampler = sampling.Sampler(sampling.Found([meter], []))
     sampler._samples = [[(0, {})] * 4096]
-    sampler._done = Ticks(5)
-    sampler._loop()
-    kept = [values["package-0"] / 5.0 for _, values in sampler.stop()["meters"][0]["samples"][2049:]]
+    sampler.sample_until(Ticks(5))
+    kept = [values["package-0"] / 5.0 for _, values in sampler.told()["meters"][0]["samples"][2049:]]
     assert kept == [2, 4, 6]  # readings: the first one thins, then every other one is kept, and the last one always
 
 
 def test_samples_have_the_time_of_a_clock_that_nobody_sets():
     before = time.monotonic_ns()
     sampler = sampling.Sampler(sampling.Found([FakeMeter()], []))
-    ((at, _),) = sampler.stop()["meters"][0]["samples"]
+    sampler.sample()
+    ((at, _),) = sampler.told()["meters"][0]["samples"]
     assert before <= at <= time.monotonic_ns()
+
+
+def start(meter, said, **options):
+    return sampling.SamplingThread(lambda: sampling.Found([meter], []), **options).start(said.append)
+
+
+def test_meters_are_read_when_the_command_begins_and_when_it_has_ended():
+    meter, said = FakeMeter(), []
+    sampler = start(meter, said)
+    begun = meter.reads
+    told = sampler.stop((1, 2), said.append)
+    assert (begun, meter.reads, said) == (1, 2, [])
+    assert told["command_ns"] == (1, 2)
+    assert [values["package-0"] for _, values in told["meters"][0]["samples"]] == [5.0, 10.0]
+
+
+def test_where_nothing_is_measured_nothing_is_said():
+    said = []
+    assert sampling.SamplingThread(lambda: None).start(said.append) is None
+    assert sampling.SamplingThread(lambda: sampling.Found([], [])).start(said.append) is None
+    assert said == []
+
+
+@pytest.mark.parametrize("answered", [0, 1])
+def test_a_meter_that_hangs_is_left(answered):
+    """At once, so that the command begins without it; or later, so that its record is written without it."""
+    meter, said, never = FakeMeter(), [], threading.Event()
+    read = meter.read
+    meter.read = lambda: read() if meter.reads < answered else never.wait()
+    sampler = start(meter, said, patience_s=0.05)
+    assert (sampler is not None) == bool(answered)
+    if sampler is not None:
+        assert sampler.stop((1, 2), said.append) is None
+    never.set()
+    what = "what meters counted is not known" if answered else "meters are not read"
+    assert said == [f"{what}: no answer in 50 ms: a driver hangs"]
+
+
+@pytest.mark.parametrize("reads", [0, 1])
+def test_a_meter_that_fails_is_left(reads):
+    meter, said = FakeMeter(), []
+    read = meter.read
+    meter.read = lambda: read() if meter.reads < reads else meter.domains[len(meter.domains)]
+    sampler = start(meter, said)
+    if sampler is not None:
+        assert sampler.stop((1, 2), said.append) is None
+    what = "what meters counted is not known" if reads else "meters are not read"
+    assert said == [f"{what}: list index out of range"]
 
 
 def test_the_period_suits_every_meter():
@@ -355,7 +403,8 @@ def test_a_powercap_tree_is_sampled(tmp_path):
     sampler = sampling.Sampler(found)
     sampler.sample()
     (zone / "energy_uj").write_text("17000000\n")
-    metered = report_with(tmp_path, sampler.stop(), run_time_s=2.0).energy.metered
+    sampler.sample()
+    metered = report_with(tmp_path, sampler.told(), run_time_s=2.0).energy.metered
     assert metered is not None
     assert metered.energy_j == pytest.approx(12.0)
 

@@ -108,7 +108,10 @@ struct PyFound {
 };
 
 PyFound find(const std::filesystem::path& root) {
-  FoundMeters found = find_meters(root);
+  FoundMeters found = [&] {
+    const nb::gil_scoped_release unlocked;  // a driver may hang
+    return find_meters(root);
+  }();
   PyFound out;
   for (auto& meter : found.meters) out.meters.append(nb::cast(PyMeter(std::move(meter)), nb::rv_policy::move));
   out.missing = std::move(found.missing);
