@@ -10,6 +10,8 @@ namespace {
 
 constexpr unsigned kHalf = 32;  // bits
 
+bool meets(const Thread& t) noexcept { return t.peer == kSeveralPeers && (runtime().op_traits[t.op] & kOpMeets) != 0; }
+
 void wake_ranks(Thread& t, std::int32_t from, std::int32_t to) noexcept {
   const CommInfo& info = *runtime().comms.known(t.comm_handle);
   wake_by_halves(from, std::min(to, info.peers), [&](std::int32_t rank, std::int32_t end) {
@@ -25,7 +27,7 @@ void wake_ranks(Thread& t, std::int32_t from, std::int32_t to) noexcept {
 
 std::uint32_t meeting_of(const Thread& t) noexcept {
   Runtime& rt = runtime();
-  if (t.peer != kSeveralPeers || (rt.op_traits[t.op] & kOpMeets) == 0 || rt.oversubscribed || !rt.whole_job_here) return 0;
+  if (!meets(t) || rt.oversubscribed || !rt.started_here) return 0;
   const CommInfo* const info = rt.comms.known(t.comm_handle);
   const bool told = info != nullptr && !info->inter && rt.node.page().threads.load(std::memory_order_relaxed) == 0;
   return told ? info->members : 0;
@@ -37,7 +39,8 @@ bool all_have_come(const Thread& t) noexcept {
 
 bool spares_meetings(const Thread& t) noexcept {
   if (kind_of(t) != trace::OpKind::collective || t.peer != kSeveralPeers) return false;
-  return meeting_of(t) == 0 || runtime().clock.to_ns(t.wait.busy) <= kColdPollNs;
+  if (!meets(t)) return true;
+  return meeting_of(t) != 0 && runtime().clock.to_ns(t.wait.busy) <= kColdPollNs;  // else nobody may be there to call wake_meeting()
 }
 
 void wake_meeting(Thread& t) noexcept { wake_ranks(t, 0, runtime().comms.known(t.comm_handle)->peers); }

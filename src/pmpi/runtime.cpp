@@ -162,7 +162,8 @@ void open_everything(Runtime& rt) {
   const bool all_here = local > 0 && rt.node.is_complete(local);
   rt.oversubscribed = is_oversubscribed(rt, launch, local != 0 ? local : 1, all_here);
   if (rt.oversubscribed && rt.options.mode != WaitMode::spin) rt.first_polls = kFirstPollsShared;
-  rt.whole_job_here = rt.options.wake && launch.local_size == rt.world_size && all_here;
+  rt.started_here = rt.options.wake && launch.local_size == rt.world_size && all_here;
+  rt.whole_job_here = rt.started_here;
   std::string problem;
   if (rt.writer.open(rt.options, rt.world_rank, problem) == Status::failed) {
     if (!rt.writer.usable()) throw std::bad_alloc();

@@ -87,6 +87,7 @@ struct Runtime {
   std::int32_t world_rank = -1, world_size = -1;
   World world;
   std::atomic<bool> whole_job_here{false};  ///< every rank that this one talks to runs on this node under Fallow, in one job
+  bool started_here = false;        ///< all ranks that were started together run on this node under Fallow; the same on each of them
   bool oversubscribed = false;
   std::atomic<std::uint32_t> first_polls{kFirstPolls};
   bool threads_share_a_lock = false;///< the library holds its lock while it polls (MPICH with MPI_THREAD_MULTIPLE)

@@ -7,6 +7,7 @@ from harness.building import build
 from harness.fallow import BARE
 from harness.lab import PROGRAMS, Lab, Trial
 from harness.quiet import shown
+from programs_test import SPAWNS
 
 _RANKS = 4
 _ROUNDS = 24
@@ -41,3 +42,17 @@ def test_who_comes_last_wakes_those_who_sleep_and_nobody_else_does(lab: Lab) -> 
         return sum(r.wakes_sent for r in ranks) / meetings
 
     shown(woken, lambda wakes: wakes < 1.8, _TRIES)  # 1.0 to 1.5; 1.2 to 2.8 on MPICH 5
+
+
+@pytest.mark.measures
+def test_who_has_started_others_wakes_those_who_sleep(lab: Lab) -> None:
+    """A rank that talks to strangers is seen to come to the meetings of those that were started with it, and nobody else wakes them."""
+    if lab.family.name not in SPAWNS:
+        pytest.skip("MPI_Comm_spawn does not work")
+
+    def us_late() -> float:
+        trial = lab.run("sleep", 2, lab.program("meetings_after_spawn.c"), str(_ROUNDS))
+        assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
+        return float(trial.outcome.out)
+
+    shown(us_late, lambda us: us < 1000, _TRIES)  # 40 to 280; 2,400 to 4,100 where the other was left to its timer
