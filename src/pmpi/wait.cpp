@@ -147,7 +147,9 @@ void do_sleep(Thread& t) noexcept {
   WaitState& w = t.wait;
   NodeSlot& own = rt.node.own();
   const std::uint64_t before = rt.clock.now();
-  if (before >= w.planned_end) {
+  // Who came last may have looked for sleepers just before this one told that it is one.
+  if (w.stirred == 0 && own.meeting.load(std::memory_order_relaxed) != 0 && all_have_come(t)) w.all_came = before;
+  if (before >= w.planned_end || w.all_came == before) {
     disarm(t);
     return;
   }
