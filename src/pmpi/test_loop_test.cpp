@@ -103,6 +103,31 @@ TEST(TestLoop, WhatIsLeftForAnotherReasonLosesTrust) {
   EXPECT_FALSE(p.due());
 }
 
+TEST(TestLoop, EachThatIsLeftCostsTheTrustOfFourFinds) {
+  for (const int finds : {2, 7, 8}) {
+    Program p;
+    for (int i = 0; i < finds; ++i, p.now += 10'000) {
+      p.test_for(200'000);
+      EXPECT_TRUE(p.find());
+    }
+    p.test_for(200'000);
+    EXPECT_FALSE(p.find(&kThere[1]));
+    p.now += 10'000;
+    p.test_for(200'000);
+    EXPECT_EQ(p.due(), finds == 8) << finds;
+  }
+}
+
+TEST(TestLoop, AGapThatAnInterruptMayBeCostsTheTrustOfOne) {
+  for (const int gaps : {1, 4, 5}) {
+    Program p;
+    p.earn_trust();
+    for (int i = 0; i < gaps; ++i, p.now += 30'000) p.test_for(200'000);
+    p.test_for(100'000);
+    EXPECT_EQ(p.due(), gaps != 5) << gaps;
+  }
+}
+
 TEST(TestLoop, SoDoesFindingSomethingElse) {
   Program p;
   p.earn_trust();
