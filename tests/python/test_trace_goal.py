@@ -144,3 +144,37 @@ def test_collectives_that_do_not_fit_their_communicator_are_left_out(tmp_path: P
     lost = convert.convert(source, tmp_path / "a.goal", None)
     assert any(f"{name} with a root or counts that do not fit its communicator" in line for line in lost)
     assert not any(tasks(tmp_path / "a.goal"))
+
+
+def test_a_non_blocking_collective_runs_beside_what_follows_until_its_wait(tmp_path: Path) -> None:
+    source = MemorySource(Info(size=3))
+    for r in range(3):
+        rank = Rank(source, r)
+        rank.call("MPI_Ibarrier", gap=3, comm=COMM_WORLD, requests=(0,))
+        rank.call("MPI_Iallreduce", gap=5, comm=COMM_WORLD, size_bytes=8, requests=(1,))
+        rank.call("MPI_Wait", gap=6, completed=(1,))
+        rank.call("MPI_Wait", gap=7, completed=(0,))
+        rank.call("MPI_Finalize", gap=8)
+    found = written(source, tmp_path)[0]
+    texts = [re.sub(r" tag .*", "", t.text) for t in found]
+    rounds = ["to 1", "from 2"], ["to 2", "from 1"]
+    barrier = [f"{verb} 1b {whom}" for both in rounds for verb, whom in zip(("send", "recv"), both, strict=True)]
+    reduction = [text.replace("1b", "8b") for text in barrier]
+    assert texts == [
+        *barrier[:2], "calc 0", *barrier[2:], "calc 0", "calc 5", *reduction[:2], "calc 0", *reduction[2:], "calc 0",
+        "calc 6", "calc 0", "calc 7", "calc 0", "calc 8",
+    ]  # fmt: skip
+    begun = set(range(1, 7))
+    assert [found[n - 1].after for n in (3, 6, 7)] == [{1, 2}, {1, 2, 3, 4, 5}, set()]
+    assert found[13 - 1].after == set(range(7, 13)) and found[14 - 1].after == {7}
+    assert found[15 - 1].after == set(range(7, 15)), "the wait is for the reduction alone"
+    assert found[17 - 1].after == begun | set(range(7, 17)) and found[18 - 1].after == begun | set(range(7, 18))
+
+
+def test_that_messages_lose_their_communicators_is_said(tmp_path: Path) -> None:
+    for comm, times in ((COMM_WORLD, 0), (FIRST_COMM, 2)):
+        source = MemorySource(Info(size=2, comms=[([(0, 2, 1)], [])]))
+        Rank(source, 0).call("MPI_Send", comm=comm, peer=1, tag=0, size_bytes=8)
+        Rank(source, 1).call("MPI_Recv", comm=comm, peer=0, tag=0, size_bytes=8)
+        lost = convert.convert(source, tmp_path / "a.goal", None)
+        assert sum("the communicators of messages" in line and "(2 times)" in line for line in lost) == times // 2

@@ -12,7 +12,7 @@ from typing import IO
 
 from fallow.traces import model, persistent
 from fallow.traces.model import Event, Source
-from fallow.traces.text import ONE_THREAD, Losses, Message, received, sent
+from fallow.traces.text import COMMS_OF_MESSAGES, ONE_THREAD, Losses, Message, received, sent
 
 _TAG_BASE = 1 << 24  # tags of collectives, beyond those of programs
 _TAGS = 1 << 20
@@ -96,6 +96,8 @@ class _RankWriter:
         if partner < 0 and not anyone:
             self.losses.add("messages whose partner is not known")
             return 0
+        if e.comm != model.COMM_WORLD:
+            self.losses.add(COMMS_OF_MESSAGES)
         tag = _ANY if m.tag == model.ANY_TAG else max(m.tag, 0)
         return self.emit(f"{verb} {self.at_least_one(m.size_bytes)}b {_WAY[verb]} {partner} tag {tag}", blocks=blocks)
 
@@ -115,8 +117,6 @@ class _RankWriter:
         if me < 0:
             self.losses.add(f"{name} over an unknown communicator")
             return
-        if op.number != op.blocking:
-            self.losses.add("non-blocking collectives (written as blocking ones)")
         turn = self.collectives[e.comm] = self.collectives.get(e.comm, -1) + 1
         tag = _TAG_BASE + (e.comm * 4096 + turn) % _TAGS
         n = len(members)
@@ -128,13 +128,16 @@ class _RankWriter:
             self.losses.add(f"{name} with a root or counts that do not fit its communicator")
             return
         self.losses.add("collectives as such (written as point-to-point messages)")
+        through = self.last
         for together in filter(None, steps):
-            begun = self.last
-            labels = [
-                self.emit(f"{verb} {self.at_least_one(size)}b {_WAY[verb]} {members[peer]} tag {tag}", requires=[begun])
-                for verb, peer, size in together
-            ]
-            self.emit("calc 0", requires=[begun, *labels])
+            sizes = ((verb, self.at_least_one(size), members[peer]) for verb, peer, size in together)
+            texts = [f"{verb} {size}b {_WAY[verb]} {partner} tag {tag}" for verb, size, partner in sizes]
+            labels = [self.emit(text, requires=[through], blocks=False) for text in texts]
+            through = self.emit("calc 0", requires=[through, *labels], blocks=False)
+        if not op.has(model.CREATES):
+            self.last = through
+        for request in e.requests:  # the call that completes it waits for the last round
+            self.open.setdefault(request, []).append(through)
 
 
 def _expand(name: str, me: int, n: int, e: Event) -> Iterator[list[Step]] | None:

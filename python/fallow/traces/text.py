@@ -20,6 +20,9 @@ _LONGEST_WORD = 60  # that a message repeats
 ONE_THREAD = "the threads of a rank (their calls stand one after the other, in the order in which they began)"
 """A loss of formats that know ranks only."""
 
+COMMS_OF_MESSAGES = "the communicators of messages, which are told apart by their tags alone"
+"""A loss of formats that know the world's only."""
+
 
 class Message(NamedTuple):
     """One side of a message."""
