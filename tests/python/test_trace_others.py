@@ -376,3 +376,19 @@ def test_many_open_requests_take_no_longer_each() -> None:
         assert [numbers.add((i,)) for i in range(n)] == list(range(n))
         assert numbers.complete_all() == tuple(range(n))
     assert time.process_time() - begun < 3
+
+
+def test_collectives_of_a_duplicate_of_the_world_are_actions_of_simgrid(tmp_path: Path) -> None:
+    """It has the world's ranks in their order; those of other communicators are left out, and that is said."""
+    orders: list[list[model.Run]] = [[(0, 2, 1)], [(1, 2, -1)], [(0, 1, 1)]]
+    source = model.MemorySource(Info(size=2, comms=[(group, []) for group in orders] + [([(0, 1, 1)], [(1, 1, 1)])]))
+    for number in range(FIRST_COMM, FIRST_COMM + 4):
+        source.lists[0].append(model.Event(op=model.op_number("MPI_Bcast"), comm=number, root=0, size_bytes=number))
+    source.lists[0].append(model.Event(op=model.op_number("MPI_Iallreduce"), comm=FIRST_COMM, size_bytes=8, requests=(0,)))
+    source.lists[0].append(model.Event(op=model.op_number("MPI_Ireduce"), comm=FIRST_COMM + 1, root=0, requests=(1,)))
+    lost = convert.convert(source, tmp_path / "a.tit", None)
+    actions = (tmp_path / "a.tit.ranks" / "rank-0.txt").read_text().splitlines()
+    assert actions == ["0 init", f"0 bcast {FIRST_COMM} 0", "0 allreduce 8 0", "0 finalize"]
+    name = "SimGrid's time-independent format cannot carry"
+    assert f"{name} collectives of communicators other than the world's (they are left out) (4 times)" in lost
+    assert f"{name} non-blocking collectives (written as blocking ones)" in lost, "but not of those that are left out"

@@ -17,6 +17,7 @@ from fallow.errors import UserError
 from fallow.traces import model, persistent
 from fallow.traces.model import COLLECTIVE, COMM_WORLD, Event, Info, MemorySource, Source
 from fallow.traces.text import (
+    COMMS_OF_MESSAGES,
     LARGEST,
     ONE_THREAD,
     FormatError,
@@ -95,7 +96,7 @@ class _RankWriter:
             self.losses.add("messages whose partner is not known")
             return None
         if e.comm != COMM_WORLD:
-            self.losses.add("communicators other than the world's")
+            self.losses.add(COMMS_OF_MESSAGES)
         return partner
 
     def point_to_point(self, name: str, e: Event) -> None:
@@ -146,18 +147,24 @@ class _RankWriter:
         for key in done:
             self.emit("wait", *key)
 
+    def is_of_all(self, comm: int) -> bool:
+        """Whether the communicator has the world's ranks in their order, as its duplicates do."""
+        if comm == COMM_WORLD:
+            return True
+        return not self.info.is_inter(comm) and self.info.members(comm, self.rank) == range(self.info.size)
+
     def collective(self, op: model.Op, e: Event) -> None:
         blocking = model.ops()[op.blocking].name
-        if op.number != op.blocking:
-            self.losses.add("non-blocking collectives (written as blocking ones)")
-        if e.comm != COMM_WORLD:
-            self.losses.add("communicators other than the world's")
+        if not self.is_of_all(e.comm):
+            self.losses.add("collectives of communicators other than the world's (they are left out)")
             return
         words = _collective_words(blocking, e, self.info.size)
         if words is None:
             self.losses.add(op.name)
-        else:
-            self.emit(*words)
+            return
+        if op.number != op.blocking:
+            self.losses.add("non-blocking collectives (written as blocking ones)")
+        self.emit(*words)
 
 
 def _collective_words(name: str, e: Event, ranks: int) -> tuple[object, ...] | None:
