@@ -339,3 +339,49 @@ def test_roots_of_collectives_are_those_of_the_records(tmp_path: Path) -> None:
             with a.call(rank, "MPI_Bcast", 100, 200) as w:
                 w.mpi_collective_end(200, otf2.CollectiveOp.BCAST, a.world, 2, 0, 8)
     assert [calls(tmp_path, r)["MPI_Bcast"].root for r in range(3)] == [2, 2, 2]
+
+
+def records(path: Path) -> list[Any]:
+    with otf2.reader.open(str(path / "traces.otf2")) as trace:
+        return [e for _, e in trace.events if type(e).__name__ not in ("Enter", "Leave")]
+
+
+def test_other_tools_are_told_of_non_blocking_collectives(tmp_path: Path) -> None:
+    def event(name: str, at: int, **fields: Any) -> Event:
+        return Event(op=model.op_number(name), enter_ns=at, exit_ns=at + 5, **fields)
+
+    calls_made = [
+        event("MPI_Ibcast", 10, comm=COMM_WORLD, root=0, size_bytes=8, requests=(0,)),
+        event("MPI_Allgather_init", 20, comm=COMM_WORLD, size_bytes=4, recv_bytes=4, requests=(1,)),
+        event("MPI_Ineighbor_alltoall", 25, comm=COMM_WORLD, requests=(2,)),
+        event("MPI_Start", 30, requests=(1,)), event("MPI_Waitall", 40, completed=(1, 0, 2)),
+    ]  # fmt: skip
+    convert.convert(model.MemorySource(model.Info(size=1), [calls_made]), tmp_path / "a.otf2", None)
+    first, second, gathered, broadcast = records(tmp_path / "a")
+    assert [(type(e).__name__, e.time) for e in (first, second)] == [("NonBlockingCollectiveRequest", at) for at in (10, 30)]
+    assert (broadcast.request_id, gathered.request_id) == (first.request_id, second.request_id)
+    assert (broadcast.time, gathered.time) == (45, 45)
+    kinds = otf2.CollectiveOp
+    assert (broadcast.collective_op, broadcast.root, broadcast.size_sent) == (kinds.BCAST, 0, 8)
+    assert (gathered.collective_op, gathered.size_sent, gathered.size_received) == (kinds.ALLGATHER, 4, 4)
+    back = convert.open_source([tmp_path / "a"], None).events(0)
+    assert [e._replace(compute_ns=0) for e in back] == calls_made
+
+
+def test_calls_of_a_rank_with_itself_are_on_a_communicator_of_its_own(tmp_path: Path) -> None:
+    """Not on the world's, where rank 0 would get their messages and others be waited for; where none is known there is no record."""
+    source = model.MemorySource(model.Info(size=2))
+    one = samples.Rank(source, 1)
+    for comm in (model.COMM_SELF, model.COMM_NONE):
+        one.call("MPI_Isend", comm=comm, peer=0, tag=1, size_bytes=8, requests=(0,))
+        one.call("MPI_Recv", comm=comm, peer=0, tag=1, size_bytes=8)
+        one.call("MPI_Wait", completed=(0,))
+        one.call("MPI_Barrier", comm=comm)
+    lost = convert.convert(source, tmp_path / "a.otf2", None)
+    assert [type(e).__name__ for e in records(tmp_path / "a")] == [
+        "MpiIsend", "MpiRecv", "MpiIsendComplete", "MpiCollectiveBegin", "MpiCollectiveEnd"
+    ]  # fmt: skip
+    comms = {e.communicator for e in records(tmp_path / "a") if hasattr(e, "communicator")}
+    assert [(c.name, c.group.group_type) for c in comms] == [("MPI_COMM_SELF", otf2.GroupType.COMM_SELF)]
+    assert "OTF2 cannot carry messages and collectives of unknown communicators as such (3 times)" in lost
+    assert list(convert.open_source([tmp_path / "a"], None).events(1)) == source.lists[1]

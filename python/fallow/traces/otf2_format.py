@@ -32,6 +32,8 @@ _DEFAULTS = Event()
 
 Handle = Any
 """An object of the library, which has no types."""
+Requests = dict[int, tuple[int, str, Event]]
+"""Open requests of a rank, by number: OTF2's number, what it is, and the call that began it."""
 
 
 def library() -> Handle:
@@ -96,6 +98,8 @@ class _Writer:
             return d.group(name, group_type=otf2.GroupType.COMM_GROUP, paradigm=mpi, members=members)
 
         comms = {COMM_WORLD: d.comm("MPI_COMM_WORLD", group=group("world", range(info.size)))}
+        alone = d.group("self", group_type=otf2.GroupType.COMM_SELF, paradigm=mpi, members=())
+        comms[COMM_SELF] = d.comm("MPI_COMM_SELF", group=alone, parent=comms[COMM_WORLD])
         for number in range(FIRST_COMM, FIRST_COMM + len(info.comms)):
             name, other = f"communicator {number}", group(f"group {number}", info.members(number, -1))
             if info.is_inter(number):  # who is in neither group addresses the first
@@ -105,14 +109,9 @@ class _Writer:
                 comms[number] = d.comm(name, group=other)
         return comms
 
-    def comm(self, e: Event, rank: int) -> Handle:
-        if e.comm == COMM_SELF:
-            return self.comms[COMM_WORLD]
-        return self.comms.get(e.comm, self.comms[COMM_WORLD])
-
     def rank(self, rank: int) -> None:
         writers: dict[int, Any] = {}
-        open_requests: dict[int, tuple[int, str, Event]] = {}
+        open_requests: Requests = {}
         starts = persistent.Starts()
         for e in self.source.events(rank):
             if e.thread not in writers:
@@ -133,29 +132,49 @@ class _Writer:
                 attributes[self.site] = self.sites[e.site - 1]
             w.enter(e.enter_ns, region, attributes=attributes)
             for begun in starts.unfold(e):
-                self.records(w, rank, begun, open_requests)
+                self.records(w, begun, open_requests)
             w.leave(e.exit_ns, region)
 
-    def records(self, w: Handle, rank: int, e: Event, open_requests: dict[int, tuple[int, str, Event]]) -> None:
-        comm, op = self.comm(e, rank), model.ops()[e.op]
-        if op.has(model.COLLECTIVE) and op.kind in (3, 7) and op.has(model.STARTS):
-            kind = getattr(self.otf2.CollectiveOp, model.ops()[op.blocking].name.removeprefix("MPI_").upper(), None)
-            if kind is not None and not op.has(model.CREATES):
-                w.mpi_collective_begin(e.enter_ns)
-                root = e.root if e.root >= 0 else ROOTS.get(e.root, _UNDEFINED_ROOT)
-                w.mpi_collective_end(e.exit_ns, kind, comm, root, e.size_bytes, e.recv_bytes)
-        elif op.kind in (1, 2, 3) and op.has(model.STARTS):
-            self.message(w, op, e, comm, open_requests)
+    def records(self, w: Handle, e: Event, open_requests: Requests) -> None:
+        op = model.ops()[e.op]
+        if op.has(model.STARTS) and op.kind in (1, 2, 3, 7):
+            if (comm := self.comms.get(e.comm)) is None:
+                if e.peer >= 0 or op.has(model.COLLECTIVE):
+                    self.losses.add("messages and collectives of unknown communicators as such")
+            elif op.has(model.COLLECTIVE):
+                self.collective(w, op, e, open_requests)
+            else:
+                self.message(w, op, e, comm, open_requests)
         for r, outcome in persistent.outcomes(e):
             number, kind, begun = open_requests.pop(r, (0, "", e))
             if kind == "send":
                 w.mpi_isend_complete(e.exit_ns, number)
+            elif kind == "collective":
+                w.non_blocking_collective_complete(e.exit_ns, *self.sides(begun), number)
             elif kind == "recv" and (begun := persistent.with_outcome(begun, *outcome)).peer >= 0:
-                w.mpi_irecv(e.exit_ns, begun.peer, self.comm(begun, rank), max(begun.tag, 0), begun.size_bytes, number)
+                w.mpi_irecv(e.exit_ns, begun.peer, self.comms[begun.comm], max(begun.tag, 0), begun.size_bytes, number)
 
-    def message(
-        self, w: Handle, op: model.Op, e: Event, comm: Handle, open_requests: dict[int, tuple[int, str, Event]]
-    ) -> None:
+    def sides(self, e: Event) -> tuple[Handle, Handle, int, int, int]:
+        """Of a collective: what it is, communicator, root, bytes given and got."""
+        blocking = model.ops()[model.ops()[e.op].blocking].name
+        kind = getattr(self.otf2.CollectiveOp, blocking.removeprefix("MPI_").upper(), None)
+        root = e.root if e.root >= 0 else ROOTS.get(e.root, _UNDEFINED_ROOT)
+        return kind, self.comms[e.comm], root, e.size_bytes, e.recv_bytes
+
+    def collective(self, w: Handle, op: model.Op, e: Event, open_requests: Requests) -> None:
+        sides = self.sides(e)
+        if sides[0] is None:  # OTF2 knows none between neighbours
+            return
+        if op.has(model.CREATES):
+            for request in e.requests:
+                self.request += 1
+                open_requests[request] = (self.request, "collective", e)
+                w.non_blocking_collective_request(e.enter_ns, self.request)
+            return
+        w.mpi_collective_begin(e.enter_ns)
+        w.mpi_collective_end(e.exit_ns, *sides)
+
+    def message(self, w: Handle, op: model.Op, e: Event, comm: Handle, open_requests: Requests) -> None:
         sends, receives = op.has(model.SENDS), op.has(model.RECEIVES)
         if op.has(model.CREATES) and e.requests and not (sends and receives):
             if e.peer == model.NULL_PEER:
