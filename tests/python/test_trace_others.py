@@ -15,7 +15,7 @@ import pytest
 
 import trace_samples as samples
 from fallow.errors import UserError
-from fallow.traces import convert, model, others, simgrid
+from fallow.traces import convert, model, otf2_format, others, simgrid
 from fallow.traces.model import FIRST_COMM, Info
 from fallow.traces.others import collective_sizes
 from fallow.traces.text import Losses, RequestNumbers
@@ -392,3 +392,51 @@ def test_collectives_of_a_duplicate_of_the_world_are_actions_of_simgrid(tmp_path
     name = "SimGrid's time-independent format cannot carry"
     assert f"{name} collectives of communicators other than the world's (they are left out) (4 times)" in lost
     assert f"{name} non-blocking collectives (written as blocking ones)" in lost, "but not of those that are left out"
+
+
+@pytest.mark.parametrize("ending", ["prv", "otf2"])
+def test_collectives_are_shown_to_other_tools_as_these_count_them(tmp_path: Path, ending: str) -> None:
+    """Bytes given and got, of rank 0 and of rank 1, which is the root, and as a trace of ours has them."""
+    wanted = {
+        "MPI_Bcast": [(0, 8), (8, 0)], "MPI_Ireduce": [(8, 0), (8, 8)], "MPI_Allreduce": [(8, 8), (8, 8)],
+        "MPI_Iexscan": [(8, 8), (8, 8)], "MPI_Barrier": [(0, 0), (0, 0)],
+    }  # fmt: skip
+    source = model.MemorySource(Info(size=4, comms=[([(2, 2, 1)], []), ([(0, 2, 1)], [(2, 2, 1)])]))
+    for r in (2, 3):
+        rank = samples.Rank(source, r)
+        for name in wanted:
+            root, size = (1 if name in ("MPI_Bcast", "MPI_Ireduce") else -1), (8 if name != "MPI_Barrier" else 0)
+            requests = (0,) if name.startswith("MPI_I") else ()
+            rank.call(name, comm=FIRST_COMM, root=root, size_bytes=size, requests=requests)
+            rank.call("MPI_Wait", completed=requests)
+        rank.call("MPI_Alltoallv", comm=FIRST_COMM, size_bytes=3, recv_bytes=0, counts=(1, 2), recv_counts=(0, 0))
+        rank.call("MPI_Bcast", comm=FIRST_COMM + 1, root=model.ROOT_HERE if r == 2 else model.NULL_PEER, size_bytes=4)
+    convert.convert(source, tmp_path / f"a.{ending}", None)
+    path = tmp_path / "a" if ending == "otf2" else tmp_path / "a.prv"
+    all_wanted = [*wanted.values(), [(3, 0), (3, 0)], [(4, 0), (4, 0)]]
+    for place, rank_found in enumerate(shown_sizes(path)[2:]):
+        assert rank_found == [both[place] for both in all_wanted]
+    back = convert.open_source([path], None)
+    assert [list(back.events(r)) for r in range(4)] == source.lists
+
+
+def shown_sizes(path: Path) -> list[list[tuple[int, int]]]:
+    """By rank."""
+    found: list[list[tuple[int, int]]] = [[] for _ in range(4)]
+    if path.suffix == ".prv":
+        roots = []
+        for line in path.read_text().splitlines():
+            words = line.split(":")
+            pairs = dict(zip(words[6::2], words[7::2], strict=False))
+            if words[0] == "2" and "50100001" in pairs:
+                found[int(words[3]) - 1].append((int(pairs["50100001"]), int(pairs["50100002"])))
+                roots += [int(words[3]) - 1] * ("50100003" in pairs)
+        assert sorted(roots) == [2, 3, 3]
+        return found
+    otf2 = pytest.importorskip("otf2")
+    otf2_format.library()
+    with otf2.reader.open(str(path / "traces.otf2")) as trace:
+        for location, event in trace.events:
+            if hasattr(event, "collective_op"):
+                found[int(location.name.split()[1])].append((event.size_sent, event.size_received))
+    return found

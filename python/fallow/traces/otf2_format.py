@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fallow.errors import UserError
-from fallow.traces import model, otf2_errors, persistent
+from fallow.traces import model, otf2_errors, others, persistent
 from fallow.traces.model import COMM_SELF, COMM_WORLD, FIRST_COMM, Event, Source
 from fallow.traces.text import Losses, site_text
 
@@ -132,17 +132,17 @@ class _Writer:
                 attributes[self.site] = self.sites[e.site - 1]
             w.enter(e.enter_ns, region, attributes=attributes)
             for begun in starts.unfold(e):
-                self.records(w, begun, open_requests)
+                self.records(w, rank, begun, open_requests)
             w.leave(e.exit_ns, region)
 
-    def records(self, w: Handle, e: Event, open_requests: Requests) -> None:
+    def records(self, w: Handle, rank: int, e: Event, open_requests: Requests) -> None:
         op = model.ops()[e.op]
         if op.has(model.STARTS) and op.kind in (1, 2, 3, 7):
             if (comm := self.comms.get(e.comm)) is None:
                 if e.peer >= 0 or op.has(model.COLLECTIVE):
                     self.losses.add("messages and collectives of unknown communicators as such")
             elif op.has(model.COLLECTIVE):
-                self.collective(w, op, e, open_requests)
+                self.collective(w, rank, e, open_requests)
             else:
                 self.message(w, op, e, comm, open_requests)
         for r, outcome in persistent.outcomes(e):
@@ -150,22 +150,23 @@ class _Writer:
             if kind == "send":
                 w.mpi_isend_complete(e.exit_ns, number)
             elif kind == "collective":
-                w.non_blocking_collective_complete(e.exit_ns, *self.sides(begun), number)
+                w.non_blocking_collective_complete(e.exit_ns, *self.sides(rank, begun), number)
             elif kind == "recv" and (begun := persistent.with_outcome(begun, *outcome)).peer >= 0:
                 w.mpi_irecv(e.exit_ns, begun.peer, self.comms[begun.comm], max(begun.tag, 0), begun.size_bytes, number)
 
-    def sides(self, e: Event) -> tuple[Handle, Handle, int, int, int]:
+    def sides(self, rank: int, e: Event) -> tuple[Handle, Handle, int, int, int]:
         """Of a collective: what it is, communicator, root, bytes given and got."""
         blocking = model.ops()[model.ops()[e.op].blocking].name
         kind = getattr(self.otf2.CollectiveOp, blocking.removeprefix("MPI_").upper(), None)
         root = e.root if e.root >= 0 else ROOTS.get(e.root, _UNDEFINED_ROOT)
-        return kind, self.comms[e.comm], root, e.size_bytes, e.recv_bytes
+        given, got, _ = others.told(self.source.info, rank, e)
+        return kind, self.comms[e.comm], root, given, got
 
-    def collective(self, w: Handle, op: model.Op, e: Event, open_requests: Requests) -> None:
-        sides = self.sides(e)
+    def collective(self, w: Handle, rank: int, e: Event, open_requests: Requests) -> None:
+        sides = self.sides(rank, e)
         if sides[0] is None:  # OTF2 knows none between neighbours
             return
-        if op.has(model.CREATES):
+        if model.ops()[e.op].has(model.CREATES):
             for request in e.requests:
                 self.request += 1
                 open_requests[request] = (self.request, "collective", e)

@@ -49,6 +49,27 @@ def collective_sizes(name: str, given: int, got: int, members: int) -> tuple[int
     return given, got
 
 
+Told = tuple[int, int, bool]
+"""Of a collective: bytes given and got by a rank, and whether it is the root."""
+
+
+def told(info: Info, rank: int, e: Event) -> Told:
+    """The other way, of a call as ours have it."""
+    op = model.ops()[e.op]
+    if not op.has(model.COLLECTIVE):
+        return e.size_bytes, e.recv_bytes, False
+    here = e.root == model.ROOT_HERE or (not info.is_inter(e.comm) and 0 <= e.root == info.place(e.comm, rank, rank))
+    root, name = here and op.has(model.ROOTED), model.ops()[op.blocking].name
+    if not info.is_inter(e.comm):
+        if name == "MPI_Bcast":
+            return (e.size_bytes, 0, True) if root else (0, e.size_bytes, False)
+        if name == "MPI_Reduce":
+            return e.size_bytes, e.size_bytes if root else 0, root
+        if name in ("MPI_Allreduce", "MPI_Scan", "MPI_Exscan"):
+            return e.size_bytes, e.size_bytes, False
+    return e.size_bytes, e.recv_bytes, root
+
+
 def complete(source: MemorySource, messages: Sequence[Message], roots: Sequence[set[Place]]) -> None:
     """Partners, tags, sizes, requests of receives, roots. `roots`: of each rank the calls in which it is the root."""
     ranks = [_Calls(events) for events in source.lists]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from fallow.traces import model, persistent
+from fallow.traces import model, others, persistent
 from fallow.traces.model import FIRST_COMM, Event, Info, Source
 from fallow.traces.text import Losses, sides_text, site_text
 
@@ -88,19 +88,20 @@ Record = tuple[int, int, str]
 """Time, place among records of one instant, line."""
 
 
-def _call_records(rank: int, cpu: int, e: Event, last_exit: int, turn: int) -> Iterator[Record]:
-    op = model.ops()[e.op]
-    place = f"{cpu}:1:{rank + 1}:{e.thread + 1}"
+def _call_records(place: str, e: Event, told: others.Told, last_exit: int, turn: int) -> Iterator[Record]:
+    op, shown = model.ops()[e.op], _DEFAULTS
     if e.enter_ns > last_exit:
         yield last_exit, turn, f"1:{place}:{last_exit}:{e.enter_ns}:1"
     yield e.enter_ns, turn + 1, f"1:{place}:{e.enter_ns}:{e.exit_ns}:{_STATE_OF_KIND.get(op.kind, 15)}"
     kind = type_of(op)
     pairs = [(kind, value_of(op))]
     if kind == COLLECTIVE:
-        pairs += [(SEND_SIZE, e.size_bytes), (RECV_SIZE, e.recv_bytes), (COMM, e.comm)]
+        given, got, root = told
+        pairs += [(SEND_SIZE, given), (RECV_SIZE, got), *[(ROOT, 1)] * root, (COMM, e.comm)]
+        shown = _DEFAULTS._replace(size_bytes=given, recv_bytes=got)
     for name in SCALARS:
         value = getattr(e, name)
-        if value != getattr(_DEFAULTS, name):
+        if value != getattr(shown, name):
             pairs.append((OWN + Event._fields.index(name), value + SHIFT if name in SHIFTED else value))
     if e.flags & model.CPU_TIME:
         pairs.append((OWN + Event._fields.index("compute_ns"), e.compute_ns))
@@ -114,7 +115,8 @@ def _rank_records(source: Source, rank: int, cpu: int) -> Iterator[Record]:
     last: dict[int, int] = {}
     waiting: list[Record] = []  # records of the exits of calls, until what comes before them is out
     for number, e in enumerate(source.events(rank)):
-        for record in _call_records(rank, cpu, e, last.get(e.thread, e.enter_ns), 4 * number):
+        place, told = f"{cpu}:1:{rank + 1}:{e.thread + 1}", others.told(source.info, rank, e)
+        for record in _call_records(place, e, told, last.get(e.thread, e.enter_ns), 4 * number):
             heapq.heappush(waiting, record)
         last[e.thread] = e.exit_ns
         # No later event has a record before its thread's last exit.
