@@ -324,13 +324,13 @@ def test_perfetto_names_both_sides_of_an_exchange_and_call_sites(tmp_path: Path)
     source.lists[0] += [
         model.Event(op=model.op_number("MPI_Sendrecv"), comm=3, site=1, peer=0, tag=3, recv_peer=model.ANY_PEER, recv_tag=9, size_bytes=8,
               recv_bytes=16, enter_ns=1000, exit_ns=2000, compute_ns=400, flags=model.CPU_TIME),
-        model.Event(op=model.op_number("MPI_Recv"), comm=1, peer=model.ANY_PEER, tag=model.ANY_TAG, recv_bytes=16, enter_ns=2000, exit_ns=3000),
+        model.Event(op=model.op_number("MPI_Recv"), comm=1, peer=model.ANY_PEER, tag=model.ANY_TAG, recv_bytes=16, enter_ns=2000, exit_ns=3000, flags=7),
     ]  # fmt: skip
     notes = convert.convert(source, tmp_path / "a.json", None)
     both, taken = [e["args"] for e in json.loads((tmp_path / "a.json").read_text())["traceEvents"] if e["ph"] == "X"]
     assert both == {"comm": 3, "size_bytes": 8, "peer": 0, "tag": 3, "recv_peer": "any", "recv_tag": 9, "recv_bytes": 16,
                     "compute_ns": 400, "site": "solve at 0x4f20 in /opt/app"}  # fmt: skip
-    assert (taken["peer"], taken["tag"]) == ("any", "any") and "site" not in taken
+    assert [taken[k] for k in ("peer", "tag", "flags")] == ["any", "any", "any source, any tag, failed"] and "site" not in taken
     assert any("the members of communicators" in line for line in notes)
 
 

@@ -1,4 +1,4 @@
-"""Chrome's trace event JSON, which ui.perfetto.dev opens: one process per rank, one slice per call and wait."""
+"""Chrome's trace event JSON, which ui.perfetto.dev opens: one process per rank, one slice per call."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from fallow.traces.text import Losses, site_text
 
 _PEERS = {model.ANY_PEER: "any", model.NULL_PEER: "null", model.ROOT_HERE: "here"}
 _TAGS = {model.ANY_TAG: "any"}
+_FLAGS = (  # of the event, by bit; the clock of compute_ns is told by its being there
+    "any source", "any tag", "failed", "in place", "complete", "", "counts lost", "requests lost", "after loss",
+)  # fmt: skip
 
 
 def _slice(rank: int, e: Event, sites: Sequence[Site]) -> dict[str, Any]:
@@ -27,6 +30,7 @@ def _slice(rank: int, e: Event, sites: Sequence[Site]) -> dict[str, Any]:
         ("wait_ns", e.wait_ns, 0),
         ("compute_ns", e.compute_ns if e.flags & model.CPU_TIME else 0, 0),  # else it is the gap before the call
         ("site", site_text(sites[e.site - 1]) if 0 < e.site <= len(sites) else e.site, 0),
+        ("flags", ", ".join(name for bit, name in enumerate(_FLAGS) if name and e.flags >> bit & 1), ""),
     ):
         if value != none:
             args[name] = value
