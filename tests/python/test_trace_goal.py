@@ -178,3 +178,26 @@ def test_that_messages_lose_their_communicators_is_said(tmp_path: Path) -> None:
         Rank(source, 1).call("MPI_Recv", comm=comm, peer=0, tag=0, size_bytes=8)
         lost = convert.convert(source, tmp_path / "a.goal", None)
         assert sum("the communicators of messages" in line and "(2 times)" in line for line in lost) == times // 2
+
+
+def test_threads_wait_for_themselves_alone(tmp_path: Path) -> None:
+    """On a processor each; a request may be waited for in another thread than began it. A thread begins after what has ended then."""
+    source = MemorySource(Info(size=2))
+    first = Rank(source, 0)
+    first.call("MPI_Barrier", gap=5, comm=COMM_WORLD)
+    first.call("MPI_Isend", gap=7, comm=COMM_WORLD, peer=1, tag=9, size_bytes=8, requests=(0,))
+    first.call("MPI_Recv", gap=7, lasts=1000, comm=COMM_WORLD, peer=1, tag=1, size_bytes=8)
+    for thread, event in enumerate(("MPI_Recv", "MPI_Send"), 1):
+        first.now = 700 + thread
+        first.call(event, gap=0, comm=COMM_WORLD, peer=1, tag=2, size_bytes=8, thread=thread)
+    first.now = 1100
+    first.call("MPI_Wait", gap=0, completed=(0,), thread=2, compute_ns=3)
+    first.now = 1700
+    first.call("MPI_Finalize", gap=11, compute_ns=11)
+    found = written(source, tmp_path)[0]
+    assert [(t.text, sorted(t.after)) for t in found] == [
+        (found[0].text, []), (found[1].text, []), ("calc 0", [1, 2]), ("calc 7", [1, 2, 3]), ("send 8b to 1 tag 9", [1, 2, 3, 4]),
+        ("calc 7", [1, 2, 3, 4]), ("recv 8b from 1 tag 1", [1, 2, 3, 4, 6]),
+        ("recv 8b from 1 tag 2 cpu 1", [1, 2, 3, 4, 6]), ("send 8b to 1 tag 2 cpu 2", [1, 2, 3, 4, 6]),
+        ("calc 3 cpu 2", [1, 2, 3, 4, 6, 9]), ("calc 0 cpu 2", [1, 2, 3, 4, 5, 6, 9, 10]), ("calc 11", [1, 2, 3, 4, 6, 7]),
+    ]  # fmt: skip

@@ -8,19 +8,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from fallow.traces import model, persistent
 from fallow.traces.model import Event, Source
-from fallow.traces.text import COMMS_OF_MESSAGES, ONE_THREAD, Losses, Message, received, sent
+from fallow.traces.text import COMMS_OF_MESSAGES, Losses, Message, received, sent
 
 _TAG_BASE = 1 << 24  # tags of collectives, beyond those of programs
 _TAGS = 1 << 20
+_CPUS = 1 << 8  # that GOAL has numbers for
 _ANY = -1  # as source or tag of a receive
 _WAY = {"send": "to", "recv": "from"}
 
 Step = tuple[str, int, int]
 """send or recv, member, bytes."""
+
+
+class _Chain(NamedTuple):
+    """Labels of one thread: what its last call required, and what comes next requires; and when that call ended."""
+
+    begun: int
+    last: int
+    exit_ns: int
 
 
 def write(source: Source, path: Path, losses: Losses) -> None:
@@ -36,22 +45,37 @@ class _RankWriter:
     def __init__(self, source: Source, rank: int, losses: Losses, file: IO[str]) -> None:
         self.source, self.rank, self.losses, self.file = source, rank, losses, file
         self.labels = 0
-        self.last = 0  # label that what comes next requires; 0: none
+        self.last = 0  # label that what comes next in the thread requires; 0: none
+        self.cpu = ""  # the thread's, where it is not the first one: simulators let them compute side by side
+        self.chains: dict[int, _Chain] = {}  # by thread
         self.open: dict[int, list[int]] = {}  # request: its labels
         self.collectives: dict[int, int] = {}  # by communicator
 
     def run(self) -> None:
         print(f"\nrank {self.rank} {{", file=self.file)
         for event in persistent.unfolded(self.source.events(self.rank)):
+            self.cpu = f" cpu {event.thread % _CPUS}" * bool(event.thread)
+            self.last = self.chain(event)
+            if event.compute_ns:
+                self.emit(f"calc {event.compute_ns}")
+            begun = self.last
             self.add(event)
+            self.chains[event.thread] = _Chain(begun, self.last, event.exit_ns)
             for request in persistent.freed(event):
                 self.open.pop(request, None)
         print("}", file=self.file)
 
+    def chain(self, e: Event) -> int:
+        """What the call requires: the one before in its thread. A thread begins after what others ended before."""
+        if e.thread in self.chains:
+            return self.chains[e.thread].last
+        ended = {c.last if c.exit_ns <= e.enter_ns else c.begun for c in self.chains.values()} - {0}
+        return self.emit("calc 0", requires=sorted(ended), blocks=False) if len(ended) > 1 else max(ended, default=0)
+
     def emit(self, text: str, *, requires: Sequence[int] | None = None, blocks: bool = True) -> int:
         self.labels += 1
         label = self.labels
-        print(f"l{label}: {text}", file=self.file)
+        print(f"l{label}: {text}{self.cpu}", file=self.file)
         for needed in [self.last] if requires is None else requires:
             if needed:
                 print(f"l{label} requires l{needed}", file=self.file)
@@ -61,10 +85,6 @@ class _RankWriter:
 
     def add(self, e: Event) -> None:
         op = model.ops()[e.op]
-        if e.thread:
-            self.losses.add(ONE_THREAD)
-        if e.compute_ns:
-            self.emit(f"calc {e.compute_ns}")
         if op.has(model.COMPLETES):
             waited = [label for r in e.completed for label in self.open.pop(r, [])]
             if waited:

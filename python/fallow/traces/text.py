@@ -17,7 +17,10 @@ LARGEST = (1 << 62) - 1
 _LONGEST_LINE = 1 << 26  # characters: counts for 2^21 ranks, both ways
 _LONGEST_WORD = 60  # that a message repeats
 
-ONE_THREAD = "the threads of a rank (their calls stand one after the other, in the order in which they began)"
+ONE_THREAD = (
+    "the threads of a rank (their calls stand one after the other, in the order in which they began; a replay may wait "
+    "for ever where threads of several ranks wait for each other)"
+)
 """A loss of formats that know ranks only."""
 
 COMMS_OF_MESSAGES = "the communicators of messages, which are told apart by their tags alone"
