@@ -201,6 +201,45 @@ TEST(Block, AnEventAddedAgainIsWhatItWouldBeAddedAnew) {
   }
 }
 
+TEST(Block, ATimeThatHasSettledMayJump) {
+  for (std::uint64_t jump = 1; jump < 100; ++jump) {  // by what has short codes, and by what has not
+    BlockEncoder plain(0, 0, {}), again(0, 0, {});
+    EventKey key;
+    key.words = {1};
+    std::vector<Stored> events;
+    for (std::uint64_t i = 0, now = 0; i < 100; ++i) {
+      CallEvent e = call_of_a_loop(0, {});
+      e.enter_ns = now += 1000 + (i == 70 ? jump : 0);
+      e.exit_ns = now += 500 - (i == 90 ? jump : 0);
+      e.compute_ns = e.enter_ns - (events.empty() ? e.enter_ns : events.back().event.exit_ns);
+      const EventTimes times{e.enter_ns, e.exit_ns, 0, 0, false};
+      ASSERT_TRUE(plain.add(e));
+      ASSERT_TRUE(again.add_again([](const EventKey&) { return true; }, times) || again.add(e, key));
+      events.emplace_back(e);
+    }
+    const auto a = plain.finish(), b = again.finish();
+    ASSERT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end())) << jump;
+    Packed packed;
+    packed.blocks.emplace_back(b.begin(), b.end());
+    const std::vector<Stored> back = unpack(packed);
+    ASSERT_EQ(back.size(), events.size());
+    for (std::size_t i = 0; i < back.size(); ++i) expect_same(events[i], back[i]);
+  }
+}
+
+TEST(TimeCode, RoundsToTheNearest) {
+  for (const unsigned bits : {kMinTimeBits, 11u}) {
+    for (std::uint64_t d = 0; d < 100'000; d += 1 + d / 200) {
+      const std::uint64_t code = time_code_round(d, bits);
+      const auto off = [&](std::uint64_t c) { return std::abs(static_cast<std::int64_t>(time_code_value(c, bits) - d)); };
+      EXPECT_LE(off(code), off(code + 1)) << d << " with " << bits;
+      if (code > 0) {
+        EXPECT_LE(off(code), off(code - 1)) << d << " with " << bits;
+      }
+    }
+  }
+}
+
 TEST(Block, RoundedTimesStayWithinTheirPrecision) {
   const auto events = random_events(7, 3000);
   const auto back = unpack(pack(events, {.time_bits = 11, .exact_times = false}));
