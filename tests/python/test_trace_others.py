@@ -15,7 +15,7 @@ import pytest
 
 import trace_samples as samples
 from fallow.errors import UserError
-from fallow.traces import convert, model, otf2_format, others, simgrid
+from fallow.traces import convert, model, otf2_format, others, simgrid, simgrid_read
 from fallow.traces.model import FIRST_COMM, Info
 from fallow.traces.others import collective_sizes
 from fallow.traces.text import Losses, RequestNumbers
@@ -165,7 +165,7 @@ def test_simgrid_has_blocks_that_are_reduced_and_scattered_as_counts(tmp_path: P
     simgrid.write(model.MemorySource(model.Info(size=3), [events] * 3), tmp_path / "t.tit", losses)
     assert (tmp_path / "t.tit.ranks/rank-1.txt").read_text().splitlines()[1] == "1 reducescatter 40 40 40 0"
     assert not any("Reduce_scatter" in line for line in losses.lines("it"))
-    back = simgrid.read(tmp_path / "t.tit")
+    back = simgrid_read.read(tmp_path / "t.tit")
     assert [(e.size_bytes, e.recv_bytes) for e in back.events(2)] == [(120, 40)]
 
 

@@ -20,6 +20,7 @@ from fallow.traces import (
     parquet,
     perfetto,
     simgrid,
+    simgrid_read,
 )
 from fallow.traces.found import find_files
 from fallow.traces.model import FileSource, Info, Source
@@ -53,7 +54,7 @@ FORMATS = (
     Format("otf2", "OTF2", (".otf2",), otf2_format.write, otf2_read.read),
     Format("paraver", "Paraver", (".prv",), paraver.write, paraver_read.read, 3),
     Format("dimemas", "Dimemas", (".dim",), dimemas.write, dimemas.read, 2),
-    Format("simgrid", "SimGrid's time-independent format", (".tit", ".ti"), simgrid.write, simgrid.read),
+    Format("simgrid", "SimGrid's time-independent format", (".tit", ".ti"), simgrid.write, simgrid_read.read),
     Format("perfetto", "Perfetto", (".json",), perfetto.write),
     Format("parquet", "Parquet", (".parquet",), parquet.write),
     Format("goal", "GOAL", (".goal",), goal.write),

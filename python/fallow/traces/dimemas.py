@@ -12,6 +12,7 @@ from pathlib import Path
 from fallow.errors import UserError
 from fallow.traces import model, others, persistent
 from fallow.traces.model import COMM_SELF, COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Source
+from fallow.traces.packed import PackedEvents
 from fallow.traces.text import (
     ONE_THREAD,
     FormatError,
@@ -173,7 +174,7 @@ def _write_comm(file: object, number: int, ranks: list[int]) -> None:
 class _Reader:
     def __init__(self, ranks: int) -> None:
         self.ranks = ranks
-        self.source = MemorySource(Info(size=ranks))
+        self.source = MemorySource(Info(size=ranks), [PackedEvents() for _ in range(ranks)])
         self.clock = [0] * ranks
         self.compute = [0] * ranks
         self.requests = [RequestNumbers() for _ in range(ranks)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
@@ -234,12 +234,23 @@ class FileSource:
             raise UserError(str(error)) from None
 
 
-class MemorySource:
-    """Events in lists, as importers collect them."""
+class Events(Protocol):
+    """Events of one rank, in a list or the like."""
 
-    def __init__(self, info: Info, events: list[list[Event]] | None = None) -> None:
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Event]: ...
+    def __getitem__(self, index: int, /) -> Event: ...
+    def __setitem__(self, index: int, event: Event, /) -> None: ...
+    def append(self, event: Event, /) -> None:
+        """Adds it at the end."""
+
+
+class MemorySource:
+    """Events in memory, as importers collect them."""
+
+    def __init__(self, info: Info, events: Sequence[Events] | None = None) -> None:
         self.info = info
-        self.lists: list[list[Event]] = events if events is not None else [[] for _ in range(info.size)]
+        self.lists: Sequence[Events] = events if events is not None else [list[Event]() for _ in range(info.size)]
 
     def events(self, rank: int) -> Iterator[Event]:
         """Events of a rank."""
@@ -251,7 +262,7 @@ def first_of_rank(event: Event) -> Event:
     return event._replace(flags=event.flags | CPU_TIME) if event.compute_ns else event
 
 
-def clock_of(lists: Sequence[Sequence[Event]]) -> str:
+def clock_of(lists: Iterable[Iterable[Event]]) -> str:
     """The clock of computation where a format has no word for it, by the flags of all but the ranks' first calls."""
     return "cpu" if any(e.flags & CPU_TIME for events in lists for e in islice(events, 1, None)) else "wall"
 

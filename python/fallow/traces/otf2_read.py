@@ -16,6 +16,7 @@ from fallow.traces import model, otf2_errors, others, persistent
 from fallow.traces.model import COMM_SELF, COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Site
 from fallow.traces.otf2_errors import BadDefinitionError
 from fallow.traces.otf2_format import COMPUTE, FIELDS, KEPT, LISTS, ROOTS, SITE, TIMER_HZ, WAIT, Handle, library
+from fallow.traces.packed import PackedEvents
 from fallow.traces.text import site_of
 
 _LARGEST_ANCHOR = 1 << 24  # bytes; of all files of an archive it alone is not larger for longer runs
@@ -79,9 +80,9 @@ class _Reader:
                 ours = _OURS.fullmatch(location.name or "")  # defined in the order in which threads first called
                 self.threads[location] = _Thread(rank, int(ours[1]) if ours else count[rank])
                 count[rank] += 1
-        self.source = MemorySource(
-            Info(size=len(masters), hosts=[m.group.system_tree_parent.name or "" for m in masters])
-        )
+        self.events = [PackedEvents() for _ in masters]
+        hosts = [m.group.system_tree_parent.name or "" for m in masters]
+        self.source = MemorySource(Info(size=len(masters), hosts=hosts), self.events)
         self.comms = self._read_comms(masters)
         clock = trace.definitions.clock_properties
         self.ns_per_tick = 1e9 / clock.timer_resolution
@@ -146,11 +147,11 @@ class _Reader:
                 handler(thread, event)
         for thread in self.threads.values():
             self.end_of(thread)
-        for rank, events in enumerate(self.source.lists):
-            events.sort(key=lambda x: x.enter_ns)
+        for rank, events in enumerate(self.events):
+            events.put_in_order()
             if any(a.exit_ns > b.enter_ns and a.thread == b.thread for a, b in pairwise(events)):
                 raise ValueError(f"calls of one thread of rank {rank} overlap")
-        self.source.info.clock = model.clock_of(self.source.lists)
+        self.source.info.clock = model.clock_of(self.events)
         self.number_sites()
         others.scatter_counts(self.source)
         return self.source
@@ -169,8 +170,9 @@ class _Reader:
         numbers = {old: new for new, old in enumerate(sorted(self.sites), 1)}
         self.source.info.sites = [self.sites[old] for old in numbers]
         if any(old != new for old, new in numbers.items()):
-            for events in self.source.lists:
-                events[:] = [e._replace(site=numbers.get(e.site, 0)) for e in events]
+            for events in self.events:
+                for place, e in enumerate(events):
+                    events[place] = e._replace(site=numbers.get(e.site, 0))
 
     def enter(self, thread: _Thread, event: Handle) -> None:
         self.begin(thread, event, event.region)
@@ -212,11 +214,11 @@ class _Reader:
         last = call.enter_ns if thread.last_exit is None else thread.last_exit
         fields = {"compute_ns": call.enter_ns - last} | call.fields
         e = Event(op=model.op_number(call.name), thread=thread.number, enter_ns=call.enter_ns, exit_ns=exit_ns)
-        call.place = len(self.source.lists[thread.rank])
+        call.place = len(self.events[thread.rank])
         parts = call.begun or [{}]
         for i, begun in enumerate(parts, 1):  # of several, the first one computes before, the last one takes the time
             own = fields | ({"compute_ns": 0} if i > 1 else {}) | ({"exit_ns": call.enter_ns} if i < len(parts) else {})
-            self.source.lists[thread.rank].append(e._replace(**(own | begun)))
+            self.events[thread.rank].append(e._replace(**(own | begun)))
         thread.last_exit = exit_ns
 
     def foreign(self, thread: _Thread, begins: str = "") -> dict[str, Any] | None:
@@ -253,7 +255,7 @@ class _Reader:
             f["completed"] = (*f.get("completed", ()), number)
         begun, which = self.pending[thread.rank].pop(request, (None, 0))
         if begun is not None and begun.place >= 0 and fields:
-            events = self.source.lists[thread.rank]
+            events = self.events[thread.rank]
             events[begun.place + which] = events[begun.place + which]._replace(**fields)
 
     def requested(self, thread: _Thread, event: Handle) -> None:

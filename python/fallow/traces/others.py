@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from fallow.traces import model
-from fallow.traces.model import COMM_WORLD, Event, Info, MemorySource
+from fallow.traces.model import COMM_WORLD, Event, Events, Info, MemorySource
 
 Place = tuple[int, int]
 """A thread of a rank, and a time in ns."""
@@ -110,7 +110,7 @@ def scatter_counts(source: MemorySource) -> None:
 class _Calls:
     """The calls of one rank, in order."""
 
-    def __init__(self, events: list[Event]) -> None:
+    def __init__(self, events: Events) -> None:
         self.events = events
         self.begun: dict[Place, int] = {}
         self.ended: dict[Place, int] = {}  # receives that go on after they have returned
@@ -179,7 +179,7 @@ def _moves(e: Event) -> bool:
     return model.ops()[e.op].kind in (1, 2, 3)
 
 
-def _numbered(events: Sequence[Event]) -> Iterator[tuple[int, int, int]]:
+def _numbered(events: Events) -> Iterator[tuple[int, int, int]]:
     """Collectives of a rank: place in the list, communicator, and how many there were on it before."""
     made: dict[int, int] = defaultdict(int)
     for index, e in enumerate(events):

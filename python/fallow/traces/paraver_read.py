@@ -10,6 +10,7 @@ from typing import Any
 from fallow.errors import UserError
 from fallow.traces import model, others
 from fallow.traces.model import COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Run, Site
+from fallow.traces.packed import PackedEvents
 from fallow.traces.paraver import (
     COMM,
     COMM_SIDES,
@@ -66,7 +67,9 @@ class _Reader:
         if len(found[6].split(",")) != self.ranks:
             raise ValueError(f"{self.ranks} tasks, but threads of {len(found[6].split(','))}")
         self.names, self.sides = labels.names, labels.sides
-        self.source = MemorySource(Info(size=self.ranks, hosts=_hosts(found[6], nodes), sites=labels.sites))
+        self.calls = [PackedEvents() for _ in range(self.ranks)]
+        info = Info(size=self.ranks, hosts=_hosts(found[6], nodes), sites=labels.sites)
+        self.source = MemorySource(info, self.calls)
         self.open: dict[tuple[int, int], _Open] = {}
         self.comms: dict[int, int] = {}
         self.last_exit: dict[tuple[int, int], int] = {}
@@ -154,7 +157,7 @@ class _Reader:
         event = Event(op=model.op_number(call.name), thread=thread, enter_ns=call.enter_ns, exit_ns=time)
         if fields.get("site", 0) > len(self.source.info.sites):
             fields["site"] = 0  # nobody says what it is
-        self.source.lists[rank].append(event._replace(**fields))
+        self.calls[rank].append(event._replace(**fields))
         self.last_exit[who] = time
 
     def message(self, f: list[str]) -> None:
@@ -162,13 +165,14 @@ class _Reader:
         sent, received, arrived = self.time(f[5]), self.time(f[11]), self.time(f[12])
         size, tag = whole(f[13]), whole(f[14], 0, 2**31 - 1)
         begun = (t_thread, min(received, arrived))
-        self.messages.append(others.Message(source, (s_thread, sent), to, begun, arrived, size, tag))
+        if not self.own:  # whose calls say it themselves
+            self.messages.append(others.Message(source, (s_thread, sent), to, begun, arrived, size, tag))
 
     def finish(self) -> MemorySource:
         for who in list(self.open):
             self.close(who, max(self.end_ns, self.open[who].enter_ns))
-        for events in self.source.lists:
-            events.sort(key=lambda e: e.enter_ns)
+        for events in self.calls:
+            events.put_in_order()
         self.source.info.clock = model.clock_of(self.source.lists)
         if not self.own:
             others.complete(self.source, self.messages, self.roots)
