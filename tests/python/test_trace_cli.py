@@ -130,6 +130,17 @@ def test_convert_keeps_that_ranks_ended_early_or_says_that_it_is_lost(
         assert "cannot carry that it lacks 7 events, which came too fast" in said
 
 
+def test_what_was_cut_away_is_told_in_parquet_and_said_to_be_lost_elsewhere(tmp_path: Path) -> None:
+    source = samples.rich()
+    source.info.left_out = {0: 4, 2: 5}
+    convert.convert(source, tmp_path / "a.parquet", None)
+    told = json.loads(pq.read_schema(tmp_path / "a.parquet").metadata[b"fallow"])["ranks"]
+    assert [r["left_out"] for r in told] == [4, 0, 5, 0]
+    for ending, name in (("prv", "Paraver"), ("goal", "GOAL")):
+        said = convert.convert(source, tmp_path / f"a.{ending}", None)
+        assert f"{name} cannot carry that 9 events of it were cut away" in said
+
+
 def test_merge_of_one_trace_is_the_same(trace: Path, tmp_path: Path) -> None:
     out = tmp_path / "b.ftr"
     assert cli.main(["trace", "merge", str(trace), "-o", str(out)]) == 0

@@ -159,6 +159,8 @@ def _lose(info: Info, losses: Losses) -> None:
         losses.add(f"that the trace ends early for {plural(len(info.incomplete), 'rank')}")
     if info.dropped:
         losses.add(f"that it lacks {plural(sum(info.dropped.values()), 'event')}, which came too fast")
+    if info.left_out:
+        losses.add(f"that {plural(sum(info.left_out.values()), 'event')} of it were cut away")
 
 
 def _elsewhere(f: Format, out: Path) -> list[str]:

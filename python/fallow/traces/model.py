@@ -152,9 +152,10 @@ class Info:
         """As the native writer takes it."""
         hosts = self.hosts + [""] * (self.size - len(self.hosts))
         ranks = [
-            {"host": host, "complete": rank not in self.incomplete, "dropped": self.dropped.get(rank, 0)}
+            {"host": host, "complete": rank not in self.incomplete, "dropped": self.dropped.get(rank, 0),
+             "left_out": self.left_out.get(rank, 0)}
             for rank, host in enumerate(hosts)
-        ]
+        ]  # fmt: skip
         return {
             "program": self.program, "mpi_version": self.mpi_version, "start_wall_ns": self.start_wall_ns,
             "clock": self.clock, "ranks": ranks, "comms": self.comms, "sites": self.sites,
