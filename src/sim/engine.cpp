@@ -284,6 +284,9 @@ bool Engine::next_call(std::uint32_t r, CallEvent& call) {
   }
   if (!source_.next(r, call)) {
     rank.state = State::ended;
+    ++ended_;
+    last_end_ = std::max(last_end_, rank.now);
+    if (network_.share().count == 1 && ended_ == size_) network_.over(last_end_);
     if (rest_.active()) rest_.leave(r, rank.now, kNever, network_);
     return false;
   }

@@ -123,6 +123,8 @@ class Engine {
   void begin() noexcept { starting_ = ranks_.first(); }
   Time next_time() { return starting_ != ranks_.last() ? 0 : queue_.next_time(); }
   void replay(Time end);
+  /// When the last of this share's ranks has ended; kNever: one has not.
+  Time ended_at() const noexcept { return ended_ == ranks_.last() - ranks_.first() ? last_end_ : kNever; }
   void start_ranks();
   void happen(const Event& event);
   static std::uint32_t shares(const Machine& machine, const Policy& policy, const trace::EventSource& source, unsigned threads);
@@ -336,6 +338,8 @@ class Engine {
   Time acting_ = 0;              // lag of who sends or posts
   Time slept_ = 0, waited_ = 0;  // in the call that is being left, for the recorder
   std::uint32_t starting_ = 0;          // the next rank that has not begun
+  std::uint32_t ended_ = 0;             // ranks that have ...
+  Time last_end_ = 0;                   // ... the last of them then
   Time clock_ = 0;
   std::uint64_t tie_ = 0;  // of the present event
   std::uint64_t events_ = 0, messages_ = 0;

@@ -86,6 +86,44 @@ TEST(Rests, OfTheOracleHaveNoWayBackAtTheEnd) {
   EXPECT_EQ(r.edge.rests, 6u);
 }
 
+TEST(Rests, EndWithTheRunThoughMessagesComeLater) {
+  for (const Contention contention : {Contention::full, Contention::none}) {
+    for (const auto& [name, rest] : {std::pair{"hardware", 40 * kUs}, std::pair{"calls", 90 * kUs}, std::pair{"oracle", 90 * kUs}}) {
+      Machine machine = crossbar(3);
+      machine.contention = contention;
+      Program p(3);
+      for (int i = 0; i < 50; ++i) p.p2p(0, Op::send, 1, 65536);  // for 655 us
+      p.p2p(0, Op::send, 2, 65536);
+      for (const std::uint32_t r : {1u, 2u}) p.compute(100'000).collective(r, Op::init, 0);
+      PolicyOptions options;
+      options.cards = true;
+      const Result r = p.run(machine, make_policy(name, options, machine));
+      EXPECT_EQ(r.makespan, 100 * kUs);
+      EXPECT_EQ(r.edge.low, 4 * rest) << name;  // what comes to rank 2's link at 656 us ends no rest of it
+      EXPECT_LE(r.edge.late, 1u) << name;  // the first, perhaps
+      EXPECT_LE(r.card_parts.low, 3 * r.makespan) << name;
+      EXPECT_EQ(r.unreceived.count, 51u);
+    }
+  }
+}
+
+TEST(Rests, EndWithTheRunOnSeveralThreadsAlike) {
+  Machine machine;
+  machine.topology = parse_xgft("XGFT(2;2,2;1,2)");
+  for (const char* const name : {"always-on", "hardware", "oracle"}) {
+    Program p(4);
+    for (int i = 0; i < 20; ++i) {  // ranks 2 and 3 are not on the switch of the others
+      p.p2p(0, Op::isend, 3, 65536, 0, 2 * i).p2p(0, Op::isend, 2, 65536, 0, 2 * i + 1).p2p(2, Op::isend, 1, 4096, 0, i);
+    }
+    p.compute(50'000).collective(1, Op::init, 0).compute(100'300).collective(3, Op::init, 0);
+    const Policy policy = make_policy(name, {}, machine);
+    const Result one = p.run(machine, policy);
+    EXPECT_EQ(to_json(p.run(machine, policy, 2)), to_json(one)) << name;
+    EXPECT_LE(one.edge.low, 8 * one.makespan);
+    EXPECT_EQ(one.unreceived.count, 60u);
+  }
+}
+
 TEST(Rests, OfSwitchesCountByThePortsOfLinksToNodesInUseAndOfAllBetweenSwitches) {
   Machine machine;
   machine.topology = parse_xgft("XGFT(2;2,2;1,2)");

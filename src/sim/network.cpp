@@ -60,6 +60,7 @@ void Network::send(std::uint32_t index, Time ready, Time now, std::uint32_t coun
     node.bytes = static_cast<std::uint64_t>(std::ceil(static_cast<double>(node.bytes) * compress_.ratio));
   }
   const std::uint64_t tie = tie_of(node.rank, node.peer, count);
+  if (now >= over_) [[unlikely]] return arrive_only({index, ready, 0, tie}, 2);
   if (machine_.contention == Contention::none) return send_loggp(node, index, ready, now, tie);
   if (!defers_) {
     Path path;
@@ -71,12 +72,20 @@ void Network::send(std::uint32_t index, Time ready, Time now, std::uint32_t coun
 
 void Network::hop(const Event& event) {
   Node& node = pool_[event.index];
-  if (machine_.contention == Contention::none) return end_loggp({event.index, event.time, node.time, event.tie}, node);
+  const Walk here{event.index, event.time, node.time, event.tie};
+  if (machine_.contention == Contention::none) return event.time >= over_ ? arrive_only(here, 1) : end_loggp(here, node);
   Path path;
   find_way(node, node_of(node.peer), node_of(node.rank), path);
+  if (event.time >= over_) [[unlikely]] return arrive_only(here, path.count - node.hop);
   const std::uint32_t near = std::min(path.count, node.hop + 3u);  // what was held is often held again
   for (std::uint32_t hop = node.hop; hop < near; ++hop) fetch(path.links[hop]);
-  walk({event.index, event.time, node.time, event.tie}, path, event.time, true);
+  walk(here, path, event.time, true);
+}
+
+/// A message that has `links` left to take when all is over.
+void Network::arrive_only(Walk w, std::uint32_t links) {
+  w.tail = std::max(w.at, w.tail) + links * machine_.link.latency;
+  end_walk(w);
 }
 
 /// walk() for messages where nothing but links has a say.

@@ -88,6 +88,9 @@ class Network {
     edge_timed_ = upper_timed_ = defers_ = plain_ = direct_ = false;
     if (recorder.path() != nullptr) woken_.assign(topology_->links(), {});
   }
+  /// All ranks have ended, the last one at `end`: what comes to a link afterwards counts for nothing but that it arrives. Shares hear
+  /// of it in the window after, so nothing depends on it before.
+  void over(Time end) noexcept { over_ = end + to_border_; }
   /// Tells it of the gaps that are open at `end`.
   void finish_record(Time end) const;
 
@@ -205,6 +208,7 @@ class Network {
   void end_direct(std::uint64_t tie, std::uint32_t envelope, Time at, Time tail);
   void set_out(Walk walk, const Path& path, Time now);
   void end_walk(const Walk& walk);
+  void arrive_only(Walk walk, std::uint32_t links);
   void end_loggp(Walk walk, const Node& node);
   void find_way(Node& node, std::uint32_t source, std::uint32_t target, Path& path) const noexcept;
   Event hold(const Walk& walk, Node& node, const Path& path, std::uint32_t hop, std::uint32_t border);
@@ -318,6 +322,7 @@ class Network {
   Horizon horizon_;
   std::uint32_t links_to_border_ = 1;  // of a message that begins its way into another domain
   Time to_border_ = 0;                 // the least that any event takes to have an effect there, but for what horizon_ has
+  Time over_ = kNever;                 // messages take no link from then on
   NodePool& pool_;
   EventQueue& queue_;
   HeldPool held_;

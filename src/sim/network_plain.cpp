@@ -6,6 +6,7 @@
 namespace fallow::sim {
 
 void Network::send_plain(std::uint64_t tie, std::uint32_t envelope, std::uint64_t bytes, Time ready, Time now) {
+  if (now >= over_) [[unlikely]] return arrive_only({made_again(tie, envelope, bytes), ready, 0, tie}, 2);
   if (direct_) return send_direct(tie, envelope, bytes, ready, now);
   Deferred& d = defer({kNone, ready, 0, tie}, now);
   d.bytes = bytes;
@@ -98,6 +99,12 @@ std::uint32_t Network::pack(std::uint32_t envelope, std::uint64_t bytes, Time be
 /// walk() for what most events are about: a plain message that was held and knows the rest of its way.
 void Network::pass(const Event& event) {
   Held& held = held_[event.index];
+  if (event.time >= over_) [[unlikely]] {
+    const Walk here{made_again(event.tie, held.envelope, held.bytes), event.time, event.time + held.behind, event.tie};
+    const std::uint32_t links = held.left;
+    held_.give(event.index);
+    return arrive_only(here, links);
+  }
   if (direct_) {
     const std::uint32_t envelope = held.envelope, behind = held.behind;
     held_.give(event.index);

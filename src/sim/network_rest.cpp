@@ -376,7 +376,8 @@ LinkTotals Network::total(std::uint32_t l, Time end) const {
   const Link link = state(l);
   LinkTotals t;
   t.links = 1;
-  // What nobody received may be under way at the end. A link that takes nothing before it is back from a rest sends nothing until then.
+  // What nobody received may be under way at the end. What it has found at rest just before counts as if it were sent at once: only a link
+  // that has LinkMore knows since when it is back. A link that takes nothing before it is back from a rest sends nothing until then.
   const Time sends_from = more_.empty() ? end : std::max(end, more_[l].awake);
   t.busy = std::max<Time>(0, link.busy - std::max<Time>(0, link.free - sends_from));
   if (edge_rests_ || upper_rests_) {

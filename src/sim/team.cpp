@@ -53,6 +53,7 @@ void Team::work(std::uint32_t index) {
     tell(own.boards[(windows & 1) ^ 1], windows);
     const Window window = next_window(windows);
     if (window.begin == kNever) return;
+    if (window.over != kNever) own.engine->network_.over(window.over);
     replay(index, windows & 1, window.end);
   }
 }
@@ -60,6 +61,7 @@ void Team::work(std::uint32_t index) {
 /// After `windows` of them; from kNever on if there is none, or if a member has failed.
 Team::Window Team::next_window(std::uint32_t windows) {
   Window w;
+  w.over = 0;
   bool failed = false;
   for (Member& m : members_) {
     Board& board = m.boards[(windows & 1) ^ 1];
@@ -67,6 +69,7 @@ Team::Window Team::next_window(std::uint32_t windows) {
     failed = failed || board.failed;
     w.begin = std::min(w.begin, board.next);
     w.end = std::min(w.end, board.reaches);
+    w.over = std::max(w.over, board.ended);
   }
   return failed ? Window{} : w;
 }
@@ -116,6 +119,7 @@ void Team::replay(std::uint32_t index, std::uint32_t parity, Time end) noexcept 
   }
   m.replayed = end;
   board.next = m.engine->next_time();
+  board.ended = m.engine->ended_at();
   board.letters = 0;
   for (std::size_t to = 0; to < members_.size(); ++to) {
     const Mailbox& box = m.outgoing[parity][to];

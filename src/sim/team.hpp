@@ -20,6 +20,7 @@ struct alignas(64) Board {
   std::uint64_t letters = 0;  ///< to whom it has sent something: bit `share % 64`
   Time next = kNever;         ///< the earliest of its own events and those that it has sent
   Time reaches = kNever;      ///< before that nothing of it reaches another share
+  Time ended = kNever;        ///< when the last of its ranks has; kNever: one has not
 };
 static_assert(sizeof(Board) == 64);
 
@@ -43,6 +44,7 @@ class Team {
   };
   struct Window {
     Time begin = kNever, end = kNever;
+    Time over = kNever;  // when all ranks have ended, if they have
   };
   void work(std::uint32_t index);
   Window next_window(std::uint32_t windows);
