@@ -264,7 +264,7 @@ void Engine::run_rank(std::uint32_t r) {
     ++rank.calls;
     rank.op = call.op;
     rank.now += machine_.message.call_overhead + policy_.cost.call;
-    if (rest_.active()) enter_rest(r, call);
+    if (!predictors_.empty()) rest_.enter(r, rank.now, false, network_);
     acting_ = lag_of_rank(r);
     if (!issue(r, call)) {
       rank.blocked = rank.now;
@@ -280,7 +280,7 @@ bool Engine::next_call(std::uint32_t r, CallEvent& call) {
   if (rank.loaded) {
     rank.loaded = false;
     source_.again(r, call);
-    return true;
+    return policy_.marks == Marks::none || enter_marked(r, call);
   }
   if (!source_.next(r, call)) {
     rank.state = State::ended;
@@ -297,6 +297,7 @@ bool Engine::next_call(std::uint32_t r, CallEvent& call) {
   rank.computing += compute;
   rank.now += compute;
   if (path_ != nullptr) [[unlikely]] path_->computed(r, compute);
+  if (rank.now < kNever && policy_.marks != Marks::none) return enter_marked(r, call);
   const Time looks = machine_.message.unexpected == 0 ? 0 : looks_for_messages(r, call);
   if (rank.now - clock_ <= machine_.lookahead && looks <= clock_) return true;
   if (rank.now >= kNever) [[unlikely]] {
@@ -304,10 +305,16 @@ bool Engine::next_call(std::uint32_t r, CallEvent& call) {
     rank.op = call.op;
     refuse(r, "more than 26 days of simulated time have passed; cut the trace");
   }
+  go_on_at(r, std::max(rank.now, looks));
+  return false;
+}
+
+/// The rank makes the call that it has read when the clock is at `at`.
+void Engine::go_on_at(std::uint32_t r, Time at) {
+  Rank& rank = ranks_[r];
   rank.loaded = true;
   rank.state = State::computing;
-  queue_.push({std::max(rank.now, looks), tie_of(r, r, rank.messages), r, EventKind::resume});
-  return false;
+  queue_.push({at, tie_of(r, r, rank.messages), r, EventKind::resume});
 }
 
 /// Carries out a call; false if the rank is blocked in it.
@@ -388,18 +395,6 @@ void Engine::leave_call(std::uint32_t r, const CallEvent& call) {
   Worked& worked = worked_[r];
   rank.now += static_cast<Time>(state.searches - worked.searches) * policy_.cost.search + static_cast<Time>(state.restarts - worked.restarts) * policy_.cost.tuning;
   worked = {state.searches, state.restarts};
-}
-
-/// The present call begins: what serves the rank may have to wake.
-void Engine::enter_rest(std::uint32_t r, const CallEvent& call) {
-  const bool wide = policy_.marks != Marks::none && network_.narrows() && wants_all_lanes(call);
-  rest_.enter(r, ranks_[r].now, wide, network_);
-}
-
-/// Whether messages of the call will pass that are not compressed, and not short.
-bool Engine::wants_all_lanes(const CallEvent& call) const noexcept {
-  const std::uint64_t bytes = std::max(call.bytes, call.recv_bytes);
-  return bytes >= policy_.compress.least_bytes && !network_.compresses(bytes, trace::has(call.op, trace::kOpCollective));
 }
 
 /// Waits in calls of one kind are likely to last about as long.

@@ -89,6 +89,7 @@ class Engine {
     State state = State::ready;
     bool loaded : 1 = false;       // its next call has been read
     bool flushing : 1 = false;     // `pending` counts one-sided operations as well
+    bool entered : 1 = false;      // with marks: what serves it wakes for that call
   };
   static_assert(sizeof(Rank) == 96);
 
@@ -130,6 +131,7 @@ class Engine {
   static std::uint32_t shares(const Machine& machine, const Policy& policy, const trace::EventSource& source, unsigned threads);
   void run_rank(std::uint32_t r);
   bool next_call(std::uint32_t r, trace::CallEvent& call);
+  void go_on_at(std::uint32_t r, Time at);
   bool issue(std::uint32_t r, const trace::CallEvent& call);
   void leave_call(std::uint32_t r, const trace::CallEvent& call);
   void unblock(std::uint32_t r, Time at);
@@ -164,8 +166,6 @@ class Engine {
     const PathMessage* before_ = nullptr;
     std::optional<PathMessage> message_;
   };
-  void enter_rest(std::uint32_t r, const trace::CallEvent& call);
-  bool wants_all_lanes(const trace::CallEvent& call) const noexcept;
   std::uint64_t kind_of_wait(const trace::CallEvent& call) const noexcept;
   void prefetch() const noexcept;
   void prefetch_first(const ShortEvent& event) const noexcept;
@@ -173,6 +173,10 @@ class Engine {
   void prefetch_end(std::uint32_t r) const noexcept;
   void prefetch_start(std::uint32_t r) const noexcept;
   void prefetch_starting() const noexcept;
+
+  // engine_marks.cpp
+  bool enter_marked(std::uint32_t r, const trace::CallEvent& call);
+  bool wants_all_lanes(const trace::CallEvent& call) const noexcept;
 
   // engine_p2p.cpp
   bool send(std::uint32_t r, const trace::CallEvent& call, std::uint16_t flags);

@@ -3,7 +3,7 @@
 namespace fallow::sim {
 
 NodeRest::NodeRest(std::uint32_t ranks, std::uint32_t per_node, bool wakes)
-    : until_(ranks, 0), node_until_((ranks + per_node - 1) / per_node, 0), per_node_(per_node), wakes_(wakes) {}
+    : until_(ranks, 0), node_until_((ranks + per_node - 1) / per_node, 0), node_from_(node_until_), per_node_(per_node), wakes_(wakes) {}
 
 void NodeRest::join_groups(Network& network) {
   const std::vector<std::uint32_t> sizes = network.topology().group_sizes();
@@ -15,6 +15,7 @@ void NodeRest::join_groups(Network& network) {
     level.children = sizes[l] / below;
     const std::uint32_t groups = network.nodes() / sizes[l];
     level.until.assign(groups, 0);
+    level.from.assign(groups, 0);
     level.open.assign(groups, 0);
     for (std::uint32_t g = 0; g < groups; ++g) {
       const std::uint32_t first = g * level.children;
@@ -35,6 +36,7 @@ void NodeRest::leave(std::uint32_t rank, Time at, Time rest, Network& network) n
   const std::uint32_t node = rank / per_node_;
   const std::size_t first = std::size_t{node} * per_node_;
   const std::size_t last = std::min(first + per_node_, until_.size());
+  at = node_from_[node] = std::max(node_from_[node], at);
   Time wake = kNever;
   for (std::size_t r = first; r < last; ++r) wake = std::min(wake, until_[r]);
   if (wake <= at) return;
@@ -50,6 +52,7 @@ void NodeRest::settle(std::uint32_t node, bool was_silent, Time at, Network& net
   for (std::size_t l = 0; l < levels_.size(); ++l) {
     Level& level = levels_[l];
     const std::uint32_t group = child / level.children;
+    at = level.from[group] = std::max(level.from[group], at);
     if (!was_silent) --level.open[group];
     if (level.open[group] != 0) return;
     const std::vector<Time>& ends = children_of(l);

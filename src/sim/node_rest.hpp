@@ -34,8 +34,8 @@ class NodeRest {
   void leave(std::uint32_t rank, Time at, Time rest, Network& network) noexcept;
 
   std::size_t memory_bytes() const noexcept {
-    std::size_t bytes = (until_.capacity() + node_until_.capacity()) * sizeof(Time);
-    for (const Level& l : levels_) bytes += l.until.capacity() * sizeof(Time) + l.open.capacity() * sizeof(std::uint32_t);
+    std::size_t bytes = (until_.capacity() + node_until_.capacity() + node_from_.capacity()) * sizeof(Time);
+    for (const Level& l : levels_) bytes += (l.until.capacity() + l.from.capacity()) * sizeof(Time) + l.open.capacity() * sizeof(std::uint32_t);
     return bytes;
   }
 
@@ -43,6 +43,7 @@ class NodeRest {
   struct Level {
     std::uint32_t children = 1;       // of each group
     std::vector<Time> until;          // of each group: 0 while a child is not silent
+    std::vector<Time> from;           // of each group: as node_from_
     std::vector<std::uint32_t> open;  // children that are not silent
   };
   void awaken(std::size_t level, std::uint32_t child, Time at, Network& network) noexcept;
@@ -51,6 +52,7 @@ class NodeRest {
 
   std::vector<Time> until_;       // of each rank: the end of its silence; 0: none
   std::vector<Time> node_until_;  // of each node
+  std::vector<Time> node_from_;   // of each node: when the last of its ranks has left a call. A rank tells of that ahead of the clock.
   std::vector<Level> levels_;
   std::uint32_t per_node_;
   bool wakes_;

@@ -1,4 +1,4 @@
-// Rests beyond edge links: links between switches, switches, cards, fewer lanes, marks around calls; and that times and
+// Rests beyond edge links: links between switches, switches, cards, fewer lanes; and that times and
 // energies add up whatever rests.
 #include <gtest/gtest.h>
 
@@ -317,7 +317,7 @@ TEST(Parts, TheDeeperStateIsForLongSilences) {
   EXPECT_FALSE(plan_for(policy, states, {0, 50 * kMs}, kReact).deep);
 }
 
-// --- compression and marks
+// --- compression, with marks around calls
 
 TEST(Compression, TakesFewerLanesAndNoTime) {
   Machine machine = crossbar(2);
@@ -365,24 +365,6 @@ TEST(Compression, ALinkThatRestsIsNotWideMeanwhile) {
   const TimeSum wide = 4 * TimeSum{r.makespan} - r.edge.low - r.edge.deep - r.edge.narrow;
   EXPECT_GT(wide, 2 * options.idle_timer);
   EXPECT_LT(wide, 4 * (options.idle_timer + 4 * kReact));
-}
-
-TEST(Marks, WakeLinksForEachCallOrEachLoop) {
-  Machine machine = crossbar(2);
-  Program p(2);
-  constexpr int kSteps = 20;
-  for (int i = 0; i < kSteps; ++i) {  // a millisecond of computation, then three exchanges 5 us apart
-    for (std::uint32_t r = 0; r < 2; ++r) {
-      for (int k = 0; k < 3; ++k) p.compute(k == 0 ? 1'000'000 : 5'000).sendrecv(r, 1 - static_cast<std::int32_t>(r), 1 - static_cast<std::int32_t>(r), 8);
-    }
-  }
-  const Result on = p.run(machine);
-  const Result loops = p.run(machine, make_policy("loops", {}, machine));
-  const Result calls = p.run(machine, make_policy("calls", {}, machine));
-  EXPECT_EQ(loops.makespan, on.makespan + kSteps * kReact);  // once for each burst: both ends wake together
-  EXPECT_GT(calls.makespan, loops.makespan + kSteps * kReact);
-  const Time gaps = 4 * kSteps * (1 * kMs - kReact);
-  EXPECT_NEAR(static_cast<double>(loops.edge.low) / static_cast<double>(gaps), 1, 0.02);
 }
 
 TEST(Marks, AndCompressionTogetherSaveMost) {
