@@ -262,6 +262,14 @@ TEST(CorePolicies, WhoIsThroughWaitsForTheLastRank) {
 
 TEST(CorePolicies, AreRefusedByOtherNames) { EXPECT_THROW(make("nap"), std::invalid_argument); }
 
+TEST(CorePolicies, AreRefusedWithSharesOfMemoryThatAreNone) {
+  for (const double share : {-0.01, 1.01}) {
+    CoreOptions options;
+    options.memory_share = share;
+    EXPECT_THROW(make("countdown", options), std::invalid_argument) << share;
+  }
+}
+
 TEST(CorePolicies, WithNoOtherFrequencyToGoToAreRefused) {
   CoreSpec one = spec();
   one.power.at.clear();

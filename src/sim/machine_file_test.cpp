@@ -57,7 +57,7 @@ TEST(MachineFile, WithoutATopologyIsACrossbar) {
 }
 
 TEST(MachineFile, EveryTopology) {
-  for (const char* text : {"topology = 'crossbar'\nnodes = 4", "topology = 'torus'\nextent = [4, 4]\nnodes_per_switch = 2",
+  for (const char* text : {"topology = 'crossbar'\nnodes = 4", "topology = 'torus'\nextent = [4, 4]\nnodes_per_switch = 2", "topology = 'torus'\nextent = [1, 4]",
                            "topology = 'dragonfly'\nnodes_per_switch = 2\nswitches_per_group = 4\nglobal_links = 2\nrouting = 'valiant'",
                            "topology = 'graph'\nnodes = 2\nvertices = 4\nedges = [[0, 2], [1, 3], [2, 3, 0.5]]\ncontention = false"}) {
     EXPECT_NO_THROW(parse_machine(std::string("[network]\n") + text, "m.toml")) << text;
@@ -201,6 +201,10 @@ TEST(MachineFile, ErrorsNameFileAndLine) {
   EXPECT_EQ(message("[core]\nsleep = 3\n"), "m.toml:5: core.sleep must be written [[core.sleep]]");
   EXPECT_EQ(message("[core\n").substr(0, 9), "m.toml:4:");
   EXPECT_EQ(message("edges = [[0]]\n"), "m.toml:4: network.edges must be a list of [a, b] or [a, b, relative bandwidth]");
+  for (const char* const edge : {"[0, 65536000]", "[-1, 0]", "[0, 1, 0.0001]", "[0, 1, 1001]", "[0.5, 1]", "[0, 'x']"}) {
+    EXPECT_EQ(message("edges = [" + std::string(edge) + "]\n"), "m.toml:4: network.edges must be vertices, and a relative bandwidth from 0.001 to 1000") << edge;
+  }
+  EXPECT_EQ(message("extent = [4, 0]\n"), "m.toml:4: network.extent must be a list of whole numbers from 1 to 65536");
   try {
     parse_machine("[network]\ntopology = 'XGFT(2;4;1)'\n", "m.toml");
     FAIL();
@@ -213,6 +217,7 @@ TEST(MachineFile, ErrorsNameFileAndLine) {
   EXPECT_THROW(read_machine("/nonexistent/m.toml"), MachineFileError);
   EXPECT_THROW(read_machine("/"), MachineFileError);
   EXPECT_THROW(read_machine("/dev/zero"), MachineFileError);
+  EXPECT_THROW(read_machine("/dev/null"), MachineFileError);
 }
 
 }  // namespace
