@@ -10,10 +10,43 @@ TEST(IdleTests, OfAnUnknownCallEachMayHaveDoneSomething) {
   int idle = 0;
   for (int i = 0; i < 15; ++i) idle += tests.is_idle(3, 20) ? 1 : 0;
   EXPECT_EQ(idle, 0);
-  EXPECT_FALSE(tests.knows(3));
   EXPECT_TRUE(tests.is_idle(3, 20));
-  EXPECT_TRUE(tests.knows(3));
-  EXPECT_FALSE(tests.knows(67)) << "a call that has the same place";
+}
+
+TEST(IdleTests, SoBesideOurs) {
+  IdleTests tests;
+  for (int i = 0; i < 100; ++i) tests.is_idle(3, 20);
+  for (int i = 0; i < 15; ++i) EXPECT_FALSE(tests.is_idle_beside_ours(3, 200));
+  EXPECT_FALSE(tests.knows_beside_ours(3));
+  EXPECT_TRUE(tests.is_idle_beside_ours(3, 200));
+  EXPECT_TRUE(tests.knows_beside_ours(3));
+  EXPECT_FALSE(tests.knows_beside_ours(67)) << "a call that has the same place";
+}
+
+TEST(IdleTests, BesideOursLongerThanTheShortestIsUsual) {
+  IdleTests tests;
+  const auto lasts = [](int i) { return 150u + static_cast<unsigned>(i * 37 % 200); };  // 150 to 349
+  for (int i = 0; i < 100; ++i) tests.is_idle_beside_ours(3, lasts(i));
+  int idle = 0;
+  for (int i = 100; i < 300; ++i) idle += tests.is_idle_beside_ours(3, lasts(i)) ? 1 : 0;
+  EXPECT_EQ(idle, 200);
+  EXPECT_FALSE(tests.is_idle_beside_ours(3, 700));
+}
+
+TEST(IdleTests, WhereMostMoveSomethingThatIsNotUsual) {
+  IdleTests tests;
+  for (int i = 0; i < 100; ++i) tests.is_idle_beside_ours(3, 200);
+  int idle = 0;
+  for (int i = 0; i < 1000; ++i) idle += tests.is_idle_beside_ours(3, i % 16 == 0 ? 200 : 5000) ? 1 : 0;
+  EXPECT_EQ(idle, 63);
+}
+
+TEST(IdleTests, BesideOursFollowsTestsThatBecomeSlower) {
+  IdleTests tests;
+  for (int i = 0; i < 100; ++i) tests.is_idle_beside_ours(3, 200);
+  bool idle = false;
+  for (int i = 0; i < 1000; ++i) idle = tests.is_idle_beside_ours(3, 5000);
+  EXPECT_TRUE(idle);
 }
 
 TEST(IdleTests, WhatLastsLongerMayHaveSentSomething) {

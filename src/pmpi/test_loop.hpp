@@ -14,6 +14,7 @@ struct TestLoopLimits {
   std::uint64_t interrupt = 0;                  ///< the longest that an interrupt may take
   std::uint64_t slack = 0;                      ///< that such gaps may take together at first
   std::uint64_t long_enough = ~std::uint64_t{0};  ///< a loop that is a wait worth resting in
+  std::uint64_t after_short = ~std::uint64_t{0};  ///< the same if the one before was shorter than this
 };
 
 /// The loop of tests that a thread is in, and what became of those before. All zero is a thread that has not tested.
@@ -39,15 +40,19 @@ class TestLoop {
   }
 
   /// Whether a test that ended at `exit` and found something ends a long loop.
-  bool ends_wait(const TestLoopLimits& l, std::uint64_t exit) const noexcept { return last_ != 0 && exit - since_ >= l.long_enough; }
+  bool ends_wait(const TestLoopLimits& l, std::uint64_t exit) const noexcept { return last_ != 0 && exit - since_ >= enough(l); }
 
   /// Something was found.
-  void found() noexcept { last_ = 0; }
+  void found() noexcept {
+    short_ = short_ || last_ != 0;
+    last_ = 0;
+  }
 
   /// The same, at the end of a long loop. Where it is found in a test that was not one of the loop, the loop was left for something
   /// else, and did no more than look for messages meanwhile. Returns whether it was a wait.
-  bool found_after(std::uint64_t exit, const void* place) noexcept {
+  bool found_after(const TestLoopLimits& l, std::uint64_t exit, const void* place) noexcept {
     last_ = 0;
+    short_ = exit - since_ < l.after_short;
     if ((places_ & mark(place)) == 0) {
       trust_ -= std::min(trust_, kLeft);
       return false;
@@ -74,13 +79,14 @@ class TestLoop {
   static constexpr std::uint64_t kTimesLongest = 8;
   static constexpr std::uint64_t kOddPart = 64;  // of a loop may go into gaps that are too long: interrupts, misses of caches
 
+  std::uint64_t enough(const TestLoopLimits& l) const noexcept { return short_ ? l.after_short : l.long_enough; }
   static std::uint64_t mark(const void* place) noexcept { return std::uint64_t{1} << (reinterpret_cast<std::uintptr_t>(place) >> 1 & 63); }
 
   void begin(const TestLoopLimits& l, std::uint64_t enter) noexcept {
     since_ = enter;
     places_ = odd_ = rested_ = 0;
     taken_up_ = false;
-    due_ = trust_ >= kTrusted ? enter + l.long_enough : kNever;
+    due_ = trust_ >= kTrusted ? enter + enough(l) : kNever;
   }
 
   void after_gap(const TestLoopLimits& l, std::uint64_t enter, std::uint64_t events) noexcept {
@@ -111,6 +117,7 @@ class TestLoop {
   std::uint64_t longest_ = 0;  ///< loop in which something was found; forgotten slowly
   std::uint32_t trust_ = 0;
   bool taken_up_ = false;
+  bool short_ = false;         ///< the last loop in which something was found
 };
 
 }  // namespace fallow::pmpi

@@ -5,7 +5,7 @@
 namespace fallow::pmpi {
 namespace {
 
-constexpr TestLoopLimits kLimits{.gap = 50, .own_gap = 5'000, .interrupt = 60'000, .slack = 2'000, .long_enough = 50'000};
+constexpr TestLoopLimits kLimits{.gap = 50, .own_gap = 5'000, .interrupt = 60'000, .slack = 2'000, .long_enough = 50'000, .after_short = 80'000};
 const int kHere = 0, kThere[4] = {};
 
 /// A program that tests, a test being 100 ticks long.
@@ -25,7 +25,7 @@ struct Program {
   /// True if that ended a wait.
   bool find(const void* place = &kHere) {
     now += 120;
-    if (loop.ends_wait(kLimits, now)) return loop.found_after(now, place);
+    if (loop.ends_wait(kLimits, now)) return loop.found_after(kLimits, now, place);
     loop.found();
     return false;
   }
@@ -48,6 +48,33 @@ TEST(TestLoop, RestsOnceSomeHaveEndedWithAFind) {
   }
   EXPECT_EQ(waits, 4);
   EXPECT_TRUE(p.loop.may_rest());
+}
+
+TEST(TestLoop, AfterAShortOneLoopsAreLeftAloneForLonger) {
+  Program p;
+  p.earn_trust();
+  const auto due_after = [&p] {
+    p.now += 10'000;
+    const std::uint64_t from = p.now;
+    while (!p.due()) p.test_in_vain();
+    return p.now - from;
+  };
+  EXPECT_NEAR(static_cast<double>(due_after()), 50'000, 300);
+  EXPECT_TRUE(p.find());
+  EXPECT_NEAR(static_cast<double>(due_after()), 80'000, 300) << "it took 50,000";
+  EXPECT_TRUE(p.find());
+  EXPECT_NEAR(static_cast<double>(due_after()), 50'000, 300);
+  p.find();
+  p.test_for(90'000);
+  p.find();
+  p.now += 10'000;
+  p.test_for(10'000);
+  EXPECT_FALSE(p.find()) << "a short one is no wait";
+  EXPECT_NEAR(static_cast<double>(due_after()), 80'000, 300);
+  EXPECT_TRUE(p.find());
+  p.now += 10'000;
+  EXPECT_FALSE(p.find()) << "found at once";
+  EXPECT_NEAR(static_cast<double>(due_after()), 50'000, 300);
 }
 
 TEST(TestLoop, ShortLoopsThatAreLeftCostNoTrust) {

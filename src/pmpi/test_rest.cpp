@@ -2,6 +2,9 @@
 // before the program tests again. One sleep at most in each test, so the program sees to whatever else it tests for after every
 // wake-up. Between telling that it sleeps and sleeping the test is made again a few times, so that no wake is lost.
 
+#include <algorithm>
+#include <utility>
+
 #include "base/cancel_guard.hpp"
 #include "base/errno_guard.hpp"
 #include "base/float_guard.hpp"
@@ -15,8 +18,11 @@ namespace {
 constexpr std::uint64_t kReadings = 2;     // of the clock, that may come to what is between tests: one is in it
 constexpr double kOwnGapNs = 5e3;          // adding to the totals, writing the trace
 constexpr double kInterruptNs = 60e3, kSlackNs = 2e3;
-constexpr double kLongEnoughNs = 50e3;     // as for calls that block
+constexpr double kLongEnoughNs = 30e3, kAfterShortNs = 50e3;  // what is learnt of shorter ones costs more than they are worth
 constexpr std::uint32_t kTestsWhileArmed = 4;
+constexpr double kMovedNs = 1e3;           // a test that lasts longer has done something; a shorter one may have been held up
+constexpr double kPlanAgainNs = 4e3;       // what is found meanwhile is not seen
+constexpr double kDoubtNs = 10e3;          // until the next rest, if nobody can be waiting for what it did
 
 /// Ticks that a reading of the clock takes.
 std::uint64_t reading(const TickClock& clock) noexcept {
@@ -75,20 +81,30 @@ bool begin_rest(Thread& t) noexcept {
     t.wait.last_poll = rt.clock.now();
     return true;
   }
-  t.loop.set_due(t.wait.spin_until);
+  t.loop.set_due(std::max(t.wait.spin_until, now + rt.clock.to_ticks(kPlanAgainNs)));
   put_aside(t);
   return false;
 }
 
+/// Whether a test that lasted so long did nothing. The first one after a sleep is slow anyway, and that after planning one.
+bool is_idle(Thread& t, bool armed, std::uint64_t ns) noexcept {
+  const bool after_sleep = !armed && std::exchange(t.loop_wait.fresh, 0u) != 0;
+  const bool after_plan = armed && t.wait.armed_polls == kTestsWhileArmed;
+  const double slow_ns = after_sleep ? kColdPollNs : after_plan ? kMovedNs : 0.0;
+  return static_cast<double>(ns) < slow_ns || t.idle_tests.is_idle_beside_ours(t.op, ns);
+}
+
 /// The test that has just been made did something, as long as it lasted, or one before it did: whoever may wait for that is to be woken
 /// before this thread rests. The tests that follow tell whether more comes.
-void put_off(Thread& t, std::uint64_t now) noexcept {
+void put_off(Thread& t, std::uint64_t now, std::uint64_t lasted_ns) noexcept {
   if (t.wait.phase == WaitPhase::armed) {
     disarm(t);
     put_aside(t);
   }
   t.tested_long = true;
-  t.loop.set_due(t.idle_tests.knows(t.op) ? now + runtime().clock.to_ticks(kGraceNs) : now);
+  const bool doubtful = static_cast<double>(lasted_ns) < kMovedNs && !somebody_sleeps();
+  const double grace_ns = !t.idle_tests.knows_beside_ours(t.op) ? 0.0 : doubtful ? kDoubtNs : kGraceNs;
+  t.loop.set_due(now + runtime().clock.to_ticks(grace_ns));
 }
 
 void sleep_now(Thread& t) noexcept {
@@ -99,8 +115,9 @@ void sleep_now(Thread& t) noexcept {
   const std::uint64_t now = rt.clock.now();
   if (w.sleeps != sleeps) t.loop_rest = {0, w.last_sleep, 0, 0, 1};
   t.loop.rested(t.loop_rest.asleep);
-  const bool linger = w.woken_by_peer || w.woken_by_data;
-  t.loop.set_due(now + std::max<std::uint64_t>(w.spin_after, linger ? rt.clock.to_ticks(kGraceNs) : 1));
+  const bool more_comes = (w.woken_by_peer && !w.woken_by_test) || w.woken_by_data;
+  const std::uint64_t spin = w.woken_by_test ? 0 : w.spin_after;  // what a test brought is there already
+  t.loop.set_due(now + std::max<std::uint64_t>(spin, more_comes ? rt.clock.to_ticks(kGraceNs) : 1));
   w.phase = WaitPhase::spinning;
   put_aside(t);
 }
@@ -114,7 +131,7 @@ void watch_test_loops() noexcept {
   const auto ticks = [&rt](double ns) { return rt.clock.to_ticks(ns); };
   const double between = test_gap_of(rt.options, rt.writer.header().program);
   const std::uint64_t gap = ticks(between) + kReadings * reading(rt.clock);
-  rt.test_loops = {gap, ticks(between + kOwnGapNs), ticks(between + kInterruptNs), ticks(kSlackNs), ticks(kLongEnoughNs)};
+  rt.test_loops = {gap, ticks(between + kOwnGapNs), ticks(between + kInterruptNs), ticks(kSlackNs), ticks(kLongEnoughNs), ticks(kAfterShortNs)};
 }
 
 bool rest_in_test(Thread& t) noexcept {
@@ -126,8 +143,9 @@ bool rest_in_test(Thread& t) noexcept {
   const bool armed = t.wait.phase == WaitPhase::armed;
   const std::uint64_t now = runtime().clock.now(), since = armed ? t.wait.last_poll : t.enter;
   t.owes_wake = t.owes_wake && somebody_sleeps();  // else who was to be woken has woken by itself
-  if (!t.idle_tests.is_idle(t.op, to_ns(now - since, runtime().ns_per_tick_q32)) || t.owes_wake) {
-    put_off(t, now);
+  const std::uint64_t ns = to_ns(now - since, runtime().ns_per_tick_q32);
+  if (!is_idle(t, armed, ns) || t.owes_wake) {
+    put_off(t, now, ns);
     return false;
   }
   if (!armed) return begin_rest(t);
@@ -142,7 +160,7 @@ void test_wait_over(Thread& t, std::uint64_t exit) noexcept {
   Runtime& rt = runtime();
   t.loop_rest = {};
   const std::uint64_t since = t.loop.since();
-  if (t.loop.found_after(exit, t.caller) && (t.look == Look::taken || may_rest_now(t))) {
+  if (t.loop.found_after(rt.test_loops, exit, t.caller) && (t.look == Look::taken || may_rest_now(t))) {
     if (t.look == Look::none) take_up(t, t.enter);
     if (t.wait.phase == WaitPhase::armed) disarm(t);
     const std::uint64_t entered = t.enter;
