@@ -43,15 +43,15 @@ def _made_good_at_random(lab: Lab) -> float:
     trial = lab.run("auto", 2, lab.program("late.c"), "1000", "500", "collective")
     assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
     ranks = trial.ranks()
-    if lab.family.name == "mpiabi" and sum(r.sleeps for r in ranks) < _ENOUGH:  # as above
-        pytest.skip("others use the machine's cores: the ranks did not come to sleep")
     assert sum(r.wake_delay_s for r in ranks) > 0, ranks
     return sum(r.wake_absorbed_s for r in ranks) / sum(r.wake_delay_s for r in ranks)
 
 
 def test_a_delay_is_not_made_good_where_the_other_rank_waits_for_the_sleeper_in_the_same_call(lab: Lab) -> None:
     """Who comes last waits until the sleeper has taken its data, and is done before the sleeper is."""
-    # 0.3 to 0.4 when only later waits counted; on the MPI 5 ABI 0.17 to 0.32 now, 14 of 48 runs below the limit
+    if lab.family.name == "mpiabi":
+        pytest.skip("it does not tell there: 0.3 to 0.4 when only later waits counted, and 0.17 to 0.46 now")
+    # 0.3 to 0.4 when only later waits counted
     shown(lambda: _made_good_at_random(lab), lambda share: share < 0.25, 2 * _TRIES)
 
 
