@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 from harness.building import build
@@ -13,6 +15,7 @@ from harness.lab import PROGRAMS, Lab
 # As `ulimit` takes them, and whether MPIs start under them.
 LIMITS = {"-n 12": False, "-n 48": True, "-v 800000": True}
 _FALLOWS = 6_000  # kilobytes of address space, more than Fallow takes
+_RUN = f"limits{os.getpid()}"
 
 
 def _limited(limit: str, command: list[str]) -> list[str]:
@@ -21,7 +24,7 @@ def _limited(limit: str, command: list[str]) -> list[str]:
 
 def _under(lab: Lab, kilobytes: int, library: str = "") -> int:
     """The exit status of one rank that has so much address space, with the library loaded beside it."""
-    env = {"LD_PRELOAD": library, "FALLOW_DIR": str(lab.scratch), "FALLOW_RUN_ID": "limits"} if library else {}
+    env = {"LD_PRELOAD": library, "FALLOW_DIR": str(lab.scratch), "FALLOW_RUN_ID": _RUN} if library else {}
     env["UCX_HANDLE_ERRORS"] = "none"  # which dereferences what it got no memory for
     command = ["prlimit", f"--as={1024 * kilobytes}", "--core=0", "env", *(f"{k}={v}" for k, v in env.items())]
     argv = [*command, str(lab.program("steady.c")), "0"]
@@ -37,7 +40,11 @@ def test_where_memory_runs_out(lab: Lab) -> None:
         middle = (low + high) // 2
         low, high = (low, middle) if _under(lab, middle) == 0 else (middle, high)
     library = str(lab.fallow.library())
-    ends = [_under(lab, high + more, library) for more in range(0, _FALLOWS, 150)]
+    try:
+        ends = [_under(lab, high + more, library) for more in range(0, _FALLOWS, 150)]
+    finally:
+        for page in Path("/dev/shm").glob(f"fallow-{_RUN}-*"):  # what `fallow run` does at the end
+            page.unlink()
     assert ends[-1] == 0 and -signal.SIGSEGV not in ends, ends
 
 
