@@ -90,8 +90,8 @@ def find(root: str = "/") -> Found | None:
     return Found(list(found), list(found.additive))
 
 
-def answer_of(work: Callable[[], _Answer], patience_s: float = PATIENCE_S) -> _Answer:
-    """What `work` returns or raises; TimeoutError if that takes too long: it then goes on, and nobody waits for it."""
+def _ask(work: Callable[[], _Answer]) -> Future[_Answer]:
+    """Begins it in a thread that nobody has to wait for."""
     answer: Future[_Answer] = Future()
 
     def run() -> None:
@@ -101,7 +101,12 @@ def answer_of(work: Callable[[], _Answer], patience_s: float = PATIENCE_S) -> _A
             answer.set_exception(error)
 
     threading.Thread(target=run, name="fallow-meters", daemon=True).start()
-    return _wait_for(answer, patience_s)
+    return answer
+
+
+def answer_of(work: Callable[[], _Answer], patience_s: float = PATIENCE_S) -> _Answer:
+    """What `work` returns or raises; TimeoutError if that takes too long: it then goes on, and nobody waits for it."""
+    return _wait_for(_ask(work), patience_s)
 
 
 def _wait_for(answer: Future[_Answer], patience_s: float) -> _Answer:
@@ -138,13 +143,14 @@ class Sampler:
             self._samples = [samples[::2] for samples in self._samples]
             self._stride *= 2
 
-    def sample_until(self, done: threading.Event) -> None:
-        """Reads every meter as often as it asks for, and once more at the end."""
+    def sample_until(self, done: threading.Event) -> Sampler:
+        """Reads every meter as often as it asks for, and once more at the end; returns itself."""
         period = period_s(self._found.meters)
         while not done.wait(period):
             self._count += 1
             self.sample(keep=self._count % self._stride == 0)
         self.sample()
+        return self
 
     def told(self, command_ns: tuple[int, int] | None = None) -> dict[str, Any]:
         """Everything, in the form of meters.json. `command_ns`: when the command began and ended, by the same clock."""
@@ -173,44 +179,34 @@ class SamplingThread:
     def __init__(self, search: Callable[[], Found | None] = find, patience_s: float = PATIENCE_S) -> None:
         self._search = search
         self._patience_s = patience_s
-        self._begun: Future[bool] = Future()
-        self._ended: Future[Sampler] = Future()
+        self._sampled: Future[Sampler] = Future()
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="fallow-meters", daemon=True)
 
     def start(self, say: Callable[[str], None]) -> SamplingThread | None:
         """Returns once all have been read; None where there are none, or one does not answer."""
         try:
-            self._thread.start()
-            return self if _wait_for(self._begun, self._patience_s) else None
+            sampler = answer_of(self._first_sample, self._patience_s)
+            if sampler is None:
+                return None
+            self._sampled = _ask(lambda: sampler.sample_until(self._done))
         except Exception as error:  # no meter is worth the program's run
-            self._done.set()
             say(f"meters are not read: {error}")
             return None
+        return self
 
     def stop(self, command_ns: tuple[int, int], say: Callable[[str], None]) -> dict[str, Any] | None:
         """Takes the last sample and returns all, as Sampler.told() does; None if it could not be had."""
         self._done.set()
         try:
-            return _wait_for(self._ended, self._patience_s).told(command_ns)
+            return _wait_for(self._sampled, self._patience_s).told(command_ns)
         except Exception as error:
             say(f"what meters counted is not known: {error}")
             return None
 
-    def _work(self) -> None:
-        try:
-            found = self._search()
-            sampler = Sampler(found) if found is not None and found.meters else None
-            if sampler is not None:
-                sampler.sample()
-            self._begun.set_result(sampler is not None)
-        except Exception as error:
-            self._begun.set_exception(error)
-            return
-        if sampler is None:
-            return
-        try:
-            sampler.sample_until(self._done)
-            self._ended.set_result(sampler)
-        except Exception as error:
-            self._ended.set_exception(error)
+    def _first_sample(self) -> Sampler | None:
+        found = self._search()
+        if found is None or not found.meters:
+            return None
+        sampler = Sampler(found)
+        sampler.sample()
+        return sampler
