@@ -48,10 +48,10 @@ class PackedEvents:
     def put_in_order(self) -> None:
         """By when they begin. All of them are unpacked at a time if they are not so already."""
         if not self._in_order:
-            ordered = PackedEvents()
-            for event in sorted(self, key=lambda e: e.enter_ns):
-                ordered.append(event)
-            self.__dict__.update(ordered.__dict__)
+            ordered = sorted(self, key=lambda e: e.enter_ns)
+            PackedEvents.__init__(self)
+            for event in ordered:
+                self.append(event)
 
     def _around(self, index: int) -> tuple[list[Event], int]:
         number, at = divmod(index, _BLOCK)
