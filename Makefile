@@ -33,7 +33,7 @@ $(VENV)/.ready: tools/requirements.txt build/.packages
 	@pwd -P >$@
 
 build/.installed: $(VENV)/.ready $(SOURCES)
-	@echo "Building Fallow for every MPI found here (about two minutes the first time)"
+	@echo "Building Fallow for every MPI found here (two to five minutes the first time)"
 	@touch $@.begun
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps --config-settings=build-dir=build/python .
 	@mv $@.begun $@
