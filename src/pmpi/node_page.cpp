@@ -121,10 +121,11 @@ std::uint64_t link_rests_until(const NodePage& page, std::uint32_t ranks, std::u
 
 bool others_stopped_waiting(const NodePage& page, std::uint32_t ranks, const NodeSlot& own, std::uint64_t from,
                             std::uint64_t to) noexcept {
-  if (page.tests.load(std::memory_order_relaxed) != 0) return true;
+  if (page.unseen.load(std::memory_order_relaxed) != 0) return true;
   for (std::uint32_t i = 0; i < ranks && i < kNodeSlots; ++i) {
     const NodeSlot& slot = page.slots[i];
     if (&slot == &own) continue;
+    if (slot.unseen.load(std::memory_order_relaxed) != 0) return true;
     const std::uint64_t waits = slot.waits.load(std::memory_order_acquire);
     std::uint64_t oldest = to;
     for (std::uint64_t k = 0; k < waits && k < NodeSlot::kEndsKept; ++k) {

@@ -44,6 +44,7 @@ struct alignas(128) NodeSlot {
   static constexpr std::uint64_t kEndsKept = 4;
   std::atomic<std::uint64_t> wait_ends[kEndsKept]{};
   std::atomic<std::uint64_t> waits{0};
+  std::atomic<std::uint32_t> unseen{0};  ///< 1: it leaves loops of tests for other reasons than that they have found something
 
   void wait_over(std::uint64_t tick) noexcept {
     const std::uint64_t n = waits.load(std::memory_order_relaxed);
@@ -76,7 +77,7 @@ struct NodePage {
   std::atomic<std::uint32_t> attached{0};      ///< slots in use
   std::atomic<std::uint32_t> said{0};          ///< bits of the messages that some rank has printed
   std::atomic<std::uint32_t> mute{0};          ///< set if some rank wakes nobody
-  std::atomic<std::uint32_t> tests{0};         ///< set once some rank has polled by itself: it waits unseen
+  std::atomic<std::uint32_t> unseen{0};        ///< set once some rank has tested whose tests are not watched, or has threads: it waits unseen
   std::atomic<std::uint32_t> threads{0};       ///< set once some rank has two threads in MPI: what it does is not told by one
   Processors processors;                       ///< that the ranks attached so far may use
   alignas(128) std::atomic<std::uint32_t> sleepers{0};  ///< ranks asleep or about to be
@@ -91,7 +92,7 @@ struct NodePage {
 std::uint64_t link_rests_until(const NodePage& page, std::uint32_t ranks, std::uint64_t now) noexcept;
 
 /// Whether a wait of a rank other than that of `own` was over within [from, to], or may have been, as the rank has waited too
-/// often since or tests for messages by itself.
+/// often since or waits in ways that are not seen.
 bool others_stopped_waiting(const NodePage& page, std::uint32_t ranks, const NodeSlot& own, std::uint64_t from,
                             std::uint64_t to) noexcept;
 

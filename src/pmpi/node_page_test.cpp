@@ -226,10 +226,16 @@ TEST(NodePage, WhoComputesSinceBeforeATickHasNotComeToACallMadeThen) {
   EXPECT_FALSE(ranks[0].some_compute_since(std::array<std::int32_t, 1>{77}, 1000)) << "of another node nothing is known";
 }
 
-TEST(NodePage, ARankThatTestsMayHaveWaited) {
+TEST(NodePage, ARankThatWaitsUnseenMayHaveWaited) {
   const auto page = std::make_unique<NodePage>();
   EXPECT_FALSE(others_stopped_waiting(*page, 2, page->slots[0], 50, 60));
-  page->tests = 1;
+  page->slots[1].unseen = 1;
+  EXPECT_TRUE(others_stopped_waiting(*page, 2, page->slots[0], 50, 60));
+  EXPECT_FALSE(others_stopped_waiting(*page, 1, page->slots[0], 50, 60)) << "a slot that no rank has";
+  page->slots[1].unseen = 0;
+  page->slots[0].unseen = 1;
+  EXPECT_FALSE(others_stopped_waiting(*page, 2, page->slots[0], 50, 60)) << "only the rank itself";
+  page->unseen = 1;
   EXPECT_TRUE(others_stopped_waiting(*page, 2, page->slots[0], 50, 60));
   EXPECT_TRUE(others_stopped_waiting(*page, 0, page->slots[0], 50, 60));
 }

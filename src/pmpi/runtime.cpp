@@ -276,7 +276,7 @@ Thread* attach_thread() noexcept {
   if (rt.threads.fetch_add(1, std::memory_order_relaxed) == 0) {
     open_forecast(rt, *thread);
   } else {
-    rt.node.page().tests.store(1, std::memory_order_relaxed);  // one of its threads may wait while another does not
+    rt.node.page().unseen.store(1, std::memory_order_relaxed);  // one of its threads may wait while another does not
     rt.node.page().threads.store(1, std::memory_order_relaxed);
     if (rt.threads_share_a_lock && rt.twins_ready) rt.twinned.store(true, std::memory_order_relaxed);
   }

@@ -93,6 +93,7 @@ struct Runtime {
   bool threads_share_a_lock = false;///< the library holds its lock while it polls (MPICH with MPI_THREAD_MULTIPLE)
   bool sleep_allowed = false;       ///< mode, hook and threads allow sleeping
   TestLoopLimits test_loops;        ///< which loops of tests rest
+  bool watches_tests = false;       ///< these are set
   bool hooked = false;
   bool polls_tell = false;          ///< the hook is called once a poll, so that its time tells whether something moved
   bool twins_ready = false;         ///< the library has what twins.hpp needs, and the mode lets it be used

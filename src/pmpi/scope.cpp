@@ -201,10 +201,10 @@ void add_wait(Thread& t, const PendingWait& w, trace::OpStats& op, trace::SiteSt
   if (w.wait > site.wait_max) site.wait_max = w.wait;
 }
 
-/// A rank that tests may be waiting at any time without our seeing it.
+/// A rank whose tests are not watched may be waiting at any time without our seeing it.
 void announce_tests(Thread& t) noexcept {
   t.tells_tests = true;
-  runtime().node.page().tests.store(1, std::memory_order_relaxed);
+  if (!runtime().watches_tests) runtime().node.page().unseen.store(1, std::memory_order_relaxed);
 }
 
 /// What is the same for all events that are added together.

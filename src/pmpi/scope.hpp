@@ -83,6 +83,8 @@ std::uint64_t tested_in_vain(Thread& thread, std::uint64_t enter, std::uint64_t 
 void watch_test_loops() noexcept;
 /// A test that found nothing is one of a loop that is due to rest. True if the test is to be made again first.
 bool rest_in_test(Thread& thread) noexcept;
+/// A loop of tests was left for something else.
+void test_loop_left(Thread& thread) noexcept;
 /// A test that ended at `exit` has found something, at the end of a long loop.
 void test_wait_over(Thread& thread, std::uint64_t exit) noexcept;
 /// Notes with the event of a test how it rested, or what rests before it cost. False if that is nothing.
@@ -307,12 +309,14 @@ class Scope {
         test_wait_over(thread_, exit_);
         rested_ = true;
       } else {
+        if (thread_.loop.tells_end(rt.test_loops, exit_)) rt.node.own().wait_over(exit_);
         thread_.loop.found();
       }
     } else if (rt.oversubscribed) [[unlikely]] {
       exit_ = tested_in_vain(thread_, enter_, exit_);
     } else {
-      thread_.loop.in_vain(rt.test_loops, enter_, exit_, thread_.totalled, caller_);
+      const bool left = thread_.loop.in_vain(rt.test_loops, enter_, exit_, thread_.totalled, caller_);
+      if (left) [[unlikely]] test_loop_left(thread_);
     }
   }
 

@@ -9,12 +9,14 @@ namespace fallow::pmpi {
 
 /// In ticks. As they are, no test belongs to a loop.
 struct TestLoopLimits {
-  std::uint64_t gap = ~std::uint64_t{0};        ///< between two tests with nothing in between
+  std::uint64_t gap = ~std::uint64_t{0};        ///< between two tests with nothing in between, readings of the clock included
+  std::uint64_t between = 0;                    ///< of it, what the program may take
   std::uint64_t own_gap = 0;                    ///< the same where this runtime did something in between
   std::uint64_t interrupt = 0;                  ///< the longest that an interrupt may take
   std::uint64_t slack = 0;                      ///< that such gaps may take together at first
   std::uint64_t long_enough = ~std::uint64_t{0};  ///< a loop that is a wait worth resting in
   std::uint64_t after_short = ~std::uint64_t{0};  ///< the same if the one before was shorter than this
+  std::uint64_t noticed = ~std::uint64_t{0};      ///< tests in vain, with or without work in between, whose end others are told of
 };
 
 /// The loop of tests that a thread is in, and what became of those before. All zero is a thread that has not tested.
@@ -26,21 +28,30 @@ class TestLoop {
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
   /// A test has found nothing. `events`: changes where this runtime did something since the one before. `place`: where the program
-  /// makes the test.
-  void in_vain(const TestLoopLimits& l, std::uint64_t enter, std::uint64_t exit, std::uint64_t events, const void* place) noexcept {
+  /// makes the test. True if a loop was left before, for something else.
+  bool in_vain(const TestLoopLimits& l, std::uint64_t enter, std::uint64_t exit, std::uint64_t events, const void* place) noexcept {
+    bool left = false;
     if (enter - last_ > l.gap) [[unlikely]] {
+      if (last_ == 0) vain_since_ = enter;
       if (events == events_ && last_ - since_ < l.long_enough) {
-        begin(l, enter);
+        after_young_gap(l, enter);
       } else {
-        after_gap(l, enter, events);
+        left = after_gap(l, enter, events);
       }
     }
     last_ = exit;
     places_ |= mark(place);
+    return left;
   }
 
   /// Whether a test that ended at `exit` and found something ends a long loop.
   bool ends_wait(const TestLoopLimits& l, std::uint64_t exit) const noexcept { return last_ != 0 && exit - since_ >= enough(l); }
+
+  /// Whether the thread has tested in vain for so long before something was found at `exit` that others are to know: it may have waited.
+  bool tells_end(const TestLoopLimits& l, std::uint64_t exit) const noexcept { return last_ != 0 && exit - vain_since_ >= l.noticed; }
+
+  /// Whether loops are left for something else as a rule: then the thread waits for what nobody sees.
+  bool waits_unseen() const noexcept { return trust_ < kTrusted; }
 
   /// Something was found.
   void found() noexcept {
@@ -78,6 +89,7 @@ class TestLoop {
   static constexpr std::uint32_t kTrusted = 4, kMostTrust = 16, kLeft = 4;
   static constexpr std::uint64_t kTimesLongest = 8;
   static constexpr std::uint64_t kOddPart = 64;  // of a loop may go into gaps that are too long: interrupts, misses of caches
+  static constexpr std::uint64_t kOddPartOfYoung = 32;  // while it is not long enough
 
   std::uint64_t enough(const TestLoopLimits& l) const noexcept { return short_ ? l.after_short : l.long_enough; }
   static std::uint64_t mark(const void* place) noexcept { return std::uint64_t{1} << (reinterpret_cast<std::uintptr_t>(place) >> 1 & 63); }
@@ -89,26 +101,37 @@ class TestLoop {
     due_ = trust_ >= kTrusted ? enter + enough(l) : kNever;
   }
 
-  void after_gap(const TestLoopLimits& l, std::uint64_t enter, std::uint64_t events) noexcept {
+  /// The same in one that is not long enough: some gaps are always a little longer, by other threads of the core or its caches.
+  void after_young_gap(const TestLoopLimits& l, std::uint64_t enter) noexcept {
+    const std::uint64_t odd = odd_ + (enter - last_ - l.gap);
+    if (odd > (enter - since_) / kOddPartOfYoung) return begin(l, enter);
+    odd_ = odd;
+  }
+
+  bool after_gap(const TestLoopLimits& l, std::uint64_t enter, std::uint64_t events) noexcept {
     const std::uint64_t gap = enter - last_;
+    bool left = false;
     if (last_ != 0) {
       if (events != events_ && gap <= l.own_gap) {
         events_ = events;
-        return;
+        return false;
       }
       const std::uint64_t longer = gap - l.gap;
       if (gap <= l.interrupt && odd_ + longer <= l.slack + (enter - since_) / kOddPart) {
         odd_ += longer;
-        return;
+        return false;
       }
-      if (last_ - since_ >= l.long_enough) trust_ -= std::min(trust_, gap <= l.interrupt ? 1 : kLeft);
+      left = last_ - since_ >= l.long_enough;
+      if (left) trust_ -= std::min(trust_, gap <= l.interrupt ? 1 : kLeft);
     }
     events_ = events;
     begin(l, enter);
+    return left;
   }
 
   std::uint64_t last_ = 0;   ///< tick at the end of the last test that was in vain; 0: the last one was not
   std::uint64_t since_ = 0;
+  std::uint64_t vain_since_ = 0;  ///< the first test since something was found
   std::uint64_t due_ = 0;
   std::uint64_t places_ = 0;   ///< where it tests: a bit each
   std::uint64_t events_ = 0;

@@ -5,19 +5,20 @@
 namespace fallow::pmpi {
 namespace {
 
-constexpr TestLoopLimits kLimits{.gap = 50, .own_gap = 5'000, .interrupt = 60'000, .slack = 2'000, .long_enough = 50'000, .after_short = 80'000};
+constexpr TestLoopLimits kLimits{.gap = 50, .own_gap = 5'000, .interrupt = 60'000, .slack = 2'000, .long_enough = 50'000, .after_short = 80'000, .noticed = 6'000};
 const int kHere = 0, kThere[4] = {};
 
 /// A program that tests, a test being 100 ticks long.
 struct Program {
   TestLoop loop;
   std::uint64_t now = 1'000'000, events = 0;
+  int left = 0;  ///< loops, for something else
 
   void test_in_vain(std::uint64_t gap = 20, const void* place = &kHere) {
     now += gap;
     const std::uint64_t enter = now;
     now += 100;
-    loop.in_vain(kLimits, enter, now, events, place);
+    left += loop.in_vain(kLimits, enter, now, events, place) ? 1 : 0;
   }
   void test_for(std::uint64_t ticks, std::uint64_t gap = 20) {
     for (const std::uint64_t end = now + ticks; now < end;) test_in_vain(gap);
@@ -89,6 +90,45 @@ TEST(TestLoop, ShortLoopsThatAreLeftCostNoTrust) {
   EXPECT_TRUE(p.due());
 }
 
+TEST(TestLoop, OthersAreToldOfTestsInVainUntilSomethingIsFound) {
+  Program p;
+  const auto tells = [&p] {
+    p.now += 120;
+    const bool told = p.loop.tells_end(kLimits, p.now);
+    p.loop.found();
+    return told;
+  };
+  EXPECT_FALSE(tells()) << "it has not tested before";
+  p.test_for(5'000);
+  EXPECT_FALSE(tells());
+  p.now += 50'000;
+  EXPECT_FALSE(tells()) << "found at once";
+  p.test_for(7'000);
+  EXPECT_TRUE(tells());
+  for (int i = 0; i < 8; ++i) p.test_in_vain(1'000);
+  EXPECT_TRUE(tells()) << "with work in between";
+}
+
+TEST(TestLoop, WhoLeavesLoopsForSomethingElseWaitsUnseen) {
+  Program p;
+  EXPECT_TRUE(p.loop.waits_unseen()) << "nothing is known";
+  p.earn_trust();
+  EXPECT_FALSE(p.loop.waits_unseen());
+  EXPECT_EQ(p.left, 0);
+  p.test_for(20'000);
+  p.now += 100'000;
+  p.test_for(200'000);
+  EXPECT_EQ(p.left, 0) << "a short one says nothing";
+  for (int i = 1; i <= 3; ++i) {
+    p.now += 100'000;
+    p.test_for(200'000);
+    EXPECT_EQ(p.left, i);
+  }
+  EXPECT_TRUE(p.loop.waits_unseen());
+  p.earn_trust();
+  EXPECT_FALSE(p.loop.waits_unseen());
+}
+
 TEST(TestLoop, IsNotDueBeforeItHasLasted) {
   Program p;
   p.earn_trust();
@@ -108,6 +148,15 @@ TEST(TestLoop, OfManyGapsAPartMayBeTooLong) {  // by what they may take together
   EXPECT_TRUE(p.due());
   for (int i = 0; i < 2'000; ++i) p.test_in_vain(i % 10 == 9 ? 450 : 20);  // 1 in 4
   EXPECT_FALSE(p.due());
+}
+
+TEST(TestLoop, SomeGapsOfAYoungOneMayBeALittleTooLong) {
+  for (const auto& [every, due] : {std::pair{10, true}, std::pair{1, false}}) {  // 1 in 70 of the time, and 1 in 8
+    Program p;
+    p.earn_trust();
+    for (int i = 0; i < 500; ++i) p.test_in_vain(i % every == every - 1 ? 68 : 20);
+    EXPECT_EQ(p.due(), due) << every;
+  }
 }
 
 TEST(TestLoop, ShortOnesSayNothing) {

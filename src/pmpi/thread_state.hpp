@@ -139,6 +139,7 @@ struct alignas(64) Thread {
   bool owes_wake = false;          ///< a test has done something, and a rank that sleeps may be woken for that a little later only
   IdleTests idle_tests;
   TestLoop loop;                   ///< of tests, where each rank has a core
+  std::uint64_t measured_gap = 0;  ///< tick at which what is between its tests was last compared with readings of the clock
   PendingWait loop_rest;           ///< of the test under way
   WaitState loop_wait;             ///< that the loop is, between its tests
   Patience patience;
