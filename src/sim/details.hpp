@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/network.hpp"
+#include "trace/op.hpp"
 
 namespace fallow::sim {
 
@@ -28,11 +29,25 @@ struct TooShort {
   std::uint64_t bytes = 0, room = 0;
 };
 
+/// Collective calls of which ranks name different sizes, of which MPI makes an error; where a trace tells no size, there is none
+/// to compare. The first one that was met, of one rank and of the one that made the call before.
+struct UnlikeSizes {
+  std::uint64_t count = 0;
+  trace::Op op = trace::Op::other;
+  std::uint32_t comm = 0;
+  struct Side {
+    std::uint32_t rank = 0;  ///< world rank
+    std::uint64_t call = 0;  ///< of this rank, from 1
+    std::uint64_t bytes = 0; ///< of the vector, or of one rank's block
+  } before, then;
+};
+
 struct Details {
   std::vector<RankDetail> ranks;
   std::vector<LinkTotals> links;  ///< by number, of edge links those of nodes in use; each counts as one link
   std::vector<std::uint32_t> numbers;  ///< of these links: node (card to switch), nodes + node (switch to card), or upper
-  TooShort too_short;  ///< if the critical path was followed
+  TooShort too_short;        ///< if the critical path was followed
+  UnlikeSizes unlike_sizes;  ///< likewise
 };
 
 }  // namespace fallow::sim

@@ -25,6 +25,7 @@
 #include "sim/request_table.hpp"
 #include "sim/result.hpp"
 #include "sim/side_tables.hpp"
+#include "sim/size_check.hpp"
 #include "sim/slice.hpp"
 #include "trace/event.hpp"
 
@@ -240,6 +241,7 @@ class Engine {
   bool begun(std::uint32_t r, std::uint32_t index, bool done);
   void finish(std::uint32_t index);
   std::uint32_t next_tag(std::uint32_t r, std::uint32_t comm, std::uint32_t kind);
+  std::uint32_t collectives_of(std::uint32_t r, std::uint32_t comm) const;
   void add_unreceived(Unreceived& left, std::uint32_t r) const;
   bool may_take(std::uint32_t r, const Node& m, std::uint32_t made) const;
   std::string differing() const;
@@ -353,6 +355,7 @@ class Engine {
   std::uint64_t let_go_ = 0;            // calls that a rank has left although what they wait for has not come
   std::uint64_t refused_ = 0;           // calls that returned an error, of which the trace has no more
   TooShort too_short_;                  // where messages are followed one by one
+  SizeCheck sizes_;                     // likewise
   std::uint64_t longest_message_;
   bool any_source_ = false, cancelled_ = false;  // the trace leaves open which messages some receives have taken
   std::vector<std::unique_ptr<Engine>> others_;  // which replay the other shares

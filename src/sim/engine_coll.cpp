@@ -44,6 +44,11 @@ coll::Shape shape_of(coll::Library library, std::uint32_t rank, std::uint32_t si
   return {rank, size, root, bytes, coll::segment_of(library, bytes)};
 }
 
+/// Whether all ranks name one size for `op`: that of the vector, or of a block.
+bool of_one_size(Op op) noexcept {
+  return op != Op::barrier && op != Op::gatherv && op != Op::scatterv && op != Op::allgatherv && op != Op::alltoallv && op != Op::alltoallw;
+}
+
 bool by_counts(Op op) noexcept { return op == Op::alltoallv || op == Op::alltoallw || op == Op::scatterv; }
 
 }  // namespace
@@ -148,6 +153,7 @@ std::uint32_t Engine::prepare(std::uint32_t r, Operation operation, const CallEv
   const std::uint64_t ours = c.member == root ? call.bytes : c.bytes;
   const bool nothing_for_us = base == Op::scatterv && ours == 0 && !trace::has(call.op, trace::kOpPersistent);
   if (nothing_for_us) c.steps = 0;  // the root sends no empty blocks
+  if (path_ != nullptr && of_one_size(base)) [[unlikely]] sizes_.see(call.op, c.comm, collectives_of(r, c.comm), c.size, {r, ranks_[r].calls, c.bytes});
   return index;
 }
 

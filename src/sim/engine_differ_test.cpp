@@ -45,6 +45,57 @@ TEST(Differing, RootsAreNamedThoughNobodyWaits) {
   EXPECT_TRUE(says(text, "MPI_Bcast number 2") && says(text, "or with another root")) << text;
 }
 
+/// What is told of sizes where the replay comes to its end.
+UnlikeSizes sizes(Program& p, std::uint32_t ranks) {
+  const Machine machine = crossbar(ranks);
+  Engine engine(machine, {}, p.source());
+  Recorder recorder(ranks, 1, nullptr, true);
+  engine.record(recorder);
+  engine.run();
+  return engine.details().unlike_sizes;
+}
+
+TEST(Differing, SizesAreToldThoughNobodyWaits) {
+  for (const Op op : {Op::bcast, Op::reduce, Op::allreduce, Op::gather, Op::allgather, Op::alltoall, Op::scan, Op::reduce_scatter_block}) {
+    Program p(3);
+    for (const std::uint64_t bytes : {24, 48}) {
+      for (std::uint32_t r = 0; r < 3; ++r) p.collective(r, op, r == 2 ? 48 : bytes, 0);
+    }
+    const UnlikeSizes found = sizes(p, 3);
+    EXPECT_EQ(found.count, 1u) << trace::op_name(op);
+    EXPECT_EQ(found.op, op);
+    EXPECT_EQ(found.comm, trace::kCommWorld);
+    EXPECT_EQ(found.before.rank + found.then.rank, found.before.rank == 0 || found.then.rank == 0 ? 2u : 3u);  // rank 2 and another one
+    EXPECT_EQ(found.before.call, 1u);
+    EXPECT_EQ(std::max(found.before.bytes, found.then.bytes), 2 * std::min(found.before.bytes, found.then.bytes));
+  }
+}
+
+TEST(Differing, SizesThatTheTraceDoesNotTellAreNone) {
+  Program p(3);
+  for (std::uint32_t r = 0; r < 3; ++r) p.collective(r, Op::bcast, r == 1 ? 0 : 8, 1).collective(r, Op::gatherv, r + 8, 0).collective(r, Op::barrier, r);
+  for (std::uint32_t r = 0; r < 3; ++r) p.collective(r, r == 2 ? Op::iallreduce : Op::allreduce, r < 2 ? 8 : 16, 0);
+  const UnlikeSizes found = sizes(p, 3);
+  EXPECT_EQ(found.count, 1u);
+  EXPECT_EQ(found.then.call + found.before.call, 8u);
+}
+
+TEST(Differing, SizesAreNamedWhereRanksWait) {  // of which each goes by another algorithm
+  Program p(4);
+  for (std::uint32_t r = 0; r < 4; ++r) p.collective(r, Op::allreduce, r == 1 ? 1'000'000 : 8);
+  const Machine machine = crossbar(4);
+  Engine engine(machine, {}, p.source());
+  Recorder recorder(4, 1, nullptr, true);
+  engine.record(recorder);
+  try {
+    engine.run();
+    FAIL();
+  } catch (const SimError& e) {
+    EXPECT_TRUE(says(e.what(), "Ranks name different sizes for a collective call: MPI_Allreduce on communicator 1 with 8 bytes on rank 0 (call 1) and "
+                               "1000000 bytes on rank 1 (call 1).")) << e.what();
+  }
+}
+
 TEST(Differing, ACollectiveThatARankNeverMakes) {
   Program p(2);
   p.collective(0, Op::bcast, 8, 0);

@@ -81,6 +81,7 @@ Details Engine::details() const {
 
 void Engine::add_to(Details& d) const {
   d.too_short = too_short_;
+  d.unlike_sizes = sizes_.found();
   for (std::uint32_t r = ranks_.first(); r < ranks_.last(); ++r) {
     const Rank& rank = ranks_[r];
     RankDetail& x = d.ranks.emplace_back();
@@ -176,6 +177,13 @@ bool Engine::may_take(std::uint32_t r, const Node& m, std::uint32_t made) const 
   return !begun && blocked && !CollectiveTag::before(CollectiveTag::of(count + 1, 0), made);
 }
 
+/// How many collective calls the rank has begun on the communicator.
+std::uint32_t Engine::collectives_of(std::uint32_t r, std::uint32_t comm) const {
+  if (comm == trace::kCommWorld) return ranks_[r].collectives;
+  const auto found = tags_.find(std::uint64_t{comm} << 32 | r);
+  return found == tags_.end() ? 0 : found->second;
+}
+
 /// A message of a collective that its receiver has left behind, or never made: it made another one. Empty if there is none.
 std::string Engine::differing() const {
   static constexpr const char* kNames[] = {"MPI_Barrier", "MPI_Bcast", "MPI_Reduce", "MPI_Allreduce", "MPI_Gather", "MPI_Scatter",
@@ -188,8 +196,7 @@ std::string Engine::differing() const {
       if ((m.key & kCollectiveKey) == 0) continue;
       const auto tag = static_cast<std::uint32_t>(m.tag);
       const auto comm = static_cast<std::uint32_t>(m.key >> 32 & 0x7fffffffu);
-      const auto found = tags_.find(std::uint64_t{comm} << 32 | r);
-      const std::uint32_t made = comm == trace::kCommWorld ? ranks_[r].collectives : found == tags_.end() ? 0 : found->second;
+      const std::uint32_t made = collectives_of(r, comm);
       const bool over = ranks_[r].state == State::ended, persistent = (tag & CollectiveTag::kPersistent) != 0;
       if (!over && (persistent || !CollectiveTag::before(tag, made) || may_take(r, m, made))) continue;
       const std::uint32_t operation = CollectiveTag::operation(tag);
@@ -233,6 +240,13 @@ std::string Engine::describe_stall() const {
     if (differ.empty()) differ = engine.differing();
   });
   if (!differ.empty()) text += "\n" + differ;
+  if (const UnlikeSizes& u = sizes_.found(); u.count != 0) {
+    const auto side = [](const UnlikeSizes::Side& s) {
+      return std::to_string(s.bytes) + " bytes on rank " + std::to_string(s.rank) + " (call " + std::to_string(s.call) + ")";
+    };
+    text += "\nRanks name different sizes for a collective call: " + std::string(trace::op_name(u.op)) + " on communicator " + std::to_string(u.comm) + " with " +
+            side(u.before) + " and " + side(u.then) + ".";
+  }
   bool any_source = false, cancelled = false;
   std::uint64_t refused = 0;
   each_share([&](const Engine& engine) {

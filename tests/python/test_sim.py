@@ -270,6 +270,15 @@ def test_receives_that_are_too_short_are_told(fallow, tmp_path):
     assert said in json.loads(fallow("sim", t, "--json").stdout)["program"]["notes"]
 
 
+def test_collective_calls_of_different_sizes_are_told(fallow, tmp_path):
+    t = trace(tmp_path / "s.ftr", [[call("MPI_Bcast", 5, root=0, size_bytes=8)], [call("MPI_Bcast", 5, root=0, size_bytes=16)]])
+    said = "of different sizes: 1 collective call, the first one MPI_Bcast on communicator 1 with 8 bytes on rank 0 (call 1) and 16 bytes on rank 1 (call 1)"
+    assert json.loads(fallow("sim", t, "--json").stdout)["program"]["notes"] == [said]
+    t = trace(tmp_path / "d.ftr", [[call("MPI_Allreduce", 5, size_bytes=8 if r else 1_000_000)] for r in range(4)])
+    done = fallow("sim", t)
+    assert done.returncode == 2 and "MPI_Allreduce on communicator 1 with 1000000 bytes on rank 0 (call 1) and 8 bytes on rank 1" in done.stderr
+
+
 def test_calls_on_communicators_that_are_not_known_are_told(fallow, tmp_path):
     spawned = [
         call("MPI_Send", 5, comm=0, tag=7, size_bytes=8), call("MPI_Sendrecv", 6, comm=0, tag=7, recv_tag=7), call("MPI_Bcast", 7, comm=0, root=0, size_bytes=8),

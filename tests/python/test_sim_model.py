@@ -119,12 +119,14 @@ def test_what_is_doubtful_of_a_replay_is_told_with_its_number() -> None:
     left = {"source": 3, "target": 4, "tag": 5, "communicator": 6, "count": 7}
     raw = {"unreceived": left, "unplaced": 1, "let_go": 8, "refused": 9}
     short = model.TooShort(count=2, source=3, target=4, communicator=5, tag=6, bytes=70, room=60)
-    told = run.doubts(dataclasses.replace(outcome(**raw), too_short=short))
-    assert told[:2] == [
+    sizes = model.UnlikeSizes(2, "MPI_Bcast", 5, (1, 2, 8), (3, 4, 16))
+    told = run.doubts(dataclasses.replace(outcome(**raw), too_short=short, unlike_sizes=sizes))
+    assert told[:3] == [
         "never received: 7 messages, the first one from rank 3 to rank 4, tag 5, communicator 6",
         "too short for their message: 2 receives, the first one on rank 4 for 60 of 70 bytes from rank 3, tag 6, communicator 5",
+        "of different sizes: 2 collective calls, the first one MPI_Bcast on communicator 5 with 8 bytes on rank 1 (call 2) and 16 bytes on rank 3 (call 4)",
     ]
-    assert [words.partition(",")[0] for words in told[2:]] == [
+    assert [words.partition(",")[0] for words in told[3:]] == [
         "replayed without messages: 1 call on communicators of which the trace does not say who is in them",
         "left before their end: 8 calls of ranks with several threads",
         "left out: 9 calls that returned an error; messages of theirs are not replayed",

@@ -307,6 +307,12 @@ nb::dict details_dict(const Engine& engine, const Machine& m, Recorder& recorder
   const TooShort& brief = d.too_short;
   out["too_short"] = nb::none();
   if (brief.count != 0) out["too_short"] = nb::make_tuple(brief.count, brief.source, brief.target, brief.comm, brief.tag, brief.bytes, brief.room);
+  const UnlikeSizes& unlike = d.unlike_sizes;
+  out["unlike_sizes"] = nb::none();
+  if (unlike.count != 0) {
+    const auto side = [](const UnlikeSizes::Side& s) { return nb::make_tuple(s.rank, s.call, s.bytes); };
+    out["unlike_sizes"] = nb::make_tuple(unlike.count, std::string(trace::op_name(unlike.op)), unlike.comm, side(unlike.before), side(unlike.then));
+  }
   out["path_messages"] = 0;
   if (recorder.path() == nullptr) return out;
   const CriticalPathResult found = recorder.path()->result(last, d.ranks[last].end);

@@ -134,6 +134,17 @@ class TooShort:
 
 
 @dataclass(frozen=True)
+class UnlikeSizes:
+    """Collective calls of which ranks name different sizes; of the first one these two: world rank, call, bytes."""
+
+    count: int
+    operation: str
+    communicator: int
+    before: tuple[int, int, int]
+    then: tuple[int, int, int]
+
+
+@dataclass(frozen=True)
 class Outcome:
     """One simulation's result. `raw` is the native one."""
 
@@ -145,6 +156,7 @@ class Outcome:
     edge_idle: Idle | None = None
     timeline: Timeline | None = None
     too_short: TooShort | None = None
+    unlike_sizes: UnlikeSizes | None = None
 
     @property
     def run_time_s(self) -> float:

@@ -15,7 +15,18 @@ from fallow.errors import UserError, about
 from fallow.progress import Bar
 from fallow.sim import machine as machines
 from fallow.sim import timeline
-from fallow.sim.model import Case, Outcome, ProgramFacts, Study, TooShort, idle_of, link_rows, path_of, rank_rows
+from fallow.sim.model import (
+    Case,
+    Outcome,
+    ProgramFacts,
+    Study,
+    TooShort,
+    UnlikeSizes,
+    idle_of,
+    link_rows,
+    path_of,
+    rank_rows,
+)
 from fallow.sim.timeline import Window
 from fallow.text import plural
 from fallow.traces.found import find_files
@@ -165,7 +176,8 @@ def _outcome(case: Case, found: dict[str, Any], window: Window | None) -> Outcom
     path = path_of(more["path"], more["path_messages"])
     idle = idle_of(more["edge_idle"])
     short = TooShort(*more["too_short"]) if more["too_short"] else None
-    return Outcome(case, raw, rank_rows(more["ranks"]), link_rows(more["links"]), path, idle, drawn, short)
+    unlike = UnlikeSizes(*more["unlike_sizes"]) if more["unlike_sizes"] else None
+    return Outcome(case, raw, rank_rows(more["ranks"]), link_rows(more["links"]), path, idle, drawn, short, unlike)
 
 
 def _first_failure_first(futures: list[Future[Outcome]]) -> list[Future[Outcome]]:
@@ -211,6 +223,11 @@ def doubts(base: Outcome) -> list[str]:
         which = f"on rank {found.target} for {found.room} of {found.bytes} bytes from rank {found.source}"
         on = f"tag {found.tag}, communicator {found.communicator}"
         out.append(f"too short for their message: {plural(found.count, 'receive')}, the first one {which}, {on}")
+    if sizes := base.unlike_sizes:
+        which = f"{sizes.operation} on communicator {sizes.communicator}"
+        sides = [f"{size} bytes on rank {rank} (call {call})" for rank, call, size in (sizes.before, sizes.then)]
+        found_of = plural(sizes.count, "collective call")
+        out.append(f"of different sizes: {found_of}, the first one {which} with {' and '.join(sides)}")
     if calls := base.raw.get("unplaced"):
         out.append(
             f"replayed without messages: {plural(calls, 'call')} on communicators of which the trace does not say who "
