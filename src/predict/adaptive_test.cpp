@@ -311,6 +311,21 @@ TEST(Adaptive, SameWithAndWithoutOnEnter) {
   }
 }
 
+TEST(Adaptive, KnowsTheNextCallWhereOneWasPassedOverInside) {  // of which the end was not told
+  const auto stream = streams::dynamics(300, 10, 0.1);
+  AdaptivePredictor with{AdaptiveOptions{}}, without{AdaptiveOptions{}};
+  for (std::size_t i = 0; i < stream.size(); ++i) {
+    for (AdaptivePredictor* p : {&with, &without}) {
+      if (i % 5 == 4) p->on_enter(stream[i]), p->pass_over();
+    }
+    if (i % 5 == 4) continue;
+    with.on_enter(stream[i]);
+    ASSERT_EQ(with.on_exit(stream[i]).rest_for, without.on_exit(stream[i]).rest_for) << i;
+  }
+  EXPECT_EQ(with.state().delay, without.state().delay);
+  EXPECT_EQ(with.state().mispredictions, without.state().mispredictions);
+}
+
 TEST(Adaptive, DoesNotReadWhatLayInItsMemory) {
   const auto stream = streams::dynamics(300, 10, 0.1);
   std::vector<std::byte> clean(64 * 1024), used(clean.size());
