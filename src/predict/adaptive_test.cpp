@@ -302,6 +302,25 @@ TEST(Adaptive, ForecastsWaits) {
   EXPECT_LE(first.median, first.p90);
 }
 
+TEST(Adaptive, ForecastsWaitsThatOnlyLongerContextsTellForEver) {
+  AdaptivePredictor predictor{AdaptiveOptions{}};
+  std::mt19937 random(1);
+  Builder b(1, 0.01);
+  std::vector<bool> longer(6000);
+  for (std::size_t i = 0; i < longer.size(); ++i) {  // in no order, and gaps that need no help
+    longer[i] = random() % 2 == 0;
+    b.call(9, 2, 5 * kUs, longer[i] ? 700 * kUs : 80 * kUs, longer[i] ? 1 : 2);
+  }
+  std::size_t i = 0, wrong = 0;
+  for (const Event& event : b.take()) {
+    const double median = static_cast<double>(predictor.on_enter(event).median.value);
+    if (i >= 500) wrong += std::abs(median - (longer[i] ? 700 * kUs : 80 * kUs)) > 8 * kUs + (longer[i] ? 60 * kUs : 0) ? 1 : 0;
+    predictor.on_exit(event);
+    ++i;
+  }
+  EXPECT_LE(wrong, 5u);
+}
+
 TEST(Adaptive, SameWithAndWithoutOnEnter) {
   const auto stream = streams::dynamics(300, 10, 0.1);
   AdaptivePredictor with{AdaptiveOptions{}}, without{AdaptiveOptions{}};
