@@ -321,6 +321,14 @@ TEST(Adaptive, ForecastsWaitsThatOnlyLongerContextsTellForEver) {
   EXPECT_LE(wrong, 5u);
 }
 
+TEST(Adaptive, SaysWhichCallsItExpected) {
+  std::mt19937 random(1);
+  Builder loop(1), any(1);
+  for (int i = 0; i < 900; ++i) loop.call(static_cast<std::uint16_t>(1 + i % 3), 1, 5 * kUs), any.call(static_cast<std::uint16_t>(1 + random() % 50), 1, 5 * kUs);
+  EXPECT_GE(run(loop.take()).calls_predicted, 880U);
+  EXPECT_LE(run(any.take()).calls_predicted, 20U);
+}
+
 TEST(Adaptive, SameWithAndWithoutOnEnter) {
   const auto stream = streams::dynamics(300, 10, 0.1);
   AdaptivePredictor with{AdaptiveOptions{}}, without{AdaptiveOptions{}};
