@@ -98,6 +98,18 @@ TEST(Matching, EqualOnesGoInOrderOfTheirComing) {
   }
 }
 
+TEST(Matching, AWildcardAloneStaysOneWhereTheIndexGrows) {  // more than once, with no other to come behind it
+  Queues q;
+  const std::uint32_t wild = q.post(kAnySource, 5);
+  std::vector<std::uint32_t> others;
+  for (std::uint32_t i = 0; i < 1000; ++i) others.push_back(q.post(i, 7));
+  EXPECT_EQ(q.receive_for(999, 7), others.back());
+  EXPECT_EQ(q.receive_for(3, 6), kNone);
+  EXPECT_EQ(q.receive_for(3, 5), wild);
+  q.drop(q.posted, wild);
+  EXPECT_EQ(q.receive_for(3, 5), kNone);
+}
+
 TEST(Matching, TheEarlierOfAWildcardAndAnExactReceiveTakesTheMessage) {
   for (const std::uint32_t others : {0u, kLong}) {
     for (const bool wild_first : {true, false}) {
