@@ -350,7 +350,7 @@ class Engine {
   std::uint64_t tie_ = 0;  // of the present event
   std::uint64_t events_ = 0, messages_ = 0;
   const std::atomic<bool>* stop_ = nullptr;
-  std::uint64_t unplaced_ = 0;          // calls on communicators that are not known
+  std::uint64_t unplaced_ = 0;          // calls on communicators whose ranks, or whose ranks' neighbors, are not known
   std::string stall_;                   // what all ranks waited for when one that receives was let go first
   std::uint64_t let_go_ = 0;            // calls that a rank has left although what they wait for has not come
   std::uint64_t refused_ = 0;           // calls that returned an error, of which the trace has no more

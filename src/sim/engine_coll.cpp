@@ -78,7 +78,8 @@ bool Engine::collective(std::uint32_t r, const CallEvent& call) {
   const std::uint32_t index = usable && operation_of(traits.blocking, operation) ? prepare(r, operation, call) : planned(r, call);
   if (index == kNone) {
     const bool moves = traits.kind == trace::OpKind::collective || traits.kind == trace::OpKind::start;
-    if (!known && moves && trace::has(call.op, trace::kOpCollective)) ++left_out(call);
+    const bool untold = !known || trace::has(call.op, trace::kOpNeighbor);  // who takes part, or who are neighbors
+    if (untold && moves && trace::has(call.op, trace::kOpCollective)) ++left_out(call);
     return pass(r, call), true;
   }
   const bool persistent = (traits.bits & trace::kOpPersistent) != 0;

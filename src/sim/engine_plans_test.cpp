@@ -130,10 +130,12 @@ TEST(Neighbors, ACopyHasThoseOfWhatItWasMadeFrom) {
   EXPECT_EQ(p.run(crossbar(4)).messages - before, 1u);
 }
 
-TEST(Neighbors, NothingMovesWhereTheyAreNotKnown) {
+TEST(Neighbors, NothingMovesWhereTheyAreNotKnownWhichIsTold) {
   Program p(2);
   for (std::uint32_t r = 0; r < 2; ++r) p.add(r, call_of(Op::neighbor_alltoall, kKib, kKib));
-  EXPECT_EQ(p.run(crossbar(2)).makespan, 0);
+  const Result result = p.run(crossbar(2));
+  EXPECT_EQ(result.makespan, 0);
+  EXPECT_EQ(result.unplaced, 2u);
 }
 
 TEST(Neighbors, OneThatNeverCallsIsNamed) {

@@ -55,7 +55,7 @@ struct Result {
   Unreceived unreceived;
   std::uint64_t let_go = 0;          ///< calls of ranks with several threads that would have waited for ever, and were left
   std::uint64_t refused = 0;         ///< calls that returned an error, replayed without messages
-  std::uint64_t unplaced = 0;        ///< calls on communicators that the trace does not describe, replayed without messages
+  std::uint64_t unplaced = 0;        ///< calls on communicators of which the trace does not say who is in them, or who are neighbors; replayed without messages
   std::size_t memory_bytes = 0;      ///< of the engine, without the source of events
 };
 

@@ -231,7 +231,7 @@ def doubts(base: Outcome) -> list[str]:
     if calls := base.raw.get("unplaced"):
         out.append(
             f"replayed without messages: {plural(calls, 'call')} on communicators of which the trace does not say who "
-            "is in them, such as those with spawned ranks"
+            "is in them, such as those with spawned ranks, or who are neighbours"
         )
     if calls := base.raw.get("let_go"):
         out.append(
