@@ -76,6 +76,7 @@ bool Engine::wait(std::uint32_t r, const CallEvent& call) {
         give_request(node);
       }
     } else if (!persistent || (n.flags & kActive) != 0) {
+      if ((n.flags & kWaited) != 0) [[unlikely]] refuse(r, "waits for request " + std::to_string(number) + " twice");
       n.flags |= kWaited;
       ++rank.pending;
     }

@@ -122,5 +122,16 @@ TEST(Persistent, ARequestThatGoesNowhereNeedsNoWait) {
   EXPECT_EQ(p.run(crossbar(2)).calls, 4u + 4 * 4u);
 }
 
+TEST(Persistent, ARequestThatACallWaitsForTwiceIsRefused) {
+  Program p(2);
+  p.p2p(0, Op::recv_init, 1, 64, 1, 0).on_requests(0, Op::start, {0}).wait(0, Op::waitall, {0, 0}).p2p(1, Op::send, 0, 64, 1);
+  try {
+    p.run(crossbar(2));
+    FAIL();
+  } catch (const SimError& e) {
+    EXPECT_STREQ(e.what(), "rank 0, call 3, MPI_Waitall: waits for request 0 twice");
+  }
+}
+
 }  // namespace
 }  // namespace fallow::sim
