@@ -18,6 +18,19 @@ using testing::read_file;
 using testing::TemporaryFolder;
 using testing::write_part;
 
+TEST(TraceFile, TimesCountFromThePartThatBeganFirstWhereverItStands) {
+  const TemporaryFolder folder;
+  write_part(folder / "a", 0, {.start_wall_ns = 1'000'000'500});
+  write_part(folder / "b", 1);
+  TraceReader trace({folder / "a", folder / "b"});
+  EXPECT_EQ(trace.info().start_wall_ns, 1'000'000'000u);
+  CallEvent e;
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    ASSERT_TRUE(trace.next(rank, e));
+    EXPECT_EQ(e.enter_ns, rank == 0 ? 1100u : 600u);
+  }
+}
+
 TEST(TraceFile, PartsOfARunReadAsOneTrace) {
   const TemporaryFolder folder;
   write_part(folder / "a", 0);
