@@ -245,6 +245,7 @@ class Engine {
   void add_unreceived(Unreceived& left, std::uint32_t r) const;
   bool may_take(std::uint32_t r, const Node& m, std::uint32_t made) const;
   std::string differing() const;
+  std::string collective_partner(std::uint32_t r) const;
 
   // engine_plans.cpp: collectives along neighbours and between two groups
   std::uint32_t planned(std::uint32_t r, const trace::CallEvent& call);

@@ -96,6 +96,29 @@ TEST(Differing, SizesAreNamedWhereRanksWait) {  // of which each goes by another
   }
 }
 
+TEST(Differing, WhoIsWaitedForInACollectiveIsNamed) {
+  Program p(3);  // rank 2 sends nothing to rank 1, which expects it
+  const std::vector<std::uint64_t> all{8, 8, 8}, none{8, 0, 8};
+  for (std::uint32_t r = 0; r < 3; ++r) {
+    CallEvent call;
+    call.op = Op::alltoallv;
+    call.bytes = call.recv_bytes = 24;
+    call.counts = r == 2 ? none : all;
+    call.recv_counts = all;
+    p.add(r, call);
+  }
+  EXPECT_TRUE(says(why(p, 3), "\n  rank 1 in MPI_Alltoallv (call 1) on communicator 1 for world rank 2 at ")) << why(p, 3);
+  Program q(2);
+  const std::uint32_t request = 4;
+  CallEvent begin;
+  begin.op = Op::ibcast;
+  begin.bytes = 8;
+  begin.root = 0;
+  begin.requests = {&request, 1};
+  q.add(1, begin).wait(1, Op::wait, {request});
+  EXPECT_TRUE(says(why(q, 2), "rank 1 in MPI_Wait (call 2) for world rank 0 in a collective call on communicator 1 at ")) << why(q, 2);
+}
+
 TEST(Differing, ACollectiveThatARankNeverMakes) {
   Program p(2);
   p.collective(0, Op::bcast, 8, 0);

@@ -124,6 +124,20 @@ std::string tag_text(std::int32_t tag) { return tag < 0 ? "any tag" : "tag " + s
 
 }  // namespace
 
+/// Whose part in the collective call that the rank waits in, or for, is missing first; empty if it waits for none.
+std::string Engine::collective_partner(std::uint32_t r) const {
+  for (const std::uint32_t i : posted_.in_order(ranks_[r].posted)) {
+    const Request& n = requests_[i];
+    if ((n.flags & kOfCollective) == 0 || (n.key & kCollectiveKey) == 0) continue;  // the second: of MPI_Isendrecv
+    const std::uint32_t request = collectives_[n.owner].request;
+    const std::string partner = " for world rank " + std::to_string(static_cast<std::uint32_t>(n.key));
+    if (request == kNone) return partner;
+    if ((requests_[request].flags & kWaited) == 0) continue;
+    return partner + " in a collective call on communicator " + std::to_string((n.key & ~kCollectiveKey) >> 32);
+  }
+  return {};
+}
+
 /// "rank 3 in MPI_Recv (call 17) for a message from rank 2, tag 5, communicator 1".
 std::string Engine::describe(std::uint32_t r) const {
   const Rank& rank = ranks_[r];
@@ -154,7 +168,7 @@ std::string Engine::describe(std::uint32_t r) const {
             ", communicator " + std::to_string(n.key >> 32);
     break;
   }
-  return text + " at " + std::to_string(nanoseconds(rank.now).value) + " ns";
+  return text + collective_partner(r) + " at " + std::to_string(nanoseconds(rank.now).value) + " ns";
 }
 
 void Engine::refuse(std::uint32_t r, const std::string& what) const {
