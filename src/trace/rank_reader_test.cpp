@@ -112,6 +112,28 @@ TEST(RankReader, NamesTheOffsetOfWhatIsWrong) {
   EXPECT_EQ(refused_at(bad), offsetof(RankHeader, world_rank));
 }
 
+TEST(RankReader, NamesEachSizeThatIsNotItsOwn) {  // an operation or a module too many would be read behind their tables
+  const auto good = TestFile{}.build();
+  const auto refused_with = [&](std::size_t offset, std::uint32_t value) {
+    auto bad = good;
+    put<std::uint32_t>(bad, offset, value);
+    EXPECT_EQ(refused_at(bad), offset) << value;
+  };
+  for (const std::size_t offset :
+       {offsetof(RankHeader, header_bytes), offsetof(RankHeader, bins), offsetof(RankHeader, op_info_bytes), offsetof(RankHeader, counters_bytes),
+        offsetof(RankHeader, op_stats_bytes), offsetof(RankHeader, site_stats_bytes), offsetof(RankHeader, event_bytes)}) {
+    std::uint32_t own = 0;
+    std::memcpy(&own, good.data() + offset, sizeof own);
+    refused_with(offset, own - 1);
+    refused_with(offset, own + 1);
+  }
+  refused_with(offsetof(RankHeader, op_slots), kMaxOps + 1);
+  refused_with(offsetof(RankHeader, site_slots), (1U << 20) + 1);
+  refused_with(offsetof(RankHeader, ring_events), (1U << 24) + 1);
+  refused_with(offsetof(RankHeader, blocks_used), kMaxBlocks + 1);
+  refused_with(offsetof(RankHeader, modules_used), kMaxModules + 1);
+}
+
 TEST(RankReader, RefusesTruncationAtItsEnd) {
   auto bytes = TestFile{}.build();
   bytes.resize(bytes.size() - 1);
