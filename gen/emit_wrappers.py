@@ -181,11 +181,16 @@ def _librarys_own(call: Call) -> str:
     return " || fallow::pmpi::is_librarys_own(__builtin_return_address(0))" if call.frees == "type" else ""
 
 
+def _takes_long(name: str, call: Call) -> bool:
+    """Calls that are made seldom, or for much data: what counts is that their wrappers are small, and take half the time to compile."""
+    return call.kind in {"io", "setup", "other"} or call.base.endswith("_init") or name.endswith("_c")
+
+
 def _wrapper(name: str, call: Call, proto: Prototype) -> str:
     declare = proto.declare() or "void"
     body = [
         "template <bool kProfiling>",
-        f"int wrap_{name}({declare}) {{",
+        f"{'[[gnu::cold]] ' if _takes_long(name, call) else ''}int wrap_{name}({declare}) {{",
         f"  const auto next = reinterpret_cast<decltype(&{name})>(fallow::pmpi::next_of<kProfiling>(kOp_{name}));",
     ]
     special = SPECIAL.get(name, "")

@@ -33,6 +33,7 @@ def _events(report: dict[str, Any]) -> list[int]:
     return [len(row["events"]) for row in report["timeline"]["rows"]]
 
 
+@pytest.mark.one_family
 def test_a_process_that_ends_beside_its_threads(lab: Lab) -> None:
     """Who ends the process adds up the calls of threads that are still at it: none of them twice, and no others."""
     called: set[str] = set()

@@ -325,6 +325,7 @@ def _steps_measured(lab: Lab, fallow: Fallow, *options: str) -> tuple[Trace, lis
     return trace, [[(int(cpu), int(wall)) for cpu, wall in map(str.split, rank)] for rank in lines]
 
 
+@pytest.mark.one_family
 def test_clocks(lab: Lab, fallow: Fallow) -> None:
     """Computation is the CPU time that a rank used, however many share its core; by the wall clock, what went by."""
     by_cpu, own_cpu = _steps_measured(lab, fallow, "--clock", "cpu")
@@ -407,6 +408,7 @@ def test_a_thread_that_is_to_end(lab: Lab, fallow: Fallow) -> None:
     assert sum(c.op == "MPI_Test" for c in trace.ranks[0]) == 20_000
 
 
+@pytest.mark.one_family
 def test_dense_calls(lab: Lab, fallow: Fallow) -> None:
     """A program that never waits loses no call, and meets nothing of what packs its trace."""
     trace, _ = record(lab, fallow, 2, lab.program("dense.c"))

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -43,6 +45,7 @@ def test_an_environment_that_was_cut_off_is_made_anew(tmp_path):
         assert has_pip(interpreter)
 
 
+@pytest.mark.long
 def test_an_environment_whose_python_is_gone_is_made_anew(tmp_path):
     """As an upgrade of the distribution leaves it: it was ready, and the Python that stands in its place now does not know it."""
     interpreter = checkout(tmp_path)
@@ -53,6 +56,7 @@ def test_an_environment_whose_python_is_gone_is_made_anew(tmp_path):
     assert has_pip(interpreter)
 
 
+@pytest.mark.long
 def test_what_names_another_directory_is_made_anew(tmp_path):
     """As where a checkout was moved: commands of its environment start an interpreter by its path, CMake's caches name its sources."""
     old, new, alias = tmp_path / "old", tmp_path / "new place", tmp_path / "alias"

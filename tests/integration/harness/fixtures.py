@@ -15,9 +15,17 @@ from harness.fallow import MODES, Fallow
 from harness.families import FAMILY_NAMES, REPOSITORY, Family, find_family
 from harness.lab import Lab
 
-__all__ = ["fallow", "families", "family", "lab", "mode"]
+__all__ = ["fallow", "families", "family", "lab", "mode", "pytest_collection_modifyitems"]
 
 _VENV_BIN = REPOSITORY / ".venv/bin"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of one family are long on the others."""
+    for item in items:
+        if item.get_closest_marker("one_family") and item.callspec.params["family"] != FAMILY_NAMES[0]:
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(scope="session", params=FAMILY_NAMES)
