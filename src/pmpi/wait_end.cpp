@@ -63,6 +63,7 @@ void set_first_polls() noexcept {
 struct End {
   std::uint64_t tick;   ///< at which what was waited for was there: a long message is moved by the poll that finds it
   bool unseen;          ///< it came during the last sleep
+  bool moved;           ///< data moved after the last look
 };
 
 End find_end(const Thread& t, std::uint64_t exit) noexcept {
@@ -74,8 +75,8 @@ End find_end(const Thread& t, std::uint64_t exit) noexcept {
   const bool steps = has_many_steps(t);
   const std::uint64_t tick = steps ? exit : w.quiet_until;
   // Of many steps the first may have come during the sleep: a rank of this node would have woken us for it.
-  if (came_during_sleep(w, steps && !rt.whole_job_here ? w.moved_at : tick)) return {w.last_wake, true};
-  return {std::max(tick, w.last_wake), false};
+  if (came_during_sleep(w, steps && !rt.whole_job_here ? w.moved_at : tick)) return {w.last_wake, true, moved};
+  return {std::max(tick, w.last_wake), false, moved};
 }
 
 }  // namespace
@@ -94,6 +95,7 @@ void learn_wait(Thread& t, std::uint64_t exit) noexcept {
   Runtime& rt = runtime();
   WaitState& w = t.wait;
   const End end = find_end(t, exit);
+  if (end.moved && !rt.oversubscribed && !w.yields) w.busy += exit - w.last_poll;
   if (!has_many_steps(t) && (w.sleeps != 0 || pays_to_sleep(rt.clock.to_ns(end.tick - t.enter)))) {
     rt.aftermath.learn(key_of(t), rt.clock.to_ns(exit - end.tick), w.sleeps != 0);
   }
