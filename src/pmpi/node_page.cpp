@@ -192,10 +192,10 @@ Status Node::attach(const std::string& run_id, std::int32_t world_rank, std::uin
     return Status::unsupported;
   }
   own_ = &page_->slots[index];
-  own_->pid.store(getpid(), std::memory_order_relaxed);
   own_->wanted.store(-1, std::memory_order_relaxed);
-  own_->world_rank.store(world_rank, std::memory_order_release);
+  own_->world_rank.store(world_rank, std::memory_order_relaxed);
   own_->doing(trace::RankState::computing, 0);
+  own_->pid.store(getpid(), std::memory_order_release);  // last: it says that the rest holds, which was zero before
   shared_ = true;
   bells_ = name_;
   if (local_size != 0 && index + 1 >= local_size) {
@@ -247,7 +247,7 @@ NodeSlot* Node::slot_of(std::int32_t world_rank) noexcept {
   const std::uint32_t guess = static_cast<std::uint32_t>(world_rank) % n;
   for (std::uint32_t i = 0; i < n; ++i) {
     NodeSlot& slot = page_->slots[(guess + i) % n];
-    if (slot.world_rank.load(std::memory_order_acquire) == world_rank && slot.pid.load(std::memory_order_relaxed) != 0) return &slot;
+    if (slot.pid.load(std::memory_order_acquire) != 0 && slot.world_rank.load(std::memory_order_relaxed) == world_rank) return &slot;
   }
   return nullptr;
 }

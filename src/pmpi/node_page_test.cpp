@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 
 namespace fallow::pmpi {
 namespace {
@@ -139,6 +140,57 @@ TEST(NodePage, WhoComesTooLateIsToldTheSameAsTheOthers) {
   ASSERT_EQ(second.attach(run, 1, 2), Status::ok);
   EXPECT_FALSE(second.is_complete(2));
   EXPECT_FALSE(first.is_complete(2));
+}
+
+/// Where this machine is busy, who is on the way may be held up for longer than the others wait.
+TEST(NodePage, TheOthersAreWaitedForAsLongAsTheyKeepComing) {
+  constexpr int kTries = 8;
+  bool complete = false;
+  for (int i = 0; i < kTries && !complete; ++i) {
+    const std::string run = unique_run();
+    Node ranks[5];
+    ASSERT_EQ(ranks[0].attach(run, 0, 5), Status::ok);
+    std::thread others([&] {
+      for (std::int32_t rank = 1; rank < 5; ++rank) {
+        usleep(100'000);
+        EXPECT_EQ(ranks[rank].attach(run, rank, 5), Status::ok);
+      }
+    });
+    complete = ranks[0].is_complete(5);
+    others.join();
+  }
+  EXPECT_TRUE(complete);
+}
+
+TEST(NodePage, MoreRanksThanSlotsHaveAPageOfTheirOwn) {
+  const std::string run = unique_run();
+  Node first, last, another;
+  ASSERT_EQ(first.attach(run, 0, 0), Status::ok);
+  first.page().attached.store(kNodeSlots - 1);
+  ASSERT_EQ(last.attach(run, kNodeSlots - 1, 0), Status::ok);
+  EXPECT_EQ(another.attach(run, kNodeSlots, 0), Status::unsupported);
+  EXPECT_TRUE(another.usable());
+  EXPECT_FALSE(another.shared());
+  EXPECT_EQ(first.attached(), kNodeSlots);
+  EXPECT_EQ(&another.own(), &another.page().slots[0]);
+}
+
+TEST(NodePage, ARankOnItsWayIsNotTakenForTheFirst) {
+  Node node;
+  ASSERT_EQ(node.attach(unique_run(), 5, 0), Status::ok);
+  node.page().attached.store(2);  // another has its slot, in which nothing is set yet
+  EXPECT_EQ(node.slot_of(0), nullptr);
+  EXPECT_EQ(node.slot_of(5), &node.own());
+}
+
+TEST(NodePage, WhoHasLeftIsSeenToHaveEnded) {
+  const std::string run = unique_run();
+  Node first, second;
+  ASSERT_EQ(first.attach(run, 0, 2), Status::ok);
+  ASSERT_EQ(second.attach(run, 1, 2), Status::ok);
+  EXPECT_TRUE(first.some_compute_since(std::array<std::int32_t, 1>{1}, 1000));
+  second.detach();
+  EXPECT_FALSE(first.some_compute_since(std::array<std::int32_t, 1>{1}, 1000));
 }
 
 TEST(NodePage, ProcessorsAreThoseOfAllThatAdded) {
@@ -299,6 +351,12 @@ TEST(NodePage, RingsForWhoSleepsOnMoreThanTheFutex) {
   sleeper.hush();
   EXPECT_EQ(poll(&bell, 1, 0), 0);
   EXPECT_FALSE(waker.wake(*waker.slot_of(1), 8));  // it is awake
+  for (int i = 0; i < 2; ++i) {  // the first time it had woken by itself
+    sleeps();
+    EXPECT_TRUE(waker.wake(*waker.slot_of(1), 8));
+  }
+  sleeper.hush();
+  EXPECT_EQ(poll(&bell, 1, 0), 0);
   ASSERT_NE(fcntl(bell.fd, F_GETFD) & FD_CLOEXEC, 0);
 
   const int other = open("/dev/zero", O_RDONLY);  // the program closes what it does not know, and uses the number
