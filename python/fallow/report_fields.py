@@ -155,7 +155,8 @@ FIELDS = {
     "none or any, -2 several",
     "Residency.computing_s": "between calls",
     "Residency.transfer_s": "inside calls, other than waiting",
-    "Residency.wait_awake_s": "waiting for others, on the core",
+    "Residency.wait_awake_s": "waiting for others, on the core; in modes spin and yield, and where ranks share cores, "
+    "also moving what was waited for",
     "Residency.wait_asleep_s": "waiting for others, off the core",
     "Residency.io_s": "inside file access",
     "calls": "MPI calls",
