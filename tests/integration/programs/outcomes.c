@@ -63,18 +63,19 @@ static void of_several(void) {
   MPI_Waitall(3, r, status);
   tell(&status[0]);
   tell(&status[2]);
-  MPI_Recv_init(in, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &r[0]);
+  r[0] = MPI_REQUEST_NULL; /* so that the other's number is not 0 */
+  MPI_Recv_init(in, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &r[1]);
   for (int i = 0; i < 3; ++i) {
-    MPI_Start(&r[0]);
+    MPI_Start(&r[1]);
     if (i == 0) {
-      MPI_Waitany(1, r, &index, &status[0]);
+      MPI_Waitany(2, r, &index, &status[0]);
     } else {
       count = 0;
-      while (count == 0) MPI_Testsome(1, r, &count, indices, status);
+      while (count == 0) MPI_Testsome(2, r, &count, indices, status);
     }
     tell(&status[0]);
   }
-  MPI_Request_free(&r[0]);
+  MPI_Request_free(&r[1]);
 }
 
 /* Requests whose status the program looks at before it gives them back. */
