@@ -97,6 +97,7 @@ def test_full_disk(lab: Lab, fallow: Fallow, small_disk: Path) -> None:
     assert all(c.op in ("MPI_Init", "MPI_Sendrecv") for calls in trace.ranks for c in calls)
 
 
+@pytest.mark.one_family
 def test_file_size_limit(lab: Lab, fallow: Fallow) -> None:
     """A limit on the size of files sends no signal to the program; one line says why the trace ends early."""
     expected = _bare_output(lab)

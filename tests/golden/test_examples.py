@@ -73,7 +73,7 @@ def test_sizes_without_a_reference(programs: Path, name: str, ranks: int, points
     assert alone.stdout.splitlines()[-1] == together.stdout.splitlines()[-1]
 
 
-@pytest.mark.parametrize("name", sorted(OTHER_RANKS))
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in ("bt", "ft") else pytest.mark.long) for name in sorted(OTHER_RANKS)])
 def test_help_and_wrong_arguments(programs: Path, name: str) -> None:
     """--help explains and succeeds; what does not fit is named, on standard error."""
     told = _run(programs, name, 1, "--help")

@@ -16,9 +16,10 @@ pytestmark = pytest.mark.measures
 
 _UPDATES = 1_000_000
 _WAITS = 300
+_SLEEP, _YIELD = (pytest.param(mode, marks=pytest.mark.one_family) for mode in ("sleep", "yield"))
 
 
-@pytest.mark.parametrize("mode", ["auto", "sleep", "yield"])
+@pytest.mark.parametrize("mode", ["auto", _SLEEP, _YIELD])
 def test_who_works_between_tests_keeps_its_core(lab: Lab, mode: str) -> None:
     """What giving way costs is many times what an update takes: counted are the cores lost, not the time."""
     program = build(lab.family, "updates", [REPOSITORY / "bench/programs/updates.c"], ["-O2"], [])
@@ -29,7 +30,7 @@ def test_who_works_between_tests_keeps_its_core(lab: Lab, mode: str) -> None:
     assert lost < 0.5 * tests, trial.outcome.describe()  # 0.02 to 0.2; 0.8 to 1.0 where each test gave way
 
 
-@pytest.mark.parametrize("mode", ["auto", "sleep", "yield"])
+@pytest.mark.parametrize("mode", ["auto", _SLEEP, _YIELD])
 def test_who_waits_in_a_loop_of_tests_gives_way(lab: Lab, mode: str) -> None:
     """Tests that a wait takes: many where the core is kept until the kernel takes it."""
     trial = lab.run(mode, 3, lab.program("waits_by_tests.c"), str(_WAITS))
@@ -49,14 +50,14 @@ def _asleep_in_tests(lab: Lab, mode: str, *args: str, options: Sequence[str] = (
 
 
 @pytest.mark.parametrize("how", ["test", "iprobe", "testall", "several", "both", "get_status"])
-@pytest.mark.parametrize("mode", ["auto", "sleep"])
+@pytest.mark.parametrize("mode", ["auto", _SLEEP])
 def test_a_loop_of_tests_that_does_nothing_else_rests(lab: Lab, mode: str, how: str) -> None:
     """Where each rank has a core: 0.05 to 0.1 on a quiet machine, 0.99 where it spins."""
     shown(lambda: _asleep_in_tests(lab, mode, how, "5000", "100"), lambda found: found[0] > 0 and found[1] < 0.5, 6)
 
 
 @pytest.mark.parametrize("how", ["counted", "other"])
-@pytest.mark.parametrize("mode", ["auto", "sleep"])
+@pytest.mark.parametrize("mode", ["auto", _SLEEP])
 def test_a_loop_that_does_something_else_now_and_then_does_not_rest(lab: Lab, mode: str, how: str) -> None:
     def awake() -> float:
         asleep, on_core = _asleep_in_tests(lab, mode, how, "5000", "100")

@@ -360,6 +360,7 @@ def _significant_bits(ns: int) -> int:
     return len(f"{ns:b}".rstrip("0"))
 
 
+@pytest.mark.one_family
 def test_rounded_times(lab: Lab, fallow: Fallow) -> None:
     """Durations are rounded to 9 bits where asked for, and with the CPU clock; else every nanosecond is kept."""
     most: dict[tuple[str, ...], int] = {}
@@ -419,6 +420,7 @@ def test_dense_calls(lab: Lab, fallow: Fallow) -> None:
         assert all(a.exit_ns <= b.enter_ns for a, b in itertools.pairwise(calls))
 
 
+@pytest.mark.one_family
 def test_no_descriptor_is_kept(lab: Lab, fallow: Fallow) -> None:
     """The trace's file is not open while the program's code runs."""
     record(lab, fallow, 2, lab.program("descriptors.c"))
