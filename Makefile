@@ -45,7 +45,7 @@ demo: build  ## a real program with and without Fallow, and a report to look at
 test: build  ## unit, conformance, integration and fault tests (some 20 minutes)
 	@cmake --preset test >/dev/null && cmake --build --preset test
 	@ctest --preset test -j 2
-	@$(PYTEST) -m "not long and not measures" -n 2 --dist worksteal tests
+	@$(PYTEST) -m "not long and not measures" -n 3 --dist worksteal tests  # on two cores: most wait now and then
 	@$(PYTEST) -m "measures and not long" tests  # these have the cores to themselves
 
 test-long: build  ## the suites that take long: sanitizers, another compiler, large programs, all of mpi4py, programs of MPICH's suite, Slurm
