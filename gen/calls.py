@@ -79,4 +79,5 @@ def functions(table: dict[str, Call]) -> list[tuple[str, Call]]:
     """Every function name that may be wrapped, in the order of its number; `_c` forms included."""
     names = [(f"MPI_{base}{suffix}", call) for base, call in table.items() for suffix in ("", "_c")]
     names += [(name, table[base]) for name, base in EXTENSIONS.items() if base in table]
+    names += [(f"MPIX_{base}", call) for base, call in table.items() if call.wakes == "later"]  # as Open MPI 4.1 has some
     return sorted(names, key=lambda entry: entry[0])

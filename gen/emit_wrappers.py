@@ -6,7 +6,7 @@ import re
 
 from calls import EXTENSIONS, KINDS, Call, functions
 from emit_trace import trace_block, traced
-from prototypes import Prototype
+from prototypes import Prototype, include
 
 SPECIAL = {"MPI_Init": "init", "MPI_Init_thread": "init", "MPI_Session_init": "session", "MPI_Finalize": "finalize", "MPI_Abort": "abort"}
 
@@ -258,8 +258,7 @@ def emit_wrappers(table: dict[str, Call], prototypes: dict[str, Prototype], head
         for i, name, call in present
     ]
     parts = [
-        f"#include <{header}>",
-        "",
+        include(header),
         '#include "pmpi/scope.hpp"',
         '#include "pmpi/twins.hpp"',
         '#include "pmpi/wrapper_table.hpp"',
@@ -292,7 +291,8 @@ def emit_coverage(table: dict[str, Call], prototypes: dict[str, Prototype]) -> l
     for name in sorted(prototypes):
         call = wrapped.get(name)
         if call is None:
-            rows.append({"name": name, "kind": "local", "blocks": False, "treatment": "not wrapped", "why": "local: neither communicates nor waits"})
+            why = "an extension of this MPI" if name.startswith("MPIX_") else "local: neither communicates nor waits"
+            rows.append({"name": name, "kind": "local", "blocks": False, "treatment": "not wrapped", "why": why})
         else:
             rows.append(
                 {

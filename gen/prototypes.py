@@ -1,4 +1,4 @@
-"""Reads the C prototypes of an installed mpi.h through the preprocessor."""
+"""Reads the C prototypes of an installed mpi.h through the preprocessor, and of the extensions beside it."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ class Prototype:
 
 _ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)")
 _FUNCTION = re.compile(r"\b(int|double|void) (MPIX?_\w+) ?\(((?:[^()]|\([^()]*\))*)\) ?;")
+# Open MPI's functions whose names begin with MPIX have a header of their own.
+_EXTENSIONS = """#if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
+"""
 _LAST_NAME = re.compile(r"(\w+)\s*((?:\[[^\]]*\])*)\s*$")
 
 
@@ -49,6 +54,11 @@ def _split(text: str) -> list[str]:
     return [p for p in (p.strip() for p in text.split(",")) if p and p != "void"]
 
 
+def include(header: str) -> str:
+    """C that declares all functions of an MPI."""
+    return f"#include <{header}>\n{_EXTENSIONS}"
+
+
 def parse_prototypes(preprocessed: str) -> dict[str, Prototype]:
     source = re.sub(r"\s+", " ", _ATTRIBUTE.sub("", preprocessed))
     found: dict[str, Prototype] = {}
@@ -60,9 +70,9 @@ def parse_prototypes(preprocessed: str) -> dict[str, Prototype]:
     return found
 
 
-def read_prototypes(compiler: str, header: str, include: list[str]) -> dict[str, Prototype]:
-    command = [compiler, "-E", "-P", "-xc", *[f"-I{d}" for d in include], "-"]
-    done = subprocess.run(command, input=f"#include <{header}>\n", capture_output=True, text=True, check=False)
+def read_prototypes(compiler: str, header: str, directories: list[str]) -> dict[str, Prototype]:
+    command = [compiler, "-E", "-P", "-xc", *[f"-I{d}" for d in directories], "-"]
+    done = subprocess.run(command, input=include(header), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)}: cannot read {header}:\n{done.stderr}")
     found = parse_prototypes(done.stdout)

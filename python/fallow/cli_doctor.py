@@ -26,7 +26,7 @@ examples:
   fallow doctor --coverage openmpi    for one of openmpi, mpich, mpiabi
 
 treatments: "waits sleep", "rests in loops" (of tests that do nothing else), "passes through" (is recorded, and left
-alone), "not wrapped" (neither communicates nor waits, and Fallow does not see it).
+alone), "not wrapped" (neither communicates nor waits, or is an extension of that MPI alone: Fallow does not see it).
 
 The exit status is 0 if Fallow can do its main work here, else 1.
 """

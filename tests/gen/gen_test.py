@@ -65,6 +65,17 @@ def test_nothing_that_communicates_is_left_out(family: str) -> None:
     assert all(r["why"] for r in rows if not r["blocks"]), "what does not sleep says why"
 
 
+def test_extensions_that_are_not_known_are_not_called_local() -> None:
+    table = load_table(GEN / "calls.toml")
+    found = parse_prototypes("""int MPIX_Comm_agree(MPI_Comm comm, int *flag);
+      int MPIX_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request);""")
+    told = {row["name"]: (row["treatment"], row["why"]) for row in emit_coverage(table, found)}
+    assert told == {
+        "MPIX_Barrier_init": ("recorded, passes through", "prepares a persistent request"),
+        "MPIX_Comm_agree": ("not wrapped", "an extension of this MPI"),
+    }
+
+
 def test_in_place_and_missing_roots_are_not_looked_into() -> None:
     header = """int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
       MPI_Datatype recvtype, int root, MPI_Comm comm);"""

@@ -118,7 +118,7 @@ def test_bytes_are_sent_or_received(lab: Lab, tmp_path: Path) -> None:
     assert trial.outcome.rc == 0, trial.outcome.describe()
     scattered = 2 * 2 * 3 * 4  # by two calls that do the same: three integers for each of the ranks
     parts = 2 * 4 * 10 if lab.family.mpi4 else 0
-    summed = 2 * 5 * 4 if lab.family.mpi4 else 0
+    summed = 2 * 5 * 4  # by a persistent request
     both = 10 * (1000 + 100 + 10) + 500 + scattered + 3 * 20 + parts + summed
     received = 10 * (1000 + 1000 + 10) + 200 + 150 + 3 * 40 + parts
     ranks = lab.fallow.report(trial.record)["ranks"]

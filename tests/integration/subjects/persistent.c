@@ -1,6 +1,13 @@
 // Persistent and, where the MPI has them, partitioned requests and persistent collectives.
 #include "subject.h"
 
+#if MPI_VERSION < 4
+#include <mpi-ext.h>
+#define MPI_Allreduce_init MPIX_Allreduce_init
+#define MPI_Bcast_init MPIX_Bcast_init
+#define MPI_Barrier_init MPIX_Barrier_init
+#endif
+
 static void point_to_point(MPI_Comm comm, int rank, int size) {
   const int next = (rank + 1) % size, last = (rank + size - 1) % size;
   int out[3] = {0}, in[3] = {0}, flag = 0;
@@ -62,6 +69,8 @@ static void partitioned(MPI_Comm comm, int rank) {
   }
 }
 
+#endif
+
 static void collectives(MPI_Comm comm, int rank, int size) {
   int value = 0, sum = 0, token = 0;
   MPI_Request request[3];
@@ -78,7 +87,6 @@ static void collectives(MPI_Comm comm, int rank, int size) {
   }
   for (int i = 0; i < 3; ++i) MPI_Request_free(&request[i]);
 }
-#endif
 
 SUBJECT(persistent, 2) {
   int rank, size;
@@ -87,6 +95,6 @@ SUBJECT(persistent, 2) {
   point_to_point(comm, rank, size);
 #if MPI_VERSION >= 4
   if (rank < 2) partitioned(comm, rank);
-  collectives(comm, rank, size);
 #endif
+  collectives(comm, rank, size);
 }
