@@ -274,7 +274,7 @@ def test_partitions_that_are_ready_are_recorded(lab: Lab, fallow: Fallow) -> Non
         return  # an MPI of version 3
     assert told == [("MPI_Psend_init", [6]), ("MPI_Pready", [1]), ("MPI_Pready_range", [3]), ("MPI_Pready_list", [2])]
     for simulation in replay(fallow, file)["simulations"]:
-        assert simulation["ranks"][1]["waiting_s"] > 0.9 * 20e-3
+        assert simulation["ranks"][1]["waiting_s"] > 0.5 * 100e-3  # the receiver may start late
 
 
 def test_persistent_requests_that_the_library_replaces(lab: Lab, fallow: Fallow) -> None:

@@ -10,14 +10,14 @@ int main(int argc, char** argv) {
 #if MPI_VERSION >= 4
   enum { kParts = 6, kEach = 4096 };
   static double data[kParts * kEach];
-  const struct timespec ms20 = {0, 20000000};
+  const struct timespec ms100 = {0, 100000000};
   int list[] = {5, 0};
   MPI_Request request;
   if (rank == 0) {
     MPI_Psend_init(data, kParts, kEach, MPI_DOUBLE, 1, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
     MPI_Start(&request);
     MPI_Pready(4, request);
-    nanosleep(&ms20, NULL);
+    nanosleep(&ms100, NULL);
     MPI_Pready_range(1, 3, request);
     MPI_Pready_list(2, list, request);
   } else {
