@@ -41,7 +41,8 @@ def test_who_comes_last_wakes_those_who_sleep_and_nobody_else_does(lab: Lab) -> 
         meetings = _ROUNDS * (_RANKS - 1 + _RANKS - 2)  # those who wait in the large ones and in the two halves
         return sum(r.wakes_sent for r in ranks) / meetings
 
-    shown(woken, lambda wakes: wakes < 1.8, _TRIES)  # 1.0 to 1.5; 1.2 to 2.8 on MPICH 5
+    most = 3.0 if lab.family.name == "mpiabi" else 1.8  # where it is 1.2 to 3.3; 1.0 to 1.5 on the others
+    shown(woken, lambda wakes: wakes < most, _TRIES)
 
 
 @pytest.mark.measures
