@@ -156,6 +156,14 @@ def _made(call: Call, proto: Prototype) -> list[str]:
 
 def _unrecorded(call: Call, proto: Prototype) -> list[str]:
     """What a call does that is not recorded, as one from a callback: handles come and go all the same."""
+    if found := _found(call, proto):
+        comm = "comm" if _has_comm(proto) else "MPI_COMM_NULL"
+        return [
+            "const bool counted = fallow::pmpi::is_counted();",
+            f"const int result = next({proto.forward()});",
+            f"if (counted) fallow::pmpi::count_test(result != MPI_SUCCESS || {found}, {comm});",
+            "return result;",
+        ]
     freed, made = _free(call, proto), [] if _makes_window(proto) or call.wakes == "later" else _made(call, proto)
     if call.wakes == "later":
         freed = [_LOOKS_MAY_HARM]
@@ -251,6 +259,8 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
 def emit_wrappers(table: dict[str, Call], prototypes: dict[str, Prototype], header: str) -> dict[str, str]:
     numbered = list(enumerate(functions(table)))
     present = [(i, name, call) for i, (name, call) in numbered if name in prototypes]
+    if silent := [name for _, name, call in present if call.kind == "test" and not _found(call, prototypes[name])]:
+        raise ValueError(f"tests that do not tell whether they found something: {', '.join(silent)}")
     ops = [
         f'    {{{i}, "{name}", {KINDS.index(call.kind)}, {str(call.blocks).lower()}, '
         f'{str(call.twin or bool(_found(call, prototypes[name]))).lower()}, '
@@ -259,6 +269,7 @@ def emit_wrappers(table: dict[str, Call], prototypes: dict[str, Prototype], head
     ]
     parts = [
         include(header),
+        '#include "pmpi/counting.hpp"',
         '#include "pmpi/scope.hpp"',
         '#include "pmpi/twins.hpp"',
         '#include "pmpi/wrapper_table.hpp"',

@@ -14,6 +14,7 @@ _TOLD_SHARE = 0.1  # of the core time
 _LEAST_LOOP_S = 100e-6  # on average: shorter loops are left to spin whatever is between their tests
 _MOST_GAP_S = 5e-6  # on average: who does more than this between tests is likelier to work
 _ROOM = 2  # times the average, for gaps that are longer
+_COUNTED_SHARE = 0.01  # of the calls
 _STEPS = (1, 2, 5, 10)
 _CLOCK_S = 35e-9  # two readings of the clock, which the runtime adds, with room for slow ones
 
@@ -58,6 +59,16 @@ def _rounded_up(time_s: float) -> float:
     """1, 2 or 5 times a power of ten."""
     unit: float = 10.0 ** math.floor(math.log10(time_s))
     return next(step * unit for step in _STEPS if step * unit >= time_s)
+
+
+def counted_notes(counted: int, calls: int) -> list[str]:
+    """That tests were counted only; empty if it is few of the calls."""
+    if counted <= _COUNTED_SHARE * calls:
+        return []
+    return [
+        f"{text.percent(counted / calls)} of the calls are tests that were counted only, as they come one after each "
+        "small piece of work: how long these took is an estimate, and the timeline does not have them"
+    ]
 
 
 def notes(tests: Tests, program: str, chosen: str, core_time_s: float) -> list[str]:

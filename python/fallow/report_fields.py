@@ -67,6 +67,10 @@ FIELDS = {
     "Totals.wakes_by_peer": "sleeps that a peer on the node ended",
     "Totals.wakes_sent": "peers woken",
     "Totals.wake_send_s": "time spent waking peers",
+    "Totals.tests_counted": (
+        "of the calls, tests in vain that were counted only, as the program makes one after each small piece of work: "
+        "their times are taken to be those of the tests before, and they are not in the timeline"
+    ),
     "Totals.threads": "threads that made MPI calls",
     "Totals.run_time_s": "as in run",
     "Energy.metered": "from meters, or null where none was read",
@@ -149,7 +153,7 @@ FIELDS = {
     "TimelineRow.thread": "0 is the first thread of the rank that made a call",
     "TimelineRow.rank": "in MPI_COMM_WORLD",
     "TimelineRow.label": "as in ranks; with a thread other than the first, .thread",
-    "TimelineRow.calls": "calls that the thread made; events has the last of them",
+    "TimelineRow.calls": "calls that the thread made; events has the last of them that were not counted only",
     "TimelineRow.end": "as in ranks",
     "TimelineRow.events": "[enter_ns, duration_ns, function, awake_us, asleep_us, peer, size_bytes]; peer -1 is "
     "none or any, -2 several",

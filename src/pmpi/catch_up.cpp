@@ -2,6 +2,7 @@
 // it would be done then.
 #include "base/cancel_guard.hpp"
 #include "base/errno_guard.hpp"
+#include "pmpi/counting.hpp"
 #include "pmpi/own_state.hpp"
 #include "pmpi/scope.hpp"
 
@@ -18,6 +19,7 @@ void catch_up(Thread& t) noexcept {
   t.caught_up = t.recorded;
   if (forecast.belongs_to(&t) && forecast.affords(kForeseen, runtime().clock.now())) foresee(t, kForeseen);
   add_to_totals(t);
+  consider_counting(t);
   // That took longer than a program takes that does nothing but test.
   if (t.tested_at != 0 && t.tested_at == t.last_exit) t.tested_at = runtime().clock.now();
 }

@@ -17,6 +17,7 @@
 #include "base/signal_guard.hpp"
 #include "pmpi/hooks.hpp"
 #include "pmpi/launcher.hpp"
+#include "pmpi/counting.hpp"
 #include "pmpi/meeting.hpp"
 #include "pmpi/scope.hpp"
 #include "pmpi/wrapper_table.hpp"
@@ -35,7 +36,7 @@ enum Message : unsigned { kBadOption = 0, kNoFile = 1, kNoPage = 2, kMissingCall
 bool is_copy(Runtime& rt) noexcept { return rt.writer.header().pid != getpid(); }
 
 void release_thread(void* pointer) noexcept {
-  fallow_tls.thread = nullptr;
+  fallow_tls.direct = fallow_tls.thread = nullptr;
   fallow_tls.waiting = nullptr;
   // All is written, or this is a copy of the process that must not write to its parent's files. What belongs to the thread
   // stays: finish_runtime() may be looking at it.
@@ -48,6 +49,7 @@ void release_thread(void* pointer) noexcept {
   if (runtime().forecast.belongs_to(thread)) runtime().forecast.close();
   thread->take_up_totals();  // else they would stay as a handler has left them
   add_to_totals(*thread);
+  add_counted(*thread, runtime().clock.now());
   if (thread->trace != nullptr) runtime().tracer.pump(*thread->trace, ~0u);
   runtime().thread_of_block[thread->index].store(nullptr);
   runtime().writer.release(*thread);
@@ -57,7 +59,7 @@ void release_thread(void* pointer) noexcept {
 void after_fork_in_child() noexcept {
   // The child shares the rank's file and page with its parent: it must not write there.
   runtime().phase.store(Phase::ended);
-  fallow_tls.thread = nullptr;
+  fallow_tls.direct = fallow_tls.thread = nullptr;
   fallow_tls.waiting = nullptr;
   __atomic_store_n(&fallow_hints.active, 0, __ATOMIC_RELAXED);
   remove_hooks(runtime());
@@ -175,6 +177,7 @@ void open_everything(Runtime& rt) {
   rt.node.page().budget.open(rt.options.slowdown * share, rt.clock.ticks_per_ns() * 1e9, rt.clock.now());
   install_hooks(rt);
   watch_test_loops();
+  allow_counting();
   if (rt.sleep_allowed && rt.options.wake && !rt.whole_job_here && rt.world_size > 1) {
     rt.sockets.enable();
     if (launch.local_size != 1) rt.node.hang_bell();
@@ -281,7 +284,7 @@ Thread* attach_thread() noexcept {
     if (rt.threads_share_a_lock && rt.twins_ready) rt.twinned.store(true, std::memory_order_relaxed);
   }
   rt.thread_of_block[thread->index].store(thread.get());
-  fallow_tls.thread = thread.get();
+  fallow_tls.direct = fallow_tls.thread = thread.get();
   pthread_setspecific(g_thread_key, thread.get());
   return thread.release();
 }
@@ -320,6 +323,7 @@ void total_all_threads(Runtime& rt) noexcept {
       syscall(SYS_nanosleep, &moment, nullptr);
     }
     add_to_totals(*thread);
+    add_counted(*thread, rt.clock.now());
   }
 }
 }  // namespace
@@ -340,7 +344,7 @@ void finish_runtime(std::uint32_t how) noexcept {
   rt.writer.header().state = static_cast<std::uint32_t>(trace::RankState::ended);
   rt.node.detach();
   rt.preload->pass_through();
-  fallow_tls.thread = nullptr;
+  fallow_tls.direct = fallow_tls.thread = nullptr;
   fallow_tls.waiting = nullptr;
 }
 
@@ -354,7 +358,10 @@ void about_to_abort() noexcept {
   const CancelGuard whole;
   Runtime& rt = runtime();
   if (rt.phase.load() != Phase::running || is_copy(rt)) return;
-  if (fallow_tls.thread != nullptr) add_to_totals(*static_cast<Thread*>(fallow_tls.thread));
+  if (auto* const thread = static_cast<Thread*>(fallow_tls.thread); thread != nullptr) {
+    add_to_totals(*thread);
+    add_counted(*thread, rt.clock.now());
+  }
   rt.tracer.finish(false);
   touch_header(true);
   rt.writer.header().finalized = kAborted;

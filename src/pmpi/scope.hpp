@@ -45,8 +45,8 @@ inline void forget_stale_caller(const void* frame) noexcept {
 /// it was called from; `profiling`: by the name PMPI_X, as tools do.
 inline Thread* admit(const void* frame, const void* caller, std::uint16_t op, bool profiling) noexcept {
   if (fallow_tls.caller != nullptr) [[unlikely]] forget_stale_caller(frame);
-  if (fallow_tls.depth != 0 || fallow_tls.thread == nullptr) [[unlikely]] return admit_nested(frame, caller, op, profiling);
-  return static_cast<Thread*>(fallow_tls.thread);
+  if (fallow_tls.depth != 0 || fallow_tls.direct == nullptr) [[unlikely]] return admit_nested(frame, caller, op, profiling);
+  return static_cast<Thread*>(fallow_tls.direct);
 }
 
 /// Whether the Fortran bindings make this call for themselves: those that the program makes come in by a Fortran name.

@@ -53,6 +53,20 @@ class TestLoop {
   /// Whether loops are left for something else as a rule: then the thread waits for what nobody sees.
   bool waits_unseen() const noexcept { return trust_ < kTrusted; }
 
+  /// Whether they have been left so often, beside those that ended with something found, that they are part of a program's work.
+  bool works() const noexcept { return left_for_work_ >= kWorks; }
+
+  /// Tests were made that this is not told of: the next one begins another loop.
+  void break_off() noexcept { last_ = 0; }
+  /// So were those of a whole loop that was long enough, and ended as something was found or was left for something else.
+  void ended_unseen(bool found) noexcept {
+    if (found) {
+      earn_trust();
+    } else {
+      lose_trust(kLeft);
+    }
+  }
+
   /// Something was found.
   void found() noexcept {
     short_ = short_ || last_ != 0;
@@ -65,10 +79,10 @@ class TestLoop {
     last_ = 0;
     short_ = exit - since_ < l.after_short;
     if ((places_ & mark(place)) == 0) {
-      trust_ -= std::min(trust_, kLeft);
+      lose_trust(kLeft);
       return false;
     }
-    trust_ = std::min(trust_ + 1, kMostTrust);
+    earn_trust();
     longest_ = std::max(longest_ - longest_ / 8, exit - since_);
     return true;
   }
@@ -87,12 +101,23 @@ class TestLoop {
 
  private:
   static constexpr std::uint32_t kTrusted = 4, kMostTrust = 16, kLeft = 4;
+  static constexpr std::uint32_t kWorks = 16, kMostWorks = 32;
   static constexpr std::uint64_t kTimesLongest = 8;
   static constexpr std::uint64_t kOddPart = 64;  // of a loop may go into gaps that are too long: interrupts, misses of caches
   static constexpr std::uint64_t kOddPartOfYoung = 32;  // while it is not long enough
 
   std::uint64_t enough(const TestLoopLimits& l) const noexcept { return short_ ? l.after_short : l.long_enough; }
   static std::uint64_t mark(const void* place) noexcept { return std::uint64_t{1} << (reinterpret_cast<std::uintptr_t>(place) >> 1 & 63); }
+
+  void earn_trust() noexcept {
+    trust_ = std::min(trust_ + 1, kMostTrust);
+    left_for_work_ -= std::min(left_for_work_, 1u);
+  }
+  /// A loop was left: what took no longer than an interrupt may have been one.
+  void lose_trust(std::uint32_t by) noexcept {
+    trust_ -= std::min(trust_, by);
+    if (by == kLeft) left_for_work_ = std::min(left_for_work_ + by, kMostWorks);
+  }
 
   void begin(const TestLoopLimits& l, std::uint64_t enter) noexcept {
     since_ = enter;
@@ -122,7 +147,7 @@ class TestLoop {
         return false;
       }
       left = last_ - since_ >= l.long_enough;
-      if (left) trust_ -= std::min(trust_, gap <= l.interrupt ? 1 : kLeft);
+      if (left) lose_trust(gap <= l.interrupt ? 1 : kLeft);
     }
     events_ = events;
     begin(l, enter);
@@ -138,7 +163,7 @@ class TestLoop {
   std::uint64_t odd_ = 0;      ///< gaps in the loop, as far as they were too long
   std::uint64_t rested_ = 0;   ///< in the loop
   std::uint64_t longest_ = 0;  ///< loop in which something was found; forgotten slowly
-  std::uint32_t trust_ = 0;
+  std::uint32_t trust_ = 0, left_for_work_ = 0;
   bool taken_up_ = false;
   bool short_ = false;         ///< the last loop in which something was found
 };

@@ -51,6 +51,42 @@ TEST(TestLoop, RestsOnceSomeHaveEndedWithAFind) {
   EXPECT_TRUE(p.loop.may_rest());
 }
 
+TEST(TestLoop, ProgramsThatLeaveTheirLoopsAgainAndAgainWork) {
+  Program p;
+  p.earn_trust();
+  for (int i = 0; i < 40; ++i, p.now += 50'000) p.test_for(200'000);
+  EXPECT_FALSE(p.loop.works());  // these may have been interrupts
+  for (int i = 0; i < 8; ++i, p.now += 1'000'000) p.test_for(200'000);
+  EXPECT_TRUE(p.loop.works());
+  for (int i = 0; i < 40; ++i, p.now += 10'000) {
+    p.test_for(200'000);
+    p.find();
+  }
+  EXPECT_FALSE(p.loop.works());
+}
+
+TEST(TestLoop, LoopsThatEndUnseenCountAsOthers) {
+  Program p;
+  for (int i = 0; i < 4; ++i) p.loop.ended_unseen(true);
+  EXPECT_FALSE(p.loop.waits_unseen());
+  for (int i = 0; i < 4; ++i) p.loop.ended_unseen(false);
+  EXPECT_TRUE(p.loop.waits_unseen());
+  EXPECT_TRUE(p.loop.works());
+}
+
+TEST(TestLoop, OneThatIsBrokenOffBeginsAnewWithoutBeingLeft) {
+  Program p;
+  p.earn_trust();
+  p.test_for(100'000);
+  p.loop.break_off();
+  EXPECT_EQ(p.loop.due(), TestLoop::kNever);
+  p.now += 10'000'000;
+  p.test_in_vain();
+  EXPECT_EQ(p.left, 0);
+  EXPECT_GT(p.loop.due(), p.now);
+  EXPECT_NE(p.loop.due(), TestLoop::kNever);
+}
+
 TEST(TestLoop, AfterAShortOneLoopsAreLeftAloneForLonger) {
   Program p;
   p.earn_trust();

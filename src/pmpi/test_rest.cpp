@@ -37,7 +37,10 @@ std::uint64_t reading(const TickClock& clock) noexcept {
   return shortest / kTimes;
 }
 
-void measure_gap(Runtime& rt) noexcept { rt.test_loops.gap = rt.test_loops.between + kReadings * reading(rt.clock); }
+void measure_gap(Runtime& rt) noexcept {
+  rt.reading = reading(rt.clock);
+  rt.test_loops.gap = rt.test_loops.between + kReadings * rt.reading;
+}
 
 /// Takes up the wait that the loop is, as a call that blocks would be in.
 void take_up(Thread& t, std::uint64_t now) noexcept {
@@ -140,7 +143,10 @@ void watch_test_loops() noexcept {
   Runtime& rt = runtime();
   const bool rests = rt.sleep_allowed && !rt.oversubscribed;
   rt.watches_tests = rests;
-  if (!rests) return;
+  if (!rests) {
+    rt.reading = reading(rt.clock);
+    return;
+  }
   const auto ticks = [&rt](double ns) { return rt.clock.to_ticks(ns); };
   const double between = test_gap_of(rt.options, rt.writer.header().program);
   rt.test_loops = {0, ticks(between), ticks(between + kOwnGapNs), ticks(between + kInterruptNs), ticks(kSlackNs), ticks(kLongEnoughNs),

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "pmpi/counted_tests.hpp"
 #include "pmpi/mpi_header.hpp"
 #include "pmpi/idle_tests.hpp"
 #include "pmpi/patience.hpp"
@@ -140,6 +141,7 @@ struct alignas(64) Thread {
   IdleTests idle_tests;
   TestLoop loop;                   ///< of tests, where each rank has a core
   std::uint64_t measured_gap = 0;  ///< tick at which what is between its tests was last compared with readings of the clock
+  CountedTests counted;
   PendingWait loop_rest;           ///< of the test under way
   WaitState loop_wait;             ///< that the loop is, between its tests
   Patience patience;

@@ -56,6 +56,14 @@ inline bool needs_target_unseen(const Thread& t) noexcept {
 /// Some rank of this node may have to be woken.
 inline bool somebody_sleeps() noexcept { return runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0; }
 
+/// A blocking call that took this long waited, even if it polled too few times to look at the time: where ranks share cores, others
+/// had its core between them. Returns its wait; 0: none.
+inline std::uint64_t unmarked_wait(unsigned traits, std::uint64_t duration) noexcept {
+  constexpr std::uint64_t kDescheduledNs = 20'000;
+  const Runtime& rt = runtime();
+  return (traits & kOpBlocks) != 0 && rt.oversubscribed && to_ns(duration, rt.ns_per_tick_q32) > kDescheduledNs ? duration : 0;
+}
+
 /// Among several polls, one that takes a step of a call of many is lost; the peer that waits for the next step may be asleep. Where ranks
 /// share cores the length of a poll tells nothing.
 inline std::uint32_t polls_until_look(const Thread& t) noexcept {

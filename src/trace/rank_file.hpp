@@ -17,7 +17,7 @@
 namespace fallow::trace {
 
 inline constexpr char kRankMagic[8] = {'F', 'A', 'L', 'L', 'O', 'W', 'R', 'K'};
-inline constexpr std::uint32_t kRankVersion = 3;
+inline constexpr std::uint32_t kRankVersion = 4;
 inline constexpr std::uint32_t kHeaderBytes = 65536;
 inline constexpr std::uint32_t kMaxBlocks = 64;      ///< threads with counters of their own
 inline constexpr std::uint32_t kMaxOps = 512;        ///< distinct MPI functions, names in the header
@@ -126,6 +126,7 @@ struct ThreadCounters {
   std::uint64_t thread_id;        ///< kernel thread id
   std::uint64_t first_tick, last_exit_tick;
   std::uint64_t events;           ///< calls in the totals; the ring holds them and up to kPendingEvents more
+  std::uint64_t counted;          ///< tests beside these that are in the totals, and were never in the ring
   std::uint64_t computing, transfer, wait_awake, wait_asleep, io;
   std::uint64_t wake_delay;       ///< time by which sleeps outlasted the waits (an upper estimate)
   std::uint64_t wake_absorbed;    ///< of it, what later waits made good: nobody had waited for this rank meanwhile

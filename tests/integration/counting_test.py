@@ -57,6 +57,69 @@ def test_a_signal_that_ends_the_adding(lab: Lab) -> None:
     assert waits / 2 < made["MPI_Probe"] < 1.1 * waits, made
 
 
+def _tests_made(outcome: str) -> dict[tuple[str, int], int]:
+    """Of what works_between_tests.c says: calls by function and communicator, in the order in which these were made."""
+    _, test, _, testany, _, *probes = outcome.split()
+    return {("MPI_Test", 0): int(test), ("MPI_Testany", 0): int(testany)} | {("MPI_Iprobe", i): int(n) for i, n in enumerate(probes)}
+
+
+@pytest.mark.parametrize("end", ["", "exit"])
+@pytest.mark.parametrize("mode", ["auto", pytest.param("spin", marks=pytest.mark.one_family)])
+def test_tests_that_are_counted_only(lab: Lab, mode: str, end: str) -> None:
+    """All of them count, at their place and communicator, and what they take is part of the time in MPI."""
+    running, record = lab.start(mode, [lab.program("works_between_tests.c"), "40000", *end.split()])
+    outcome = running.finish(HANGS_S)
+    assert outcome.rc == 0 and not outcome.timed_out, outcome.describe()
+    made = _tests_made(outcome.out)
+    report = lab.fallow.report(record)
+    places = sorted((s for s in report["sites"] if s["function"] in {name for name, _ in made}), key=lambda s: int(s["comm"]))
+    found: dict[tuple[str, int], int] = {}
+    comms = sorted({s["comm"] for s in places if s["function"] == "MPI_Iprobe"})
+    for s in places:
+        key = (s["function"], comms.index(s["comm"]) if s["function"] == "MPI_Iprobe" else 0)
+        found[key] = found.get(key, 0) + s["calls"]
+    assert found == made
+    calls = sum(f["calls"] for f in report["functions"])
+    assert report["totals"]["calls"] == calls
+    assert sum(b["count"] for b in report["gaps"]["papers"]) == calls
+    assert report["totals"]["tests_counted"] > 0.1 * sum(made.values())  # 0.5 on a quiet machine: those by turns are all recorded
+    tests = [f for f in report["functions"] if f["function"] in {name for name, _ in made}]
+    assert 0 < sum(f["time_s"] for f in tests) < report["ranks"][0]["residency"]["transfer_s"]
+    gaps = sum(s["gap_s"] for s in report["sites"])
+    assert sum(b["time_s"] for b in report["gaps"]["papers"]) == pytest.approx(gaps, rel=1e-6)
+
+
+def _of_program(report: dict[str, Any], name: str) -> list[int]:
+    """How many calls of the function each place in the program made, on each communicator; many of them are counted only."""
+    sites = [s for s in report["sites"] if s["function"] == name]
+    assert all("tests/integration/programs" in s["source"] for s in sites), sites
+    calls = [int(s["calls"]) for s in sites]
+    assert report["totals"]["tests_counted"] > 0.1 * sum(calls)  # 0.7 to 0.99 on a quiet machine
+    return calls
+
+
+@pytest.mark.parametrize("flags", [(), ("-DF08",)], ids=["mpi", "f08"])
+def test_tests_of_fortran_are_counted_for_the_program(lab: Lab, flags: tuple[str, ...]) -> None:
+    """Whichever way they go: Open MPI's bindings call the C function by its other name."""
+    if not lab.family.fc:
+        return
+    source = PROGRAMS / "tests_in_fortran.F90"
+    program = build(lab.family, f"tests_in_fortran{len(flags)}", [source], ["-O1", "-g", *flags])
+    running, record = lab.start("auto", [program, "50000"])
+    outcome = running.finish(HANGS_S)
+    assert outcome.rc == 0 and not outcome.timed_out, outcome.describe()
+    assert _of_program(lab.fallow.report(record), "MPI_Test") == [3 * 50000]
+
+
+def test_threads_count_their_tests(lab: Lab) -> None:
+    assert _of_program(_alone(lab, 0, "threads_test.c", "60000"), "MPI_Iprobe") == [60000] * 4
+
+
+def test_tests_that_are_left_by_a_jump_count(lab: Lab) -> None:
+    """Those that are not counted only are left before their communicator is known."""
+    assert sum(_of_program(_alone(lab, 0, "leaves_tests.c", "100000"), "MPI_Iprobe")) == 100000
+
+
 @pytest.mark.measures
 @pytest.mark.parametrize("mode", ["spin", "auto"])
 def test_totals_are_made_in_the_shortest_waits(lab: Lab, mode: str) -> None:

@@ -77,7 +77,7 @@ class OpenCall(c.Structure):
 
 class Counters(c.Structure):
     _fields_ = [
-        *_fields(c.c_uint64, "thread_id first_tick last_exit_tick events computing transfer wait_awake wait_asleep io"),
+        *_fields(c.c_uint64, "thread_id first_tick last_exit_tick events counted computing transfer wait_awake wait_asleep io"),
         *_fields(c.c_uint64, "wake_delay wake_absorbed sleeps wakes_by_peer wakes_sent wake_send_ticks bytes_sent bytes_received"),
         ("gaps", Histogram),
         ("waits", Histogram),
@@ -150,7 +150,7 @@ class RankFile:
     def header(self) -> Header:
         h = Header()
         h.magic = b"FALLOWRK"
-        h.version, h.header_bytes = 3, HEADER_BYTES
+        h.version, h.header_bytes = 4, HEADER_BYTES
         h.op_slots, h.site_slots, h.ring_events, h.bins = len(self.ops), 8, self.ring_events, BINS
         h.op_info_bytes, h.counters_bytes = c.sizeof(OpInfo), c.sizeof(Counters)
         h.op_stats_bytes, h.site_stats_bytes, h.event_bytes = c.sizeof(OpStats), c.sizeof(SiteStats), c.sizeof(Event)

@@ -83,3 +83,9 @@ def test_rests_in_tests_are_not_time_spent_in_them():
     tests = loops.Tests()
     tests.gaps_s, tests.time_s, tests.asleep_s = 3.0, 5.0, 4.0
     assert tests.spent_s == 4.0
+
+
+def test_it_is_told_that_tests_were_counted_only():
+    assert loops.counted_notes(0, 100) == loops.counted_notes(1, 100) == []
+    (note,) = loops.counted_notes(500, 1500)
+    assert note.startswith("33.3 % of the calls are tests that were counted only")

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,9 @@
 #include "symbols.h" /* generated: FALLOW_SYMBOLS, fallow_names, FALLOW_FIRST_HOOK, FALLOW_FIRST_FORTRAN */
 
 __thread struct fallow_tls_block fallow_tls;
+/* As the Fortran entries of the jump table know them, see jump_x86_64.S. */
+_Static_assert(offsetof(struct fallow_tls_block, caller) == 24, "FALLOW_TLS_CALLER");
+_Static_assert(offsetof(struct fallow_tls_block, caller_at) == 48, "FALLOW_TLS_CALLER_AT");
 struct fallow_hints fallow_hints;
 
 /* ---- hints, see fallow/fallow.h ------------------------------------------------------------------------ */

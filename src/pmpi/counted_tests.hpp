@@ -1,0 +1,223 @@
+// Tests that are counted only. Programs that test for messages after each small piece of work, as HPC Challenge's RandomAccess does,
+// make so many tests that to record each takes longer than their work (docs/adr/0008).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace fallow::pmpi {
+
+/// In ticks. As they are, every test is recorded.
+struct CountLimits {
+  std::uint64_t slow = 0;       ///< from a test to the next, on average: where it is more, to record them costs little
+  std::uint64_t nothing = 0;    ///< the same between two tests that are counted, of a loop that may be a wait to rest in; 0: none is
+  std::uint64_t long_enough = ~std::uint64_t{0};  ///< such a loop
+  std::uint64_t work = 0, work_of_waiters = 0;    ///< between two tests that were recorded, beside what such loops have; where these rest
+};
+
+/// Where a program makes tests, and on which communicator; 0: on none.
+struct TestPlace {
+  const void* caller = nullptr;
+  std::uint64_t lasts = 0;   ///< ticks of such a test, as those that were recorded
+  std::uint32_t count = 0;   ///< tests that were counted and are not in the totals yet
+  std::uint16_t op = 0, comm = 0;
+};
+
+/// How the time since the last call that was recorded is divided among the tests that were counted since.
+struct CountedTime {
+  std::uint64_t gap = 0;           ///< before each of them
+  std::uint64_t tests = 0, of = 1; ///< each takes `tests` / `of` of what such tests take
+};
+
+/// Counts a thread's tests at a few places. It reads no clock: that is done at each test that is recorded, one of kAtATime, and says how
+/// long those took that were counted before it. All zero is a thread whose tests are all recorded.
+class CountedTests {
+ public:
+  static constexpr std::size_t kPlaces = 4;
+  static constexpr std::uint32_t kAtATime = 127;
+
+  bool on() const noexcept { return on_; }
+
+  /// From now on tests at these places are counted. `gap`: what was between those recorded, on average. `by_trust`: by their gaps they
+  /// may be loops that wait, but such loops have been left for work as a rule.
+  void begin(std::span<const TestPlace> places, std::uint64_t gap, bool by_trust) noexcept {
+    const std::uint32_t patience = !looked_like_wait_ || by_trust ? patience_ : std::min(2 * patience_, kMostPatience);
+    *this = {};
+    patience_ = patience;
+    on_ = !places.empty() && places.size() <= kPlaces;
+    by_trust_ = by_trust;
+    gap_ = gap;
+    left_ = kAtATime;
+    std::copy_n(places.begin(), on_ ? places.size() : 0, places_.begin());
+  }
+  void stop() noexcept { on_ = false; }
+  /// What looked like a wait was one, as far as those tell that were recorded since; else it takes more to end counting the next time.
+  void was_wait() noexcept {
+    looked_like_wait_ = false;
+    patience_ = 1;
+  }
+
+  /// Whether the test that is about to be made is to be counted only; then it is.
+  bool takes(std::uint16_t op, const void* caller) noexcept {
+    if (left_ == 0) return false;
+    for (TestPlace& p : places_) {
+      if (p.caller != caller || p.op != op) continue;
+      now_ = &p;
+      --left_;
+      ++p.count;
+      ++open_;
+      ++run_;
+      return true;
+    }
+    return false;
+  }
+  /// The place of the test that was counted last.
+  const TestPlace& now() const noexcept { return *now_; }
+  /// It was on another communicator.
+  void untake() noexcept {
+    --now_->count;
+    --open_;
+  }
+  void move(std::uint16_t comm) noexcept {
+    now_->comm = comm;
+    now_->count = open_ = 1;
+    if (++moves_ == kMoves) left_ = 0;
+  }
+
+  /// Tests that were counted and are not in the totals yet.
+  std::uint32_t open() const noexcept { return open_; }
+  std::span<TestPlace> places() noexcept { return places_; }
+
+  /// Something was found, or a call of another kind is made: ticks that the tests took that were made at once before, at least.
+  std::uint64_t end_run() noexcept {
+    const std::uint64_t lasted = run_lasted();
+    run_ = 0;
+    return lasted;
+  }
+  std::uint64_t run_lasted() const noexcept { return now_ == nullptr ? 0 : run_ * now_->lasts; }
+  bool by_trust() const noexcept { return by_trust_; }
+
+  /// `ticks` after the last call that was recorded another one is to be. Says how that time is divided; then close() it.
+  CountedTime divide(const CountLimits& l, std::uint64_t ticks) noexcept {
+    std::uint64_t tests = 0;
+    for (const TestPlace& p : places_) tests += p.count * p.lasts;
+    judge(l, ticks, tests);
+    if (tests >= ticks) return {0, ticks, std::max<std::uint64_t>(tests, 1)};
+    const std::uint64_t gap = (ticks - tests) / (open_ + 1);
+    if (gap > kOddTimes * gap_ + l.nothing) return {gap_, 1, 1};  // a computation was between two of them
+    gap_ = gap;
+    return {gap, 1, 1};
+  }
+  void close() noexcept {
+    for (TestPlace& p : places_) p.count = 0;
+    open_ = 0;
+    left_ = kAtATime;
+  }
+
+ private:
+  static constexpr std::uint64_t kOddTimes = 2;
+  static constexpr std::uint32_t kFew = 16, kMostFew = 8, kMostOdd = 2, kMoves = 4;
+  static constexpr std::uint32_t kMostPatience = 16;
+  static constexpr std::uint32_t kSpans = 256;  ///< after which many are recorded again, to see how long they last now
+
+  void judge(const CountLimits& l, std::uint64_t ticks, std::uint64_t tests) noexcept {
+    few_ = open_ < kFew ? few_ + 1 : 0;
+    const bool whole = open_ == kAtATime, odd = ticks > tests + (kOddTimes * gap_ + l.nothing) * (open_ + 1);
+    odd_ = odd ? odd_ + 1 : 0;
+    const bool waits = whole && run_ >= open_ && !by_trust_ && ticks <= tests + open_ * l.nothing;
+    waits_ = waits ? waits_ + 1 : 0;
+    looked_like_wait_ = waits_ >= patience_;
+    const bool slow = whole && !odd && ticks > open_ * l.slow;
+    if (looked_like_wait_ || slow || few_ >= kMostFew || odd_ >= kMostOdd || moves_ >= kMoves || ++spans_ >= kSpans) stop();
+  }
+
+  std::array<TestPlace, kPlaces> places_{};
+  TestPlace* now_ = nullptr;
+  std::uint64_t gap_ = 0;   ///< ticks between two tests, of late
+  std::uint64_t run_ = 0;   ///< tests in a row that were counted and found nothing, with no call of another kind in between
+  std::uint32_t left_ = 0;  ///< to be counted until one is recorded
+  std::uint32_t open_ = 0, few_ = 0, odd_ = 0, moves_ = 0, spans_ = 0, waits_ = 0;
+  std::uint32_t patience_ = 1;  ///< times in a row that it looks like a wait until counting ends
+  bool on_ = false, by_trust_ = false, looked_like_wait_ = false;
+};
+
+/// A call that was recorded, in ticks.
+struct RecordedTest {
+  TestPlace place;  ///< of a call that is no test: with no caller
+  std::uint64_t enter = 0, exit = 0;
+};
+
+/// What many calls in a row say of the tests among them.
+class TestSample {
+ public:
+  /// `reading`: ticks that one of the clock takes; `work`: what is longer than this between two tests is work.
+  TestSample(std::uint64_t reading, std::uint64_t work) noexcept : reading_(reading), work_(work) {}
+
+  /// False where they are not to be counted only: there are too many other calls, or places.
+  bool add(const RecordedTest& call) noexcept {
+    if (calls_++ == 0) {
+      first_ = call.enter;
+    } else {
+      const std::uint64_t gap = call.enter - last_;
+      gaps_ += gap;
+      if (gap > work_) ++worked_;
+    }
+    last_ = call.exit;
+    if (call.place.caller == nullptr) return ++others_ <= kMostOthers;
+    for (std::size_t i = 0; i < kSums; ++i) {
+      Sum& s = sums_[i];
+      if (s.calls == 0) s.place = call.place;
+      if (s.place.caller != call.place.caller || s.place.op != call.place.op) continue;
+      if (s.place.comm != call.place.comm) return false;
+      add(s, call.exit - call.enter);
+      return true;
+    }
+    return ++others_ <= kMostOthers;
+  }
+
+  /// Whether there may be nothing between more than a few of them, as in loops that wait.
+  bool is_close() const noexcept { return 4 * worked_ < 3 * calls_; }
+  /// Ticks from one to the next, and between them, on average.
+  std::uint64_t pace() const noexcept { return calls_ == 0 ? 0 : (last_ - first_) / calls_; }
+  std::uint64_t gap() const noexcept { return calls_ < 2 ? 0 : gaps_ / (calls_ - 1); }
+
+  /// Where most of them were made. `storage`: one for each.
+  std::span<const TestPlace> places(std::span<TestPlace, CountedTests::kPlaces> storage) const noexcept {
+    std::size_t n = 0;
+    for (const Sum& s : sums_) {
+      if (s.calls < kLeast) continue;
+      storage[n] = s.place;
+      storage[n++].lasts = std::max<std::uint64_t>(s.usual / s.usual_calls, reading_ + 1) - reading_;
+    }
+    return storage.first(n);
+  }
+
+ private:
+  static constexpr std::uint32_t kMostOthers = 16, kLeast = 8;
+  static constexpr std::size_t kSums = CountedTests::kPlaces;
+  static constexpr std::uint64_t kOdd = 2;  ///< tests that last so many times as long as the shortest are not usual
+  struct Sum {
+    TestPlace place;
+    std::uint64_t shortest = ~std::uint64_t{0}, usual = 0;
+    std::uint32_t calls = 0, usual_calls = 0;
+  };
+
+  static void add(Sum& s, std::uint64_t lasted) noexcept {
+    ++s.calls;
+    if (lasted < s.shortest / kOdd) s.usual = s.usual_calls = 0;
+    s.shortest = std::min(s.shortest, lasted);
+    if (lasted > kOdd * s.shortest) return;
+    s.usual += lasted;
+    ++s.usual_calls;
+  }
+
+  std::uint64_t reading_, work_;
+  std::array<Sum, kSums> sums_{};
+  std::uint64_t first_ = 0, last_ = 0, gaps_ = 0;
+  std::uint32_t calls_ = 0, others_ = 0, worked_ = 0;
+};
+
+}  // namespace fallow::pmpi

@@ -1,0 +1,138 @@
+// When a thread's tests are counted only, and what of them is to be known all the same: that a rank which has begun to sleep may need what
+// they did, when something was found, and whether loops of them are waits or work.
+#include "pmpi/counting.hpp"
+
+#include <array>
+#include <string>
+
+#include "base/errno_guard.hpp"
+#include "pmpi/scope.hpp"
+#include "pmpi/wait_parts.hpp"
+
+namespace fallow::pmpi {
+namespace {
+
+constexpr double kSlowNs = 2e3;      // to record a test takes a twentieth of it
+constexpr double kOwnPathNs = 15;    // of each test that is counted, beside what is between tests of a loop
+constexpr double kWorkNs = 20, kWorkOfWaitersNs = 60;  // between tests, beside what is in loops that wait; in programs whose loops are known to
+constexpr double kNoWaitsNs = 50;    // where no loop rests: what gaps may differ by
+
+/// Whether the program's calls of this function go to the MPI library at once, by either name that has been called yet: another tool
+/// would have it that we see them twice.
+bool goes_to_library(std::uint16_t op) noexcept try {
+  if (g_own[op] == nullptr) {
+    const std::string name = std::string("P") + runtime().writer.header().ops[op].name;
+    g_own[op] = runtime().preload->find(name.c_str());
+  }
+  const void* const own = g_own[op];
+  const auto is_own = [own](const void* next) { return next == nullptr || next == own; };
+  return own != nullptr && is_own(g_next[2 * op]) && is_own(g_next[2 * op + 1]);
+} catch (...) {
+  return false;  // no memory for its name
+}
+
+bool may_count(const Thread& t) noexcept {
+  const Runtime& rt = runtime();
+  return t.trace == nullptr && !rt.oversubscribed && rt.counted_tests.slow != 0;
+}
+
+RecordedTest recorded(const Thread& t, std::uint64_t number) noexcept {
+  const trace::Event& e = t.ring[number & t.ring_mask];
+  RecordedTest test;
+  test.enter = e.enter;
+  test.exit = e.exit;
+  if ((runtime().op_traits[e.op] & kOpTests) == 0) return test;
+  test.place.caller = t.callers[number % kPendingEvents];
+  test.place.op = e.op;
+  test.place.comm = e.comm;
+  return test;
+}
+
+void stop_counting(Thread& t) noexcept {
+  t.counted.stop();
+  fallow_tls.direct = &t;
+}
+
+/// Loops of tests that may be waits to rest in, and end unseen.
+void end_run(Thread& t, bool found) noexcept {
+  const Runtime& rt = runtime();
+  const std::uint64_t lasted = t.counted.end_run();
+  if (t.counted.by_trust() && lasted >= rt.counted_tests.long_enough) t.loop.ended_unseen(found);
+}
+
+/// The tests that were counted are added, and this call is recorded.
+__attribute__((noinline)) Thread* admit_after_counted(Thread& t, std::uint16_t op) noexcept {
+  Runtime& rt = runtime();
+  if ((rt.op_traits[op] & kOpTests) == 0) end_run(t, false);
+  if (t.counted.open() != 0) {
+    add_counted(t, rt.clock.now());
+    t.loop.break_off();
+    if (somebody_sleeps()) t.owes_wake = true;
+    if (rt.forecast.belongs_to(&t)) {
+      rt.forecast.pass_over();
+      t.foreseen = t.recorded;
+    }
+  }
+  if (!t.counted.on() || !may_count(t) || (t.counted.by_trust() && !t.loop.works())) stop_counting(t);
+  return &t;
+}
+
+}  // namespace
+
+void allow_counting() noexcept {
+  Runtime& rt = runtime();
+  const auto ticks = [&rt](double ns) { return rt.clock.to_ticks(ns); };
+  const std::uint64_t between = rt.test_loops.between;
+  const std::uint64_t nothing = rt.watches_tests ? between + ticks(kOwnPathNs) : ticks(kNoWaitsNs);
+  rt.counted_tests = {ticks(kSlowNs), nothing, rt.test_loops.long_enough, ticks(kWorkNs), ticks(kWorkOfWaitersNs)};
+}
+
+void consider_counting(Thread& t) noexcept {
+  const Runtime& rt = runtime();
+  if (t.counted.on() || !may_count(t) || fallow_tls.thread != &t) return;
+  constexpr std::uint64_t kCalls = kPendingEvents;
+  if (t.recorded < kCalls) return;
+  const std::uint64_t work = t.loop.waits_unseen() ? rt.counted_tests.work : rt.counted_tests.work_of_waiters;
+  TestSample sample(rt.reading, rt.watches_tests ? rt.test_loops.gap + work : 0);
+  for (std::uint64_t n = t.recorded - kCalls; n != t.recorded; ++n) {
+    if (!sample.add(recorded(t, n))) return;
+  }
+  if (sample.is_close() && !t.loop.works()) return t.counted.was_wait();
+  if (sample.pace() > rt.counted_tests.slow) return;
+  std::array<TestPlace, CountedTests::kPlaces> storage;
+  const std::span<const TestPlace> places = sample.places(storage);
+  const ErrnoGuard kept;
+  for (const TestPlace& place : places) {
+    if (!goes_to_library(place.op)) return;
+  }
+  t.counted.begin(places, sample.gap(), sample.is_close());
+  if (t.counted.on()) fallow_tls.direct = nullptr;
+}
+
+Thread* admit_counting(const void* frame, const void* caller, std::uint16_t op) noexcept {
+  Thread& t = *static_cast<Thread*>(fallow_tls.thread);
+  const void* const site = fallow_tls.caller != nullptr ? fallow_tls.caller : caller;
+  if (somebody_sleeps() || !t.counted.takes(op, site)) return admit_after_counted(t, op);
+  fallow_tls.depth = kCountedDepth;
+  fallow_tls.counted = 1;
+  fallow_tls.frame = const_cast<void*>(frame);
+  fallow_tls.return_address = const_cast<void*>(caller);
+  fallow_tls.caller = nullptr;
+  t.op = op;
+  return nullptr;
+}
+
+void found_in_counted(Thread& t) noexcept {
+  Runtime& rt = runtime();
+  const std::uint64_t lasted = t.counted.run_lasted();
+  if (lasted >= rt.test_loops.noticed) rt.node.own().wait_over(rt.clock.now());
+  end_run(t, true);
+}
+
+void moved_to_comm(Thread& t, std::uint16_t comm) noexcept {
+  t.counted.untake();
+  add_counted(t, runtime().clock.now());
+  t.counted.move(comm);
+}
+
+}  // namespace fallow::pmpi
