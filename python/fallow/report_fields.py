@@ -68,8 +68,8 @@ FIELDS = {
     "Totals.wakes_sent": "peers woken",
     "Totals.wake_send_s": "time spent waking peers",
     "Totals.tests_counted": (
-        "of the calls, tests in vain that were counted only, as the program makes one after each small piece of work: "
-        "their times are taken to be those of the tests before, and they are not in the timeline"
+        "of the calls, tests that were counted only, as the program makes one after each small piece of work: "
+        "how long they took is an estimate, and they are not in the timeline"
     ),
     "Totals.threads": "threads that made MPI calls",
     "Totals.run_time_s": "as in run",

@@ -175,7 +175,7 @@ void add_counted(Thread& t, std::uint64_t now) noexcept {
   add_to_totals(t);
   if (!t.begin_totals(fallow_tls.thread == &t ? Totalling::itself : Totalling::other)) return;
   const CountedTime time = t.counted.divide(runtime().counted_tests, now - std::min(now, t.last_exit));
-  for (const TestPlace& place : t.counted.places()) {
+  for (const TestPlace place : t.counted.places()) {  // a copy: the process may be ending while the thread goes on
     if (place.count != 0) add_tests(t, place, time);
   }
   t.counted.close();
