@@ -18,7 +18,7 @@ void consider_counting(Thread& thread) noexcept;
 /// The same as admit_nested(), of a thread that counts tests: null too for those, which count_test() is to be told of when they are over.
 Thread* admit_counting(const void* frame, const void* caller, std::uint16_t op) noexcept;
 
-/// Adds the tests that were counted and are not in the totals yet, at this tick.
+/// Adds what the ring holds to the totals, and then the tests that were counted since, at this tick.
 void add_counted(Thread& thread, std::uint64_t now) noexcept;
 
 void found_in_counted(Thread& thread) noexcept;

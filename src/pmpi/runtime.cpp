@@ -48,7 +48,6 @@ void release_thread(void* pointer) noexcept {
   auto* const thread = static_cast<Thread*>(pointer);
   if (runtime().forecast.belongs_to(thread)) runtime().forecast.close();
   thread->take_up_totals();  // else they would stay as a handler has left them
-  add_to_totals(*thread);
   add_counted(*thread, runtime().clock.now());
   if (thread->trace != nullptr) runtime().tracer.pump(*thread->trace, ~0u);
   runtime().thread_of_block[thread->index].store(nullptr);
@@ -322,7 +321,6 @@ void total_all_threads(Runtime& rt) noexcept {
     for (int look = 0; look < kLooks && thread->totalling.load(std::memory_order_acquire) != Totalling::nobody; ++look) {
       syscall(SYS_nanosleep, &moment, nullptr);
     }
-    add_to_totals(*thread);
     add_counted(*thread, rt.clock.now());
   }
 }
@@ -358,10 +356,7 @@ void about_to_abort() noexcept {
   const CancelGuard whole;
   Runtime& rt = runtime();
   if (rt.phase.load() != Phase::running || is_copy(rt)) return;
-  if (auto* const thread = static_cast<Thread*>(fallow_tls.thread); thread != nullptr) {
-    add_to_totals(*thread);
-    add_counted(*thread, rt.clock.now());
-  }
+  if (fallow_tls.thread != nullptr) add_counted(*static_cast<Thread*>(fallow_tls.thread), rt.clock.now());
   rt.tracer.finish(false);
   touch_header(true);
   rt.writer.header().finalized = kAborted;

@@ -171,9 +171,8 @@ void add_tests(Thread& t, const TestPlace& place, const CountedTime& time) noexc
 }  // namespace
 
 void add_counted(Thread& t, std::uint64_t now) noexcept {
-  if (t.counted.open() == 0) return;
   add_to_totals(t);
-  if (!t.begin_totals(fallow_tls.thread == &t ? Totalling::itself : Totalling::other)) return;
+  if (t.counted.open() == 0 || !t.begin_totals(fallow_tls.thread == &t ? Totalling::itself : Totalling::other)) return;
   const CountedTime time = t.counted.divide(runtime().counted_tests, now - std::min(now, t.last_exit));
   for (const TestPlace place : t.counted.places()) {  // a copy: the process may be ending while the thread goes on
     if (place.count != 0) add_tests(t, place, time);
