@@ -153,6 +153,18 @@ def updates(family: Family, repeats: int) -> Results:
     return results
 
 
+def one_sided(family: Family, repeats: int) -> Results:
+    """With a core for each rank."""
+    cores = len(os.sched_getaffinity(0))
+    heading(f"{family.name}: short one-sided calls one after the other, {cores} ranks on this machine's cores (goal: no slower than bare)")
+    found = side_by_side(family, (BARE, SPIN, AUTO), cores, [family.program("one_sided"), "1000000"], named, repeats)
+    bare = found["bare"]["seconds"].median
+    for label, figures in found.items():
+        time, calls = figures["seconds"], figures["calls"].median
+        print(f"  {label:12} {1e9 * time.median / calls:8.1f} ns a call   ratio {time.median / bare:.3f}", flush=True)
+    return {"one-sided": found}
+
+
 def crowded_collectives(family: Family, repeats: int) -> Results:
     ranks = len(os.sched_getaffinity(0)) + 1
     heading(f"{family.name}: collective calls, {ranks} ranks on this machine's cores (goal: faster than bare)")
@@ -206,6 +218,7 @@ PARTS = {
     "prediction": prediction.waits,
     "oversubscribed": oversubscribed,
     "tests": updates,
+    "one-sided": one_sided,
     "collectives": crowded_collectives,
     "applications": applications.compare,
 }

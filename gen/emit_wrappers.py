@@ -14,6 +14,7 @@ SPECIAL = {"MPI_Init": "init", "MPI_Init_thread": "init", "MPI_Session_init": "s
 _STARTS = {"Start": "1, request", "Startall": "count, array_of_requests"}
 _ENDS = {"abort": "about_to_abort", "finalize": "about_to_finalize"}
 _MATCHED = ("Mrecv", "Imrecv")
+_SOON_OVER = ("Win_flush", "Win_flush_local", "Win_flush_all", "Win_flush_local_all", "Win_lock", "Win_unlock", "Win_sync")
 # Before the call, which takes the message.
 _NOTES_NOWHERE = ["  const bool nowhere = message != nullptr && *message == MPI_MESSAGE_NO_PROC;"]
 _LOOKS_MAY_HARM = "fallow::pmpi::runtime().looks_may_harm.store(true, std::memory_order_relaxed);"
@@ -156,12 +157,13 @@ def _made(call: Call, proto: Prototype) -> list[str]:
 
 def _unrecorded(call: Call, proto: Prototype) -> list[str]:
     """What a call does that is not recorded, as one from a callback: handles come and go all the same."""
-    if found := _found(call, proto):
-        comm = "comm" if _has_comm(proto) else "MPI_COMM_NULL"
+    if _counted(call, proto):
+        before, after = _counting(call, proto)
         return [
-            "const bool counted = fallow::pmpi::is_counted();",
+            "fallow::pmpi::CountedCall scope;",
+            *([f"if (scope.counts()) {{ {' '.join(before)} }}"] if before else []),
             f"const int result = next({proto.forward()});",
-            f"if (counted) fallow::pmpi::count_test(result != MPI_SUCCESS || {found}, {comm});",
+            f"if (scope.counts()) {after}",
             "return result;",
         ]
     freed, made = _free(call, proto), [] if _makes_window(proto) or call.wakes == "later" else _made(call, proto)
@@ -170,6 +172,27 @@ def _unrecorded(call: Call, proto: Prototype) -> list[str]:
     if not made:
         return [*freed, f"return next({proto.forward()});"]
     return [*freed, f"const int result = next({proto.forward()});", *made, "return result;"]
+
+
+def _counted(call: Call, proto: Prototype) -> bool:
+    """Whether the call can be counted only: tests, and one-sided calls that return at once or, as a rule, soon."""
+    if call.kind == "test":
+        return bool(_found(call, proto))
+    one_sided = call.kind == "rma" and not proto.has("request")
+    return one_sided or (call.kind == "rma_sync" and call.base in _SOON_OVER)
+
+
+def _counting(call: Call, proto: Prototype) -> tuple[list[str], str]:
+    """What is to be done before and after the call where it is counted only."""
+    if found := _found(call, proto):
+        comm = "comm" if _has_comm(proto) else "MPI_COMM_NULL"
+        return [], f"scope.tested(result != MPI_SUCCESS || {found}, {comm});"
+    target = [f"scope.target(win, {call.peer});"] if call.peer and proto.has(call.peer) else []
+    if call.blocks:
+        return [*target, "scope.may_wait();"], "scope.waited();"
+    size, received = _size(call, proto), _received_too(call, proto)
+    bytes_ = ", ".join(f"result == MPI_SUCCESS ? ({s}) : 0" for s in (size, received) if s and s != "0")
+    return target, f"scope.transferred({bytes_ or 0});"
 
 
 def _is_generalized(name: str) -> bool:
@@ -262,7 +285,7 @@ def emit_wrappers(table: dict[str, Call], prototypes: dict[str, Prototype], head
     if silent := [name for _, name, call in present if call.kind == "test" and not _found(call, prototypes[name])]:
         raise ValueError(f"tests that do not tell whether they found something: {', '.join(silent)}")
     ops = [
-        f'    {{{i}, "{name}", {KINDS.index(call.kind)}, {str(call.blocks).lower()}, '
+        f'    {{{i}, "{name}", {KINDS.index(call.kind)}, {str(call.blocks).lower()}, {str(_counted(call, prototypes[name])).lower()}, '
         f'{str(call.twin or bool(_found(call, prototypes[name]))).lower()}, '
         f"reinterpret_cast<void*>(&wrap_{name}<false>), reinterpret_cast<void*>(&wrap_{name}<true>)}},"
         for i, name, call in present

@@ -57,7 +57,7 @@ class ThreadDict(TypedDict):
     first_ns: int
     last_ns: int
     calls: int
-    tests_counted: int
+    calls_counted: int
     computing_s: float
     transfer_s: float
     wait_awake_s: float

@@ -102,7 +102,7 @@ def _totals(read: list[_native.RankDict], rows: list[RankReport], run_time_s: fl
         ranks=len(rows),
         threads=len(threads),
         calls=sum(row.calls for row in rows),
-        tests_counted=sum(t["tests_counted"] for t in threads),
+        calls_counted=sum(t["calls_counted"] for t in threads),
         core_time_s=residency.total_s,
         residency=residency,
         mpi_share=_share(residency.mpi_s, residency.total_s),
@@ -335,7 +335,7 @@ def load(directory: Path, platform: str | None = None) -> Report:
     machine = _machine(platform, info, directory, notes)
     totals = _totals(found.read, rows, run.run_time_s)
     test_gap = info.options.get("test_gap", "auto") if info is not None else "auto"
-    notes += polling.counted_notes(totals.tests_counted, totals.calls)
+    notes += polling.counted_notes(totals.calls_counted, totals.calls)
     notes += polling.notes(sums.tests, run.program, test_gap, totals.core_time_s)
     shown, left_out = sums.sites.build()
     notes += _changed(shown, max(t["last_ns"] for rank in found.read for t in [rank, *rank["threads"]]))

@@ -89,7 +89,7 @@ class Totals:
     ranks: int
     threads: int
     calls: int
-    tests_counted: int
+    calls_counted: int
     core_time_s: float
     residency: Residency
     mpi_share: float

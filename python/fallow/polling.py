@@ -62,12 +62,12 @@ def _rounded_up(time_s: float) -> float:
 
 
 def counted_notes(counted: int, calls: int) -> list[str]:
-    """That tests were counted only; empty if it is few of the calls."""
+    """That calls were counted only; empty if it is few of them."""
     if counted <= _COUNTED_SHARE * calls:
         return []
     return [
-        f"{text.percent(counted / calls)} of the calls are tests that were counted only, as they come one after each "
-        "small piece of work: how long these took is an estimate, and the timeline does not have them"
+        f"{text.percent(counted / calls)} of the calls are tests and one-sided calls that were counted only, as many of "
+        "them come one after the other: how long these took is an estimate, and the timeline does not have them"
     ]
 
 

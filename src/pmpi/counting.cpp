@@ -1,5 +1,5 @@
-// When a thread's tests are counted only, and what of them is to be known all the same: that a rank which has begun to sleep may need what
-// they did, when something was found, and whether loops of them are waits or work.
+// When a thread's calls are counted only, and what of them is to be known all the same: that a rank which has begun to sleep may need what
+// they did, when something was found, whether loops of tests are waits or work, and that a call waits.
 #include "pmpi/counting.hpp"
 
 #include <array>
@@ -12,7 +12,7 @@
 namespace fallow::pmpi {
 namespace {
 
-constexpr double kSlowNs = 2e3;      // to record a test takes a twentieth of it
+constexpr double kSlowNs = 2e3;      // to record a call takes one to five hundredths of it
 constexpr double kOwnPathNs = 15;    // of each test that is counted, beside what is between tests of a loop
 constexpr double kWorkNs = 20, kWorkOfWaitersNs = 60;  // between tests, beside what is in loops that wait; in programs whose loops are known to
 constexpr double kNoWaitsNs = 50;    // where no loop rests: what gaps may differ by
@@ -33,19 +33,21 @@ bool goes_to_library(std::uint16_t op) noexcept try {
 
 bool may_count(const Thread& t) noexcept {
   const Runtime& rt = runtime();
-  return t.trace == nullptr && !rt.oversubscribed && rt.counted_tests.slow != 0;
+  return t.trace == nullptr && !rt.oversubscribed && rt.count_limits.slow != 0;
 }
 
-RecordedTest recorded(const Thread& t, std::uint64_t number) noexcept {
+RecordedCall recorded(const Thread& t, std::uint64_t number) noexcept {
   const trace::Event& e = t.ring[number & t.ring_mask];
-  RecordedTest test;
-  test.enter = e.enter;
-  test.exit = e.exit;
-  if ((runtime().op_traits[e.op] & kOpTests) == 0) return test;
-  test.place.caller = t.callers[number % kPendingEvents];
-  test.place.op = e.op;
-  test.place.comm = e.comm;
-  return test;
+  RecordedCall call;
+  call.enter = e.enter;
+  call.exit = e.exit;
+  const unsigned traits = runtime().op_traits[e.op];
+  if ((traits & kOpCounted) == 0) return call;
+  call.place.caller = t.callers[number % kPendingEvents];
+  call.place.op = e.op;
+  call.place.comm = e.comm;
+  call.place.tests = (traits & kOpTests) != 0;
+  return call;
 }
 
 void stop_counting(Thread& t) noexcept {
@@ -57,22 +59,26 @@ void stop_counting(Thread& t) noexcept {
 void end_run(Thread& t, bool found) noexcept {
   const Runtime& rt = runtime();
   const std::uint64_t lasted = t.counted.end_run();
-  if (t.counted.by_trust() && lasted >= rt.counted_tests.long_enough) t.loop.ended_unseen(found);
+  if (t.counted.by_trust() && lasted >= rt.count_limits.long_enough) t.loop.ended_unseen(found);
 }
 
-/// The tests that were counted are added, and this call is recorded.
+/// The calls that were counted are added, as a call is to be recorded.
+void settle_counted(Thread& t, std::uint64_t now) noexcept {
+  Runtime& rt = runtime();
+  add_counted(t, now);
+  t.loop.break_off();
+  if (somebody_sleeps()) t.owes_wake = true;
+  if (rt.forecast.belongs_to(&t)) {
+    rt.forecast.pass_over();
+    t.foreseen = t.recorded;
+  }
+}
+
 __attribute__((noinline)) Thread* admit_after_counted(Thread& t, std::uint16_t op) noexcept {
   Runtime& rt = runtime();
   if ((rt.op_traits[op] & kOpTests) == 0) end_run(t, false);
-  if (t.counted.open() != 0) {
-    add_counted(t, rt.clock.now());
-    t.loop.break_off();
-    if (somebody_sleeps()) t.owes_wake = true;
-    if (rt.forecast.belongs_to(&t)) {
-      rt.forecast.pass_over();
-      t.foreseen = t.recorded;
-    }
-  }
+  if (t.counted.open() != 0) settle_counted(t, rt.clock.now());
+  consider_counting(t);
   if (!t.counted.on() || !may_count(t) || (t.counted.by_trust() && !t.loop.works())) stop_counting(t);
   return &t;
 }
@@ -84,25 +90,31 @@ void allow_counting() noexcept {
   const auto ticks = [&rt](double ns) { return rt.clock.to_ticks(ns); };
   const std::uint64_t between = rt.test_loops.between;
   const std::uint64_t nothing = rt.watches_tests ? between + ticks(kOwnPathNs) : ticks(kNoWaitsNs);
-  rt.counted_tests = {ticks(kSlowNs), nothing, rt.test_loops.long_enough, ticks(kWorkNs), ticks(kWorkOfWaitersNs)};
+  rt.count_limits = {ticks(kSlowNs), nothing, rt.test_loops.long_enough, ticks(kWorkNs), ticks(kWorkOfWaitersNs)};
 }
 
 void consider_counting(Thread& t) noexcept {
   const Runtime& rt = runtime();
-  if (t.counted.on() || !may_count(t) || fallow_tls.thread != &t) return;
   constexpr std::uint64_t kCalls = kPendingEvents;
-  if (t.recorded < kCalls) return;
-  const std::uint64_t work = t.loop.waits_unseen() ? rt.counted_tests.work : rt.counted_tests.work_of_waiters;
-  TestSample sample(rt.reading, rt.watches_tests ? rt.test_loops.gap + work : 0);
+  if (t.recorded - t.considered < kCalls || !may_count(t) || fallow_tls.thread != &t) return;
+  t.considered = t.recorded;
+  const bool all_are_recorded = somebody_sleeps();
+  if (t.counted.on()) {
+    if (t.counted.pays(kCalls) && !all_are_recorded) return;
+    stop_counting(t);
+  }
+  if (all_are_recorded) return;
+  const std::uint64_t work = t.loop.waits_unseen() ? rt.count_limits.work : rt.count_limits.work_of_waiters;
+  CallSample sample(rt.reading, rt.watches_tests ? rt.test_loops.gap + work : 0);
   for (std::uint64_t n = t.recorded - kCalls; n != t.recorded; ++n) {
     if (!sample.add(recorded(t, n))) return;
   }
   if (sample.is_close() && !t.loop.works()) return t.counted.was_wait();
-  if (sample.pace() > rt.counted_tests.slow) return;
-  std::array<TestPlace, CountedTests::kPlaces> storage;
-  const std::span<const TestPlace> places = sample.places(storage);
+  if (sample.pace() > rt.count_limits.slow) return;
+  std::array<CallPlace, CountedCalls::kPlaces> storage;
+  const std::span<const CallPlace> places = sample.places(storage);
   const ErrnoGuard kept;
-  for (const TestPlace& place : places) {
+  for (const CallPlace& place : places) {
     if (!goes_to_library(place.op)) return;
   }
   t.counted.begin(places, sample.gap(), sample.is_close());
@@ -120,6 +132,25 @@ Thread* admit_counting(const void* frame, const void* caller, std::uint16_t op) 
   fallow_tls.caller = nullptr;
   t.op = op;
   return nullptr;
+}
+
+void record_after_all(Thread& t) noexcept {
+  Runtime& rt = runtime();
+  const std::uint64_t now = rt.clock.now();
+  t.counted.untake();
+  settle_counted(t, now);
+  fallow_tls.depth = 1;
+  t.enter = now;
+  t.caller = t.counted.now().caller;
+  t.comm_handle = 0;
+  t.peer = -1;
+  t.wanted_calls = 0;
+  rt.node.own().doing(trace::RankState::in_mpi, now);
+}
+
+void end_recorded_after_all(Thread& t) noexcept {
+  end_unreturned(t);
+  if (somebody_sleeps()) wake_recent_slow(t);
 }
 
 void found_in_counted(Thread& t) noexcept {

@@ -1,4 +1,4 @@
-// Programs that make tests again and again: most of their tests are counted only, see CountedTests.
+// Programs that make short calls again and again: most of their tests and one-sided calls are counted only, see CountedCalls.
 #pragma once
 
 #include <cstdint>
@@ -9,36 +9,75 @@
 
 namespace fallow::pmpi {
 
-/// Sets how close tests are that are counted, once it is known which loops of tests rest.
+/// Sets how close calls are that are counted, once it is known which loops of tests rest.
 void allow_counting() noexcept;
 
-/// The thread's last calls are in the ring: whether they were tests for the most part, of which most of those to come are counted only.
+/// Once so many calls lie in the ring since the last time: whether most of them could have been counted only, as most of those to come are to be then.
 void consider_counting(Thread& thread) noexcept;
 
-/// The same as admit_nested(), of a thread that counts tests: null too for those, which count_test() is to be told of when they are over.
+/// The same as admit_nested(), of a thread that counts calls: null too for those, of which the wrapper tells by a CountedCall.
 Thread* admit_counting(const void* frame, const void* caller, std::uint16_t op) noexcept;
 
-/// Adds what the ring holds to the totals, and then the tests that were counted since, at this tick.
+/// Adds what the ring holds to the totals, and then the calls that were counted since, at this tick.
 void add_counted(Thread& thread, std::uint64_t now) noexcept;
 
 void found_in_counted(Thread& thread) noexcept;
 void moved_to_comm(Thread& thread, std::uint16_t comm) noexcept;
+/// The call under way, which is counted only, waits: from now on it is one that is recorded.
+void record_after_all(Thread& thread) noexcept;
+/// Such a call is over.
+void end_recorded_after_all(Thread& thread) noexcept;
 
 inline constexpr std::uint32_t kCountedDepth = 2;  ///< fallow_tls.depth
 
-/// Whether a test that is not recorded is counted: not if it is made by the library, in a callback, or once MPI has ended.
-FALLOW_HOT bool is_counted() noexcept { return std::exchange(fallow_tls.counted, 0u) != 0; }
+/// Around a call that the wrapper does not record. It is counted, unless it is made by the library, in a callback, or once MPI has ended.
+class CountedCall {
+ public:
+  FALLOW_HOT CountedCall() noexcept
+      : thread_(std::exchange(fallow_tls.counted, 0u) != 0 ? static_cast<Thread*>(fallow_tls.thread) : nullptr) {}
 
-/// Such a test is over. `comm`: MPI_COMM_NULL of those that name none.
-FALLOW_HOT void count_test(bool found, MPI_Comm comm) noexcept {
-  fallow_tls.depth = 0;
-  Thread& t = *static_cast<Thread*>(fallow_tls.thread);
-  if (comm != MPI_COMM_NULL) {
-    const CommInfo* const info = comm_info(t, comm);
-    const auto id = static_cast<std::uint16_t>(info == nullptr ? 0 : info->id < 0xffff ? info->id : 0xffff);
-    if (id != t.counted.now().comm) [[unlikely]] moved_to_comm(t, id);
+  FALLOW_HOT bool counts() const noexcept { return thread_ != nullptr; }
+
+  /// Of a one-sided call, before it is made.
+  FALLOW_HOT void target(MPI_Win win, int rank) noexcept {
+    if (rank >= 0) thread_->keep_recent(handle_key(win), rank);
   }
-  if (found) [[unlikely]] found_in_counted(t);
-}
+  /// The call that is about to be made may wait: then record_after_all() is called.
+  FALLOW_HOT void may_wait() noexcept {
+    fallow_tls.polls_left = runtime().first_polls.load(std::memory_order_relaxed);
+    fallow_tls.waiting = thread_;
+  }
+  FALLOW_HOT void waited() noexcept {
+    fallow_tls.waiting = nullptr;
+    if (fallow_tls.depth != kCountedDepth) [[unlikely]] return end_recorded_after_all(*thread_);
+    fallow_tls.depth = 0;
+  }
+
+  template <class Count>
+  FALLOW_HOT std::uint64_t bytes(Count count, MPI_Datatype type) noexcept {
+    return data_size(*thread_, count, type);
+  }
+  /// `received`: beside `bytes`, which are sent.
+  FALLOW_HOT void transferred(std::uint64_t bytes, std::uint64_t received = 0) noexcept {
+    fallow_tls.depth = 0;
+    thread_->counted.now().bytes += bytes;
+    thread_->received_too += received;
+  }
+
+  /// A test is over. `comm`: MPI_COMM_NULL of those that name none.
+  FALLOW_HOT void tested(bool found, MPI_Comm comm) noexcept {
+    fallow_tls.depth = 0;
+    Thread& t = *thread_;
+    if (comm != MPI_COMM_NULL) {
+      const CommInfo* const info = comm_info(t, comm);
+      const auto id = static_cast<std::uint16_t>(info == nullptr ? 0 : info->id < 0xffff ? info->id : 0xffff);
+      if (id != t.counted.now().comm) [[unlikely]] moved_to_comm(t, id);
+    }
+    if (found) [[unlikely]] found_in_counted(t);
+  }
+
+ private:
+  Thread* const thread_;
+};
 
 }  // namespace fallow::pmpi

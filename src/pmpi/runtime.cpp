@@ -110,6 +110,7 @@ std::uint8_t traits_of(const WrapperEntry& entry) noexcept {
   if (kind == OpKind::test) traits |= kOpTests;
   if (std::strstr(entry.name, "eighbor_") != nullptr) traits |= kOpNeighbors;
   if (is_meeting(entry.name)) traits |= kOpMeets;
+  if (entry.counted) traits |= kOpCounted;
   return static_cast<std::uint8_t>(traits);
 }
 

@@ -42,6 +42,7 @@ enum OpTraits : unsigned {
   kOpTests = 1u << 4,
   kOpNeighbors = 1u << 5,  ///< a collective call in which data go to the neighbours of the topology alone
   kOpMeets = 1u << 6,      ///< a collective call that nobody leaves before all have come to it, if there is anything to send
+  kOpCounted = 1u << 7,    ///< its wrapper can count it only, see CountedCalls
 };
 
 /// What resting costs here; starts from typical values and follows what is measured.
@@ -95,7 +96,7 @@ struct Runtime {
   TestLoopLimits test_loops;        ///< which loops of tests rest
   bool watches_tests = false;       ///< these are set
   std::uint64_t reading = 0;        ///< ticks that a reading of the clock takes
-  CountLimits counted_tests;        ///< which tests are counted only
+  CountLimits count_limits;         ///< which calls are counted only
   bool hooked = false;
   bool polls_tell = false;          ///< the hook is called once a poll, so that its time tells whether something moved
   bool twins_ready = false;         ///< the library has what twins.hpp needs, and the mode lets it be used

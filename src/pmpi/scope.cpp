@@ -29,10 +29,11 @@ void trace_simply(Thread& t, std::uint16_t op, std::uint64_t enter, std::uint64_
   t.trace->leave();
 }
 
-/// The program left the call under way by an exception or longjmp. It counts, as ended now.
-void leave_unreturned(Thread& t) noexcept {
-  if (std::exchange(fallow_tls.depth, 0u) == kCountedDepth) return;  // that was counted when it began
+}  // namespace
+
+void end_unreturned(Thread& t) noexcept {
   fallow_tls.waiting = nullptr;
+  if (std::exchange(fallow_tls.depth, 0u) == kCountedDepth) return;  // that was counted when it began
   put_back_state(t);
   t.take_up_totals();
   trace::Event& e = t.next_event(t.enter, 0, -1, -1, t.op, 0);
@@ -44,8 +45,6 @@ void leave_unreturned(Thread& t) noexcept {
   trace_simply(t, t.op, t.enter, e.exit, t.caller, trace::kEventFailed);
   runtime().node.own().doing(trace::RankState::computing, e.exit);
 }
-
-}  // namespace
 
 namespace {
 
@@ -106,7 +105,7 @@ Thread* admit_nested(const void* frame, const void* caller, std::uint16_t op, bo
     }
     auto* const thread = static_cast<Thread*>(fallow_tls.thread);
     if (thread != nullptr) {
-      leave_unreturned(*thread);
+      end_unreturned(*thread);
       return thread;
     }
     fallow_tls.depth = 0;
@@ -152,7 +151,7 @@ extern "C" __attribute__((visibility("hidden"), used)) int fallow_unwound(int, i
   constexpr int kCleanupPhase = 2, kContinueUnwind = 8;
   if ((actions & kCleanupPhase) != 0 && fallow_tls.depth != 0) {
     auto* const thread = static_cast<Thread*>(fallow_tls.thread);
-    if (thread != nullptr) leave_unreturned(*thread);
+    if (thread != nullptr) end_unreturned(*thread);
   }
   return kContinueUnwind;
 }

@@ -65,6 +65,8 @@ void settle_wait(Thread& thread, std::uint64_t exit, trace::Event& event) noexce
 void put_back_state(Thread& thread) noexcept;
 /// Forgets the wait of a call that the program jumped out of.
 void abandon_wait(Thread& thread) noexcept;
+/// Records the call under way, without its peer and bytes, as ended now: the program jumped out of it, or it was to be counted only.
+void end_unreturned(Thread& thread) noexcept;
 void wake_peer_slow(Thread& thread, MPI_Comm comm, int peer) noexcept;
 void wake_target_slow(Thread& thread, MPI_Win win, int peer) noexcept;
 void wake_partners_slow(Thread& thread, const CommInfo* info) noexcept;
@@ -171,9 +173,7 @@ class Scope {
     const CommInfo* const info = comm_info(thread_, comm);
     if (info != nullptr) {
       comm_id_ = static_cast<std::uint16_t>(info->id < 0xffff ? info->id : 0xffff);
-      if (peer >= 0) {
-        keep_recent(info->handle, peer);
-      }
+      if (peer >= 0) thread_.keep_recent(info->handle, peer);
     }
     record(peer, tag, bytes);
   }
@@ -245,7 +245,7 @@ class Scope {
     if (someone_sleeps()) [[unlikely]] wake_peer_slow(thread_, comm, peer);
   }
   FALLOW_HOT void wake_target(MPI_Win win, int peer) noexcept {
-    if (peer >= 0) keep_recent(handle_key(win), peer);
+    if (peer >= 0) thread_.keep_recent(handle_key(win), peer);
     if (someone_sleeps()) [[unlikely]] wake_target_slow(thread_, win, peer);
   }
   FALLOW_HOT void wake_partners(MPI_Comm comm) noexcept {
@@ -338,11 +338,6 @@ class Scope {
     std::uint64_t total = 0;
     for (std::int32_t i = 0; info != nullptr && i < info->neighbors; ++i) total += info->leads_nowhere(i) ? 0 : size_of(i);
     return total;
-  }
-
-  FALLOW_HOT void keep_recent(std::uint64_t where, std::int32_t rank) noexcept {
-    const RecentPeer& newest = thread_.recent[(thread_.recent_next - 1) % kRecentPeers];
-    if (newest.rank != rank || newest.where != where) thread_.recent[thread_.recent_next++ % kRecentPeers] = {where, rank};
   }
 
   FALLOW_HOT void push_event() noexcept {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "pmpi/counted_tests.hpp"
+#include "pmpi/counted_calls.hpp"
 #include "pmpi/mpi_header.hpp"
 #include "pmpi/idle_tests.hpp"
 #include "pmpi/patience.hpp"
@@ -141,7 +141,7 @@ struct alignas(64) Thread {
   IdleTests idle_tests;
   TestLoop loop;                   ///< of tests, where each rank has a core
   std::uint64_t measured_gap = 0;  ///< tick at which what is between its tests was last compared with readings of the clock
-  CountedTests counted;
+  CountedCalls counted;
   PendingWait loop_rest;           ///< of the test under way
   WaitState loop_wait;             ///< that the loop is, between its tests
   Patience patience;
@@ -153,6 +153,7 @@ struct alignas(64) Thread {
   std::uint64_t recorded = 0;      ///< events in the ring so far
   std::uint64_t totalled = 0;      ///< of these, events in the totals
   std::uint64_t foreseen = 0;      ///< of these, events that the forecast has learnt or passed over
+  std::uint64_t considered = 0;    ///< events in the ring when it was last considered whether to count calls only
   std::uint64_t caught_up = 0;     ///< events in the ring when there was last time for that though the rank did not wait
   std::array<const void*, kPendingEvents> callers{};
   std::array<PendingWait, kPendingEvents> waits{};
@@ -198,6 +199,11 @@ struct alignas(64) Thread {
     if (totalling.load(std::memory_order_relaxed) != Totalling::itself) return;
     totalled = counters->events;
     end_totals();
+  }
+
+  void keep_recent(std::uint64_t where, std::int32_t rank) noexcept {
+    const RecentPeer& newest = recent[(recent_next - 1) % kRecentPeers];
+    if (newest.rank != rank || newest.where != where) recent[recent_next++ % kRecentPeers] = {where, rank};
   }
 
   /// A collective call may be under way that returned at once and goes on in waits and tests.

@@ -1,4 +1,4 @@
-// Adds calls to the totals of thread, functions and call sites: those that lie in the ring, and tests that were only counted.
+// Adds calls to the totals of thread, functions and call sites: those that lie in the ring, and those that were only counted.
 #include <algorithm>
 #include <bit>
 
@@ -147,10 +147,10 @@ void tell_calls(Thread& t, std::uint64_t added) noexcept {
   runtime().node.own().calls.fetch_add(added - vain, std::memory_order_relaxed);
 }
 
-/// Tests at one place that were counted only.
-void add_tests(Thread& t, const TestPlace& place, const CountedTime& time) noexcept {
+/// Calls at one place that were counted only.
+void add_calls(Thread& t, const CallPlace& place, const CountedTime& time) noexcept {
   trace::ThreadCounters& c = *t.counters;
-  const std::uint64_t ticks = place.count * place.lasts * time.tests / time.of, computing = place.count * time.gap;
+  const std::uint64_t ticks = place.count * place.lasts * time.calls / time.of, computing = place.count * time.gap;
   trace::Event like{};
   like.op = place.op;
   like.comm = place.comm;
@@ -158,12 +158,21 @@ void add_tests(Thread& t, const TestPlace& place, const CountedTime& time) noexc
   c.computing += computing;
   c.transfer += ticks;
   add(c.gaps, time.gap, runtime().ns_per_tick_q32, place.count);
+  const unsigned traits = runtime().op_traits[place.op];
+  if ((traits & kOpBlocks) != 0) {  // those that waited were recorded
+    c.waits.count[0] += place.count;
+    c.waits.coarse_count[0] += place.count;
+  }
+  if ((traits & kOpSends) != 0) c.bytes_sent += place.bytes;
+  if ((traits & kOpReceives) != 0) c.bytes_received += place.bytes;
   trace::OpStats& op = t.ops[place.op];
   op.calls += place.count;
   op.ticks += ticks;
+  op.bytes += place.bytes;
   trace::SiteStats& site = t.sites[site_slot(t, place.caller, like)];
   site.calls += place.count;
   site.ticks += ticks;
+  site.bytes += place.bytes;
   site.gap_ticks += computing;
   t.last_exit += ticks + computing;
 }
@@ -173,9 +182,9 @@ void add_tests(Thread& t, const TestPlace& place, const CountedTime& time) noexc
 void add_counted(Thread& t, std::uint64_t now) noexcept {
   add_to_totals(t);
   if (t.counted.open() == 0 || !t.begin_totals(fallow_tls.thread == &t ? Totalling::itself : Totalling::other)) return;
-  const CountedTime time = t.counted.divide(runtime().counted_tests, now - std::min(now, t.last_exit));
-  for (const TestPlace place : t.counted.places()) {  // a copy: the process may be ending while the thread goes on
-    if (place.count != 0) add_tests(t, place, time);
+  const CountedTime time = t.counted.divide(runtime().count_limits, now - std::min(now, t.last_exit));
+  for (const CallPlace place : t.counted.places()) {  // a copy: the process may be ending while the thread goes on
+    if (place.count != 0) add_calls(t, place, time);
   }
   t.counted.close();
   t.counters->last_exit_tick = t.last_exit;

@@ -14,6 +14,7 @@
 #include "base/cancel_guard.hpp"
 #include "base/errno_guard.hpp"
 #include "base/float_guard.hpp"
+#include "pmpi/counting.hpp"
 #include "pmpi/hooks.hpp"
 #include "pmpi/idle_poll.hpp"
 #include "pmpi/own_state.hpp"
@@ -289,6 +290,7 @@ void first_look(Thread& t, std::uint64_t now) noexcept {
   t.look = Look::taken;
   show(trace::RankState::waiting, now);
   add_to_totals(t);
+  consider_counting(t);
   t.wait.last_poll = now;
   allow_tests(t, now);
   note_open(t, now);
@@ -394,6 +396,7 @@ bool is_patient(Thread& t) noexcept {
   t.look = Look::patient;
   t.patient_polls = fallow_tls.polls_left = polls;
   add_to_totals(t);
+  consider_counting(t);
   if (polls >= kAmplePatience && rt.forecast.belongs_to(&t)) foresee(t, kForeseenInPatience);
   return true;
 }
@@ -415,6 +418,7 @@ void put_back_state(Thread& t) noexcept {
 void slow_poll(Thread& t) noexcept {
   const ErrnoGuard kept;
   fallow_tls.polls_left &= ~kCatchingUp;
+  if (fallow_tls.depth == kCountedDepth) record_after_all(t);
   if (t.look == Look::none && is_patient(t)) return;
   const FloatGuard guard;
   const CancelGuard whole;

@@ -11,6 +11,7 @@ struct WrapperEntry {
   const char* name;        ///< "MPI_Send"
   std::uint8_t kind;       ///< trace::OpKind
   bool blocks;
+  bool counted;            ///< whether its wrapper can count it only, see CountedCalls
   bool asks_own;           ///< whether the next function is the library's own: it has a twin (twins.hpp), or is a test
   void* wrapper;           ///< called as MPI_Send
   void* profiling_wrapper; ///< called as PMPI_Send

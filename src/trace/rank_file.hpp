@@ -126,7 +126,7 @@ struct ThreadCounters {
   std::uint64_t thread_id;        ///< kernel thread id
   std::uint64_t first_tick, last_exit_tick;
   std::uint64_t events;           ///< calls in the totals; the ring holds them and up to kPendingEvents more
-  std::uint64_t counted;          ///< tests beside these that are in the totals, and were never in the ring
+  std::uint64_t counted;          ///< calls beside these that are in the totals, and were never in the ring
   std::uint64_t computing, transfer, wait_awake, wait_asleep, io;
   std::uint64_t wake_delay;       ///< time by which sleeps outlasted the waits (an upper estimate)
   std::uint64_t wake_absorbed;    ///< of it, what later waits made good: nobody had waited for this rank meanwhile

@@ -71,7 +71,7 @@ def test_totals(report):
     assert (t.wake_delay_s, t.wake_absorbed_s, t.wake_send_s) == pytest.approx((2.7, 0.9, 0.3))
     assert (t.wake_delay_share, t.wake_absorbed_share) == pytest.approx((2.7 / 45, 0.9 / 45))
     assert (t.wake_delay_share_worst, t.wake_lasting_share_worst) == pytest.approx((0.06, 0.04))
-    assert (t.tests_counted, t.calls) == (111, 111 + 2)
+    assert (t.calls_counted, t.calls) == (111, 111 + 2)
     assert (t.sleeps, t.wakes_by_peer, t.wakes_sent) == (51, 57, 69)
     assert (t.sent_bytes, t.received_bytes) == (87, 93)
     assert (t.cpu_ranks_s, t.slowdown_budget) == pytest.approx((171, 0.02))

@@ -130,7 +130,7 @@ nb::dict thread_dict(const RankReader& r, std::uint32_t index, std::size_t max_e
   d["first_ns"] = r.wall_time(c.first_tick).value;
   d["last_ns"] = r.wall_time(c.last_exit_tick).value;
   d["calls"] = c.events + c.counted + (b.open().enter != 0 ? 1 : 0);
-  d["tests_counted"] = c.counted;
+  d["calls_counted"] = c.counted;
   d["computing_s"] = r.seconds(c.computing).value;
   d["transfer_s"] = r.seconds(c.transfer).value;
   d["wait_awake_s"] = r.seconds(c.wait_awake).value;

@@ -31,7 +31,7 @@ int main(int argc, char **argv) {
       continue;
     }
     MPI_Iprobe(i % EVERY == 0 ? 77 : 0, 5, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
-    for (int k = 0; k < 60; ++k) work = work * 1664525u + 1013904223u;
+    for (int k = 0; k < 200; ++k) work = work * 1664525u + 1013904223u;
   }
   CHECK(left == probes / EVERY);
   MPI_Errhandler_free(&handler);

@@ -19,7 +19,7 @@ static void *probe(void *number) {
   for (long i = 1; i <= probes; ++i) {
     int found, sent = (int)i, got = 0;
     CHECK(MPI_Iprobe(0, (int)me, comms[me], &found, MPI_STATUS_IGNORE) == MPI_SUCCESS && !found);
-    for (int k = 0; k < 60; ++k) *own = *own * 1664525u + 1013904223u;
+    for (int k = 0; k < 200; ++k) *own = *own * 1664525u + 1013904223u;
     if (i % EVERY != 0) continue;
     MPI_Request request;
     MPI_Irecv(&got, 1, MPI_INT, 0, 99, comms[me], &request);

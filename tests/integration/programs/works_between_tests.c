@@ -12,7 +12,7 @@ enum { MESSAGES = 3 };
 static volatile unsigned work;
 
 static void do_something(void) {
-  for (int i = 0; i < 50; ++i) work = work * 1664525u + 1013904223u;
+  for (int i = 0; i < 200; ++i) work = work * 1664525u + 1013904223u;
 }
 
 int main(int argc, char** argv) {

@@ -1,4 +1,4 @@
-#include "pmpi/counted_tests.hpp"
+#include "pmpi/counted_calls.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,21 +14,28 @@ constexpr std::uint16_t kOp = 7, kOther = 8;
 constexpr std::uint64_t kLasts = 100, kGap = 60;
 const int kHere = 0, kThere = 0;
 
-TestPlace place(std::uint16_t op = kOp, const void* caller = &kHere, std::uint16_t comm = 3) {
-  TestPlace p;
+CallPlace place(std::uint16_t op = kOp, const void* caller = &kHere, std::uint16_t comm = 3) {
+  CallPlace p;
   p.caller = caller;
   p.op = op;
   p.comm = comm;
   p.lasts = kLasts;
+  p.tests = true;
+  return p;
+}
+
+CallPlace one_sided(std::uint16_t op = kOther, const void* caller = &kThere) {
+  CallPlace p = place(op, caller, 0);
+  p.tests = false;
   return p;
 }
 
 struct Counting {
-  CountedTests tests;
+  CountedCalls tests;
   std::uint64_t counted = 0, in_tests = 0, in_gaps = 0;
 
-  explicit Counting(std::initializer_list<TestPlace> places = {place()}, bool by_trust = false) {
-    tests.begin(std::vector<TestPlace>(places), kGap, by_trust);
+  explicit Counting(std::initializer_list<CallPlace> places = {place()}, bool by_trust = false) {
+    tests.begin(std::vector<CallPlace>(places), kGap, by_trust);
   }
   /// Tests until one is to be recorded, at most `most`. Returns how many were counted.
   std::uint32_t take(std::uint32_t most = 1'000, const void* caller = &kHere, std::uint16_t op = kOp) {
@@ -38,9 +45,9 @@ struct Counting {
   }
   CountedTime add(std::uint64_t ticks) {
     const CountedTime time = tests.divide(kLimits, ticks);
-    for (const TestPlace& p : tests.places()) {
+    for (const CallPlace& p : tests.places()) {
       counted += p.count;
-      in_tests += p.count * p.lasts * time.tests / time.of;
+      in_tests += p.count * p.lasts * time.calls / time.of;
       in_gaps += p.count * time.gap;
     }
     tests.close();
@@ -52,32 +59,32 @@ struct Counting {
   }
 };
 
-TEST(CountedTests, NoneAreUntilItBegins) {
-  CountedTests tests;
+TEST(CountedCalls, NoneAreUntilItBegins) {
+  CountedCalls tests;
   EXPECT_FALSE(tests.on());
   EXPECT_FALSE(tests.takes(kOp, &kHere));
 }
 
-TEST(CountedTests, AllButOneOfManyAre) {
+TEST(CountedCalls, AllButOneOfManyAre) {
   Counting c;
   for (int i = 0; i < 100; ++i) {
-    EXPECT_EQ(c.take(), CountedTests::kAtATime);
-    EXPECT_EQ(c.tests.open(), CountedTests::kAtATime);
-    c.add(CountedTests::kAtATime * (kLasts + kGap) + kGap);
+    EXPECT_EQ(c.take(), CountedCalls::kAtATime);
+    EXPECT_EQ(c.tests.open(), CountedCalls::kAtATime);
+    c.add(CountedCalls::kAtATime * (kLasts + kGap) + kGap);
     EXPECT_EQ(c.tests.open(), 0U);
     EXPECT_TRUE(c.tests.on());
   }
-  EXPECT_EQ(c.counted, 100 * CountedTests::kAtATime);
+  EXPECT_EQ(c.counted, 100 * CountedCalls::kAtATime);
 }
 
-TEST(CountedTests, TheirTimeIsDividedAsThatOfThoseThatWereRecorded) {
+TEST(CountedCalls, TheirTimeIsDividedAsThatOfThoseThatWereRecorded) {
   Counting c;
   c.run();
-  EXPECT_EQ(c.in_tests, CountedTests::kAtATime * kLasts);
-  EXPECT_EQ(c.in_gaps, CountedTests::kAtATime * kGap);
+  EXPECT_EQ(c.in_tests, CountedCalls::kAtATime * kLasts);
+  EXPECT_EQ(c.in_gaps, CountedCalls::kAtATime * kGap);
 }
 
-TEST(CountedTests, TheyTakeNoLongerThanThereIsTime) {
+TEST(CountedCalls, TheyTakeNoLongerThanThereIsTime) {
   Counting c;
   c.take(10);
   c.add(500);
@@ -88,20 +95,20 @@ TEST(CountedTests, TheyTakeNoLongerThanThereIsTime) {
   EXPECT_EQ(c.in_tests, 500U);
 }
 
-TEST(CountedTests, AComputationBetweenTwoIsNotDividedAmongAll) {
+TEST(CountedCalls, AComputationBetweenTwoIsNotDividedAmongAll) {
   Counting c;
   c.take();
   c.add(1'000'000);
-  EXPECT_EQ(c.in_tests, CountedTests::kAtATime * kLasts);
-  EXPECT_EQ(c.in_gaps, CountedTests::kAtATime * kGap);
+  EXPECT_EQ(c.in_tests, CountedCalls::kAtATime * kLasts);
+  EXPECT_EQ(c.in_gaps, CountedCalls::kAtATime * kGap);
   EXPECT_TRUE(c.tests.on());
   c.take();
   c.add(1'000'000);
   EXPECT_FALSE(c.tests.on());  // it works more between them now
 }
 
-TEST(CountedTests, PlacesAreCountedForThemselves) {
-  TestPlace slow = place(kOther, &kThere);
+TEST(CountedCalls, PlacesAreCountedForThemselves) {
+  CallPlace slow = place(kOther, &kThere);
   slow.lasts = 300;
   Counting c({place(), slow});
   EXPECT_EQ(c.take(20), 20U);
@@ -113,7 +120,7 @@ TEST(CountedTests, PlacesAreCountedForThemselves) {
   EXPECT_EQ(c.in_tests, 20 * kLasts + 10 * 300);
 }
 
-TEST(CountedTests, LoopsWithNothingBetweenTestsEndIt) {
+TEST(CountedCalls, LoopsWithNothingBetweenTestsEndIt) {
   Counting c;
   c.run(kLimits.nothing + 5);
   EXPECT_TRUE(c.tests.on());
@@ -121,20 +128,20 @@ TEST(CountedTests, LoopsWithNothingBetweenTestsEndIt) {
   EXPECT_FALSE(c.tests.on());
 }
 
-TEST(CountedTests, SoDoTestsThatTakeLessThanWithWorkBetweenThem) {
+TEST(CountedCalls, SoDoTestsThatTakeLessThanWithWorkBetweenThem) {
   Counting c;
   c.run(5, kLasts / 2);
   EXPECT_FALSE(c.tests.on());
 }
 
-TEST(CountedTests, ItTakesMoreToEndItOnceThatWasWrong) {
+TEST(CountedCalls, ItTakesMoreToEndItOnceThatWasWrong) {
   Counting c;
   const auto spans_of_wait = [&] {
     int n = 0;
     for (; c.tests.on(); ++n) c.run(kLimits.nothing - 5);
     return n;
   };
-  const TestPlace here[] = {place()};
+  const CallPlace here[] = {place()};
   for (const int spans : {1, 2, 4, 8, 16, 16}) {
     EXPECT_EQ(spans_of_wait(), spans);
     c.tests.begin(here, kGap, false);
@@ -145,30 +152,108 @@ TEST(CountedTests, ItTakesMoreToEndItOnceThatWasWrong) {
   EXPECT_EQ(spans_of_wait(), 1);
 }
 
-TEST(CountedTests, NotWhereLoopsAreLeftForWork) {
+TEST(CountedCalls, NotWhereLoopsAreLeftForWork) {
   Counting c({place()}, true);
   c.run(5);
   EXPECT_TRUE(c.tests.on());
 }
 
-TEST(CountedTests, NotIfSomethingIsFoundAllTheTime) {
+TEST(CountedCalls, NotIfSomethingIsFoundAllTheTime) {
   Counting c;
   for (int i = 0; i < 4; ++i) {
     c.take(30);
     c.tests.end_run();
   }
   c.take();
-  c.add(CountedTests::kAtATime * kLasts);
+  c.add(CountedCalls::kAtATime * kLasts);
   EXPECT_TRUE(c.tests.on());
 }
 
-TEST(CountedTests, SlowTestsEndIt) {
+TEST(CountedCalls, NorWhereOneSidedCallsAreBetween) {
+  Counting c({place(), one_sided()});
+  for (int i = 0; i < 4; ++i) {
+    c.take(100);
+    c.take(1, &kThere, kOther);
+    c.take();
+    c.add(CountedCalls::kAtATime * kLasts);
+    EXPECT_TRUE(c.tests.on());
+  }
+}
+
+TEST(CountedCalls, BurstsOfOneSidedCallsDoNotEndIt) {
+  Counting c({one_sided()});
+  for (int i = 0; i < 4; ++i) {
+    const std::uint32_t n = c.take(1'000, &kThere, kOther);
+    ASSERT_EQ(n, CountedCalls::kAtATime);
+    c.add(n * kLimits.slow - 1);
+    EXPECT_TRUE(c.tests.on());
+  }
+  EXPECT_EQ(c.in_gaps, 4 * CountedCalls::kAtATime * kGap);  // the computation is before the call that is recorded
+}
+
+TEST(CountedCalls, ButComputationsBetweenThemDo) {
+  Counting c({one_sided()});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(c.tests.on());
+    c.take(1'000, &kThere, kOther);
+    c.add(CountedCalls::kAtATime * kLimits.slow + 1);
+  }
+  EXPECT_FALSE(c.tests.on());
+}
+
+TEST(CountedCalls, BytesAreThoseSinceTheTotalsWereMade) {
+  Counting c({place(), one_sided()});
+  for (int i = 0; i < 3; ++i) {
+    c.take(1);
+    c.take(1, &kThere, kOther);
+    c.tests.now().bytes += 8;
+  }
+  EXPECT_EQ(c.tests.places()[0].bytes, 0U);
+  EXPECT_EQ(c.tests.places()[1].bytes, 24U);
+  c.add(6 * kLasts);
+  EXPECT_EQ(c.tests.places()[1].bytes, 0U);
+}
+
+TEST(CountedCalls, ACallThatIsRecordedAfterAllIsNotCounted) {
+  Counting c({one_sided()});
+  c.take(10, &kThere, kOther);
+  c.tests.untake();
+  EXPECT_EQ(c.tests.open(), 9U);
+  c.add(9 * (kLasts + kGap));
+  EXPECT_EQ(c.counted, 9U);
+  EXPECT_EQ(c.tests.now().caller, &kThere);
+}
+
+TEST(CountedCalls, ItPaysIfManyMoreAreCountedThanRecorded) {
+  Counting c;
+  constexpr std::uint32_t kRecorded = 8;
+  EXPECT_FALSE(c.tests.pays(kRecorded));
+  c.run();
+  EXPECT_FALSE(c.tests.pays(kRecorded));  // 127 to 8
+  c.run();
+  c.take(1);
+  EXPECT_TRUE(c.tests.pays(kRecorded));  // 128 to 8, one of which is not in the totals yet
+  EXPECT_FALSE(c.tests.pays(kRecorded));
+}
+
+TEST(CountedCalls, PlacesAreFoundInAnyOrder) {
+  const int callers[CountedCalls::kPlaces] = {};
+  std::vector<CallPlace> places;
+  for (const int& caller : callers) places.push_back(place(kOp, &caller));
+  CountedCalls tests;
+  tests.begin(places, kGap, false);
+  for (const std::size_t i : {0, 1, 7, 7, 3, 2, 6, 0, 5}) EXPECT_TRUE(tests.takes(kOp, &callers[i])) << i;
+  EXPECT_FALSE(tests.takes(kOp, &kHere));
+  EXPECT_EQ(tests.places()[7].count, 2U);
+}
+
+TEST(CountedCalls, SlowTestsEndIt) {
   Counting c;
   for (int i = 0; i < 3; ++i) c.run(kLimits.slow);
   EXPECT_FALSE(c.tests.on());
 }
 
-TEST(CountedTests, SoDoFewBetweenOtherCalls) {
+TEST(CountedCalls, SoDoFewBetweenOtherCalls) {
   Counting c;
   for (int i = 0; i < 7; ++i) {
     c.take(3);
@@ -180,7 +265,7 @@ TEST(CountedTests, SoDoFewBetweenOtherCalls) {
   EXPECT_FALSE(c.tests.on());
 }
 
-TEST(CountedTests, ItEndsNowAndThenToSeeHowLongTestsLast) {
+TEST(CountedCalls, ItEndsNowAndThenToSeeHowLongTestsLast) {
   Counting c;
   int spans = 0;
   for (; c.tests.on() && spans < 10'000; ++spans) c.run();
@@ -188,7 +273,7 @@ TEST(CountedTests, ItEndsNowAndThenToSeeHowLongTestsLast) {
   EXPECT_LT(spans, 1'000);
 }
 
-TEST(CountedTests, ARunLastsFromTheLastFind) {
+TEST(CountedCalls, ARunLastsFromTheLastFind) {
   Counting c;
   c.take(100);
   EXPECT_EQ(c.tests.run_lasted(), 100 * kLasts);
@@ -196,10 +281,10 @@ TEST(CountedTests, ARunLastsFromTheLastFind) {
   EXPECT_EQ(c.tests.end_run(), 0U);
   c.take(5);
   EXPECT_EQ(c.tests.end_run(), 5 * kLasts);
-  EXPECT_EQ(CountedTests{}.run_lasted(), 0U);
+  EXPECT_EQ(CountedCalls{}.run_lasted(), 0U);
 }
 
-TEST(CountedTests, AnotherCommunicatorIsCountedForItself) {
+TEST(CountedCalls, AnotherCommunicatorIsCountedForItself) {
   Counting c;
   c.take(10);
   c.tests.untake();
@@ -212,7 +297,7 @@ TEST(CountedTests, AnotherCommunicatorIsCountedForItself) {
   EXPECT_EQ(c.counted, 10U);
 }
 
-TEST(CountedTests, IfTheyTakeTurnsItEnds) {
+TEST(CountedCalls, IfTheyTakeTurnsItEnds) {
   Counting c;
   for (std::uint16_t comm = 0; comm < 4; ++comm) {
     c.take(20);
@@ -227,24 +312,24 @@ TEST(CountedTests, IfTheyTakeTurnsItEnds) {
 
 /// Calls that are recorded, one after the other.
 struct Recorded {
-  TestSample sample{20, 40};
+  CallSample sample{20, 40};
   std::uint64_t now = 1'000;
 
-  bool call(const TestPlace& where, std::uint64_t gap = kGap, std::uint64_t lasts = kLasts + 20) {
-    RecordedTest test;
+  bool call(const CallPlace& where, std::uint64_t gap = kGap, std::uint64_t lasts = kLasts + 20) {
+    RecordedCall test;
     test.place = where;
     test.enter = now + gap;
     now = test.exit = test.enter + lasts;
     return sample.add(test);
   }
-  std::vector<TestPlace> places() const {
-    std::array<TestPlace, CountedTests::kPlaces> storage;
-    const std::span<const TestPlace> found = sample.places(storage);
+  std::vector<CallPlace> places() const {
+    std::array<CallPlace, CountedCalls::kPlaces> storage;
+    const std::span<const CallPlace> found = sample.places(storage);
     return {found.begin(), found.end()};
   }
 };
 
-TEST(TestSample, TellsWhereTestsAreMadeAndHowLongTheyLast) {
+TEST(CallSample, TellsWhereTestsAreMadeAndHowLongTheyLast) {
   Recorded r;
   for (int i = 0; i < 100; ++i) {
     EXPECT_TRUE(r.call(place()));
@@ -262,14 +347,14 @@ TEST(TestSample, TellsWhereTestsAreMadeAndHowLongTheyLast) {
   EXPECT_FALSE(r.sample.is_close());
 }
 
-TEST(TestSample, PlacesOfFewTestsAreLeftOut) {
+TEST(CallSample, PlacesOfFewTestsAreLeftOut) {
   Recorded r;
   for (int i = 0; i < 100; ++i) r.call(place());
   for (int i = 0; i < 5; ++i) r.call(place(kOther, &kThere));
   EXPECT_EQ(r.places().size(), 1U);
 }
 
-TEST(TestSample, OddTestsDoNotCount) {
+TEST(CallSample, OddTestsDoNotCount) {
   for (const int odd : {0, 10}) {
     Recorded r;
     for (int i = 0; i < 100; ++i) r.call(place(), kGap, i == odd ? 50'000 : kLasts + 20);
@@ -277,7 +362,7 @@ TEST(TestSample, OddTestsDoNotCount) {
   }
 }
 
-TEST(TestSample, ItIsCloseWithoutWorkBetweenMostOfThem) {
+TEST(CallSample, ItIsCloseWithoutWorkBetweenMostOfThem) {
   for (const int close : {20, 30}) {
     Recorded r;
     for (int i = 0; i < 100; ++i) r.call(place(), i < close ? 40 : 41);
@@ -285,10 +370,24 @@ TEST(TestSample, ItIsCloseWithoutWorkBetweenMostOfThem) {
   }
 }
 
-TEST(TestSample, OtherCallsAndManyPlacesAreAllRecorded) {
+TEST(CallSample, OneSidedCallsAreNoWaits) {
+  for (const int one_sided_calls : {24, 25}) {
+    Recorded r;
+    for (int i = 0; i < 100; ++i) r.call(i < one_sided_calls ? one_sided() : place(), 0);
+    EXPECT_EQ(r.sample.is_close(), one_sided_calls == 24);
+  }
+}
+
+TEST(CallSample, TheyLastAsLongAsTheirSizes) {
+  Recorded r;
+  for (int i = 0; i < 100; ++i) r.call(one_sided(), kGap, i % 2 == 0 ? 20 + 50 : 20 + 350);
+  EXPECT_EQ(r.places()[0].lasts, 200U);
+}
+
+TEST(CallSample, OtherCallsAndManyPlacesAreAllRecorded) {
   Recorded other;
   int n = 0;
-  while (n < 1'000 && other.call(TestPlace{})) ++n;
+  while (n < 1'000 && other.call(CallPlace{})) ++n;
   EXPECT_LT(n, 32);
   Recorded many;
   const char places[1'000] = {};
@@ -297,7 +396,7 @@ TEST(TestSample, OtherCallsAndManyPlacesAreAllRecorded) {
   EXPECT_LT(n, 32);
 }
 
-TEST(TestSample, SoAreTestsOnSeveralCommunicators) {
+TEST(CallSample, SoAreTestsOnSeveralCommunicators) {
   Recorded r;
   EXPECT_TRUE(r.call(place(kOp, &kHere, 1)));
   EXPECT_FALSE(r.call(place(kOp, &kHere, 2)));

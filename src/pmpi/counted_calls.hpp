@@ -1,5 +1,6 @@
-// Tests that are counted only. Programs that test for messages after each small piece of work, as HPC Challenge's RandomAccess does,
-// make so many tests that to record each takes longer than their work (docs/adr/0008).
+// Calls that are counted only. Programs that test for messages after each small piece of work, as HPC Challenge's RandomAccess does,
+// or read and write the memory of others in small pieces, as NWChem does, make so many calls that to record each takes a part of their
+// time (docs/adr/0008).
 #pragma once
 
 #include <algorithm>
@@ -7,43 +8,46 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 namespace fallow::pmpi {
 
-/// In ticks. As they are, every test is recorded.
+/// In ticks. As they are, every call is recorded.
 struct CountLimits {
-  std::uint64_t slow = 0;       ///< from a test to the next, on average: where it is more, to record them costs little
+  std::uint64_t slow = 0;       ///< from a call to the next, on average: where it is more, to record them costs little
   std::uint64_t nothing = 0;    ///< the same between two tests that are counted, of a loop that may be a wait to rest in; 0: none is
   std::uint64_t long_enough = ~std::uint64_t{0};  ///< such a loop
   std::uint64_t work = 0, work_of_waiters = 0;    ///< between two tests that were recorded, beside what such loops have; where these rest
 };
 
-/// Where a program makes tests, and on which communicator; 0: on none.
-struct TestPlace {
+/// Where a program makes calls, and on which communicator; 0: on none.
+struct CallPlace {
   const void* caller = nullptr;
-  std::uint64_t lasts = 0;   ///< ticks of such a test, as those that were recorded
-  std::uint32_t count = 0;   ///< tests that were counted and are not in the totals yet
+  std::uint64_t lasts = 0;   ///< ticks of such a call, as those that were recorded
+  std::uint64_t bytes = 0;   ///< of those that were counted
+  std::uint32_t count = 0;   ///< calls that were counted and are not in the totals yet
   std::uint16_t op = 0, comm = 0;
+  bool tests = false;        ///< else they are one-sided
 };
 
-/// How the time since the last call that was recorded is divided among the tests that were counted since.
+/// How the time since the last call that was recorded is divided among the calls that were counted since.
 struct CountedTime {
   std::uint64_t gap = 0;           ///< before each of them
-  std::uint64_t tests = 0, of = 1; ///< each takes `tests` / `of` of what such tests take
+  std::uint64_t calls = 0, of = 1; ///< each takes `calls` / `of` of what such calls take
 };
 
-/// Counts a thread's tests at a few places. It reads no clock: that is done at each test that is recorded, one of kAtATime, and says how
-/// long those took that were counted before it. All zero is a thread whose tests are all recorded.
-class CountedTests {
+/// Counts a thread's calls at a few places. It reads no clock: that is done at each call that is recorded, one of kAtATime, and says how
+/// long those took that were counted before it. All zero is a thread whose calls are all recorded.
+class CountedCalls {
  public:
-  static constexpr std::size_t kPlaces = 4;
+  static constexpr std::size_t kPlaces = 8;
   static constexpr std::uint32_t kAtATime = 127;
 
   bool on() const noexcept { return on_; }
 
-  /// From now on tests at these places are counted. `gap`: what was between those recorded, on average. `by_trust`: by their gaps they
+  /// From now on calls at these places are counted. `gap`: what was between those recorded, on average. `by_trust`: by their gaps they
   /// may be loops that wait, but such loops have been left for work as a rule.
-  void begin(std::span<const TestPlace> places, std::uint64_t gap, bool by_trust) noexcept {
+  void begin(std::span<const CallPlace> places, std::uint64_t gap, bool by_trust) noexcept {
     const std::uint32_t patience = !looked_like_wait_ || by_trust ? patience_ : std::min(2 * patience_, kMostPatience);
     *this = {};
     patience_ = patience;
@@ -51,7 +55,8 @@ class CountedTests {
     by_trust_ = by_trust;
     gap_ = gap;
     left_ = kAtATime;
-    std::copy_n(places.begin(), on_ ? places.size() : 0, places_.begin());
+    used_ = on_ ? static_cast<std::uint32_t>(places.size()) : 0;
+    std::copy_n(places.begin(), used_, places_.begin());
   }
   void stop() noexcept { on_ = false; }
   /// What looked like a wait was one, as far as those tell that were recorded since; else it takes more to end counting the next time.
@@ -60,23 +65,27 @@ class CountedTests {
     patience_ = 1;
   }
 
-  /// Whether the test that is about to be made is to be counted only; then it is.
+  /// Whether the call that is about to be made is to be counted only; then it is.
   bool takes(std::uint16_t op, const void* caller) noexcept {
     if (left_ == 0) return false;
-    for (TestPlace& p : places_) {
+    for (std::uint32_t n = 0; n < used_; ++n) {
+      CallPlace& p = places_[next_];
+      next_ = next_ + 1 < used_ ? next_ + 1 : 0;  // they come in turns, as a rule
       if (p.caller != caller || p.op != op) continue;
       now_ = &p;
       --left_;
       ++p.count;
       ++open_;
-      ++run_;
+      run_ = p.tests ? run_ + 1 : 0;
+      only_tests_ = only_tests_ && p.tests;
       return true;
     }
     return false;
   }
-  /// The place of the test that was counted last.
-  const TestPlace& now() const noexcept { return *now_; }
-  /// It was on another communicator.
+  /// The place of the call that was counted last.
+  CallPlace& now() noexcept { return *now_; }
+  const CallPlace& now() const noexcept { return *now_; }
+  /// It was on another communicator, or is to be recorded after all.
   void untake() noexcept {
     --now_->count;
     --open_;
@@ -87,9 +96,12 @@ class CountedTests {
     if (++moves_ == kMoves) left_ = 0;
   }
 
-  /// Tests that were counted and are not in the totals yet.
+  /// Whether many times as many calls as `recorded` were counted since this was last asked: else most are made elsewhere now.
+  bool pays(std::uint32_t recorded) noexcept { return std::exchange(taken_, 0u) + open_ >= kWorthwhile * recorded; }
+
+  /// Calls that were counted and are not in the totals yet.
   std::uint32_t open() const noexcept { return open_; }
-  std::span<TestPlace> places() noexcept { return places_; }
+  std::span<CallPlace> places() noexcept { return places_; }
 
   /// Something was found, or a call of another kind is made: ticks that the tests took that were made at once before, at least.
   std::uint64_t end_run() noexcept {
@@ -102,62 +114,67 @@ class CountedTests {
 
   /// `ticks` after the last call that was recorded another one is to be. Says how that time is divided; then close() it.
   CountedTime divide(const CountLimits& l, std::uint64_t ticks) noexcept {
-    std::uint64_t tests = 0;
-    for (const TestPlace& p : places_) tests += p.count * p.lasts;
-    judge(l, ticks, tests);
-    if (tests >= ticks) return {0, ticks, std::max<std::uint64_t>(tests, 1)};
-    const std::uint64_t gap = (ticks - tests) / (open_ + 1);
+    std::uint64_t calls = 0;
+    for (const CallPlace& p : places_) calls += p.count * p.lasts;
+    judge(l, ticks, calls);
+    if (calls >= ticks) return {0, ticks, std::max<std::uint64_t>(calls, 1)};
+    const std::uint64_t gap = (ticks - calls) / (open_ + 1);
     if (gap > kOddTimes * gap_ + l.nothing) return {gap_, 1, 1};  // a computation was between two of them
     gap_ = gap;
     return {gap, 1, 1};
   }
   void close() noexcept {
-    for (TestPlace& p : places_) p.count = 0;
+    taken_ += open_;
+    for (CallPlace& p : places_) p.bytes = p.count = 0;
     open_ = 0;
+    only_tests_ = true;
     left_ = kAtATime;
   }
 
  private:
   static constexpr std::uint64_t kOddTimes = 2;
-  static constexpr std::uint32_t kFew = 16, kMostFew = 8, kMostOdd = 2, kMoves = 4;
+  static constexpr std::uint32_t kFew = 16, kMostFew = 8, kMostOdd = 2, kMoves = 4, kWorthwhile = 16;
   static constexpr std::uint32_t kMostPatience = 16;
   static constexpr std::uint32_t kSpans = 256;  ///< after which many are recorded again, to see how long they last now
 
-  void judge(const CountLimits& l, std::uint64_t ticks, std::uint64_t tests) noexcept {
+  void judge(const CountLimits& l, std::uint64_t ticks, std::uint64_t calls) noexcept {
     few_ = open_ < kFew ? few_ + 1 : 0;
-    const bool whole = open_ == kAtATime, odd = ticks > tests + (kOddTimes * gap_ + l.nothing) * (open_ + 1);
-    odd_ = odd ? odd_ + 1 : 0;
-    const bool waits = whole && run_ >= open_ && !by_trust_ && ticks <= tests + open_ * l.nothing;
+    const bool whole = open_ == kAtATime, at_leisure = ticks > open_ * l.slow;
+    const bool odd = ticks > calls + (kOddTimes * gap_ + l.nothing) * (open_ + 1);
+    odd_ = odd && (only_tests_ || at_leisure) ? odd_ + 1 : 0;  // one-sided calls may come in bursts, with computations between
+    const bool waits = whole && run_ >= open_ && !by_trust_ && ticks <= calls + open_ * l.nothing;
     waits_ = waits ? waits_ + 1 : 0;
     looked_like_wait_ = waits_ >= patience_;
-    const bool slow = whole && !odd && ticks > open_ * l.slow;
+    const bool slow = whole && !odd && at_leisure;
     if (looked_like_wait_ || slow || few_ >= kMostFew || odd_ >= kMostOdd || moves_ >= kMoves || ++spans_ >= kSpans) stop();
   }
 
-  std::array<TestPlace, kPlaces> places_{};
-  TestPlace* now_ = nullptr;
-  std::uint64_t gap_ = 0;   ///< ticks between two tests, of late
+  std::array<CallPlace, kPlaces> places_{};
+  CallPlace* now_ = nullptr;
+  std::uint32_t used_ = 0, next_ = 0;  ///< of the places
+  std::uint64_t gap_ = 0;   ///< ticks between two calls, of late
   std::uint64_t run_ = 0;   ///< tests in a row that were counted and found nothing, with no call of another kind in between
   std::uint32_t left_ = 0;  ///< to be counted until one is recorded
+  std::uint32_t taken_ = 0; ///< counted since it was last asked whether that pays
   std::uint32_t open_ = 0, few_ = 0, odd_ = 0, moves_ = 0, spans_ = 0, waits_ = 0;
   std::uint32_t patience_ = 1;  ///< times in a row that it looks like a wait until counting ends
-  bool on_ = false, by_trust_ = false, looked_like_wait_ = false;
+  bool on_ = false, by_trust_ = false, looked_like_wait_ = false, only_tests_ = true;
 };
 
 /// A call that was recorded, in ticks.
-struct RecordedTest {
-  TestPlace place;  ///< of a call that is no test: with no caller
+struct RecordedCall {
+  CallPlace place;  ///< of a call that can not be counted only: with no caller
   std::uint64_t enter = 0, exit = 0;
 };
 
-/// What many calls in a row say of the tests among them.
-class TestSample {
+/// What many calls in a row say of those among them that can be counted only.
+class CallSample {
  public:
   /// `reading`: ticks that one of the clock takes; `work`: what is longer than this between two tests is work.
-  TestSample(std::uint64_t reading, std::uint64_t work) noexcept : reading_(reading), work_(work) {}
+  CallSample(std::uint64_t reading, std::uint64_t work) noexcept : reading_(reading), work_(work) {}
 
   /// False where they are not to be counted only: there are too many other calls, or places.
-  bool add(const RecordedTest& call) noexcept {
+  bool add(const RecordedCall& call) noexcept {
     if (calls_++ == 0) {
       first_ = call.enter;
     } else {
@@ -167,6 +184,7 @@ class TestSample {
     }
     last_ = call.exit;
     if (call.place.caller == nullptr) return ++others_ <= kMostOthers;
+    if (!call.place.tests) ++one_sided_;
     for (std::size_t i = 0; i < kSums; ++i) {
       Sum& s = sums_[i];
       if (s.calls == 0) s.place = call.place;
@@ -178,14 +196,14 @@ class TestSample {
     return ++others_ <= kMostOthers;
   }
 
-  /// Whether there may be nothing between more than a few of them, as in loops that wait.
-  bool is_close() const noexcept { return 4 * worked_ < 3 * calls_; }
+  /// Whether they are tests for the most part, and there may be nothing between more than a few of them, as in loops that wait.
+  bool is_close() const noexcept { return 4 * one_sided_ < calls_ && 4 * worked_ < 3 * calls_; }
   /// Ticks from one to the next, and between them, on average.
   std::uint64_t pace() const noexcept { return calls_ == 0 ? 0 : (last_ - first_) / calls_; }
   std::uint64_t gap() const noexcept { return calls_ < 2 ? 0 : gaps_ / (calls_ - 1); }
 
   /// Where most of them were made. `storage`: one for each.
-  std::span<const TestPlace> places(std::span<TestPlace, CountedTests::kPlaces> storage) const noexcept {
+  std::span<const CallPlace> places(std::span<CallPlace, CountedCalls::kPlaces> storage) const noexcept {
     std::size_t n = 0;
     for (const Sum& s : sums_) {
       if (s.calls < kLeast) continue;
@@ -197,19 +215,20 @@ class TestSample {
 
  private:
   static constexpr std::uint32_t kMostOthers = 16, kLeast = 8;
-  static constexpr std::size_t kSums = CountedTests::kPlaces;
-  static constexpr std::uint64_t kOdd = 2;  ///< tests that last so many times as long as the shortest are not usual
+  static constexpr std::size_t kSums = CountedCalls::kPlaces;
+  static constexpr std::uint64_t kOdd = 2, kOddOneSided = 8;  ///< calls that last so many times as long as the shortest are not usual
   struct Sum {
-    TestPlace place;
+    CallPlace place;
     std::uint64_t shortest = ~std::uint64_t{0}, usual = 0;
     std::uint32_t calls = 0, usual_calls = 0;
   };
 
   static void add(Sum& s, std::uint64_t lasted) noexcept {
+    const std::uint64_t odd = s.place.tests ? kOdd : kOddOneSided;
     ++s.calls;
-    if (lasted < s.shortest / kOdd) s.usual = s.usual_calls = 0;
+    if (lasted < s.shortest / odd) s.usual = s.usual_calls = 0;
     s.shortest = std::min(s.shortest, lasted);
-    if (lasted > kOdd * s.shortest) return;
+    if (lasted > odd * s.shortest) return;
     s.usual += lasted;
     ++s.usual_calls;
   }
@@ -217,7 +236,7 @@ class TestSample {
   std::uint64_t reading_, work_;
   std::array<Sum, kSums> sums_{};
   std::uint64_t first_ = 0, last_ = 0, gaps_ = 0;
-  std::uint32_t calls_ = 0, others_ = 0, worked_ = 0;
+  std::uint32_t calls_ = 0, others_ = 0, worked_ = 0, one_sided_ = 0;
 };
 
 }  // namespace fallow::pmpi
