@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,9 +47,51 @@ TEST(NodePage, NameIsGivenBackWhenTheLastRankHasCome) {
   EXPECT_EQ(first.slot_of(1)->world_rank.load(), 1);
   EXPECT_EQ(second.slot_of(0)->world_rank.load(), 0);
   EXPECT_EQ(first.slot_of(7), nullptr);
+  EXPECT_EQ(first.slot_of(1)->wanted.load(), -1);
 }
 
-/// What job_key() gives two ranks of a launcher that is a child of this process.
+TEST(NodePage, ANameThatWasGivenBackMayBeAnotherJobs) {
+  const std::string run = unique_run();
+  Node first, second, another;
+  ASSERT_EQ(first.attach(run, 0, 2), Status::ok);
+  ASSERT_EQ(second.attach(run, 1, 2), Status::ok);
+  ASSERT_EQ(another.attach(run, 0, 0), Status::ok);
+  second.detach();
+  EXPECT_TRUE(segment_exists(run));
+  another.detach();
+  Node last;
+  ASSERT_EQ(last.attach(run, 0, 0), Status::ok);
+  another.detach();
+  EXPECT_TRUE(segment_exists(run));
+}
+
+TEST(NodePage, RanksAreFoundInWhicheverOrderTheyCame) {
+  for (const std::array<std::int32_t, 3>& order : {std::array{0, 1, 2}, std::array{1, 2, 0}, std::array{2, 0, 1}, std::array{2, 1, 0}}) {
+    const std::string run = unique_run();
+    Node nodes[3];
+    for (std::size_t i = 0; i < 3; ++i) ASSERT_EQ(nodes[i].attach(run, order[i], 3), Status::ok);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(nodes[0].slot_of(order[i]), &nodes[0].page().slots[i]);
+  }
+}
+
+/// Programs expect the low numbers for what they open.
+TEST(NodePage, TakesNoLowDescriptors) {
+  int fd = -1;
+  const auto lowest_free = [&fd] { return close(fd = open("/dev/null", O_RDONLY)) == 0 ? fd : -1; };
+  const int before = lowest_free();
+  Node node;
+  ASSERT_EQ(node.attach(unique_run(), 0, 1), Status::ok);
+  node.hang_bell();
+  job_key();
+  const int bell = node.bell();
+  EXPECT_GT(bell, before + 100);
+  EXPECT_EQ(lowest_free(), before);
+  node.detach();
+  EXPECT_LT(node.bell(), 0);
+  EXPECT_LT(fcntl(bell, F_GETFD), 0);
+}
+
+/// What job_key() gives two ranks of a launcher that is a child of this process, one of which it starts through a script.
 std::array<std::string, 2> keys_of_ranks() {
   int answer[2];
   std::array<std::array<char, 64>, 2> keys{};
@@ -57,6 +100,9 @@ std::array<std::string, 2> keys_of_ranks() {
     prctl(PR_SET_NAME, "mpirun");
     for (std::size_t rank = 0; rank < keys.size(); ++rank) {
       if (fork() == 0) {
+        prctl(PR_SET_NAME, "sh");
+        const bool by_script = rank == 1;  // which starts the rank
+        if (by_script && fork() != 0) _exit(wait(nullptr) < 0);
         job_key().copy(keys[rank].data(), keys[rank].size() - 1);
         _exit(write(answer[1], keys[rank].data(), keys[rank].size()) < 0);
       }
@@ -111,6 +157,9 @@ TEST(NodePage, ThePageOfAnotherUserIsNotJoined) {
   EXPECT_TRUE(other.usable());
   EXPECT_FALSE(other.shared());
   EXPECT_EQ(first.attached(), 1u);
+  struct stat page {};
+  ASSERT_EQ(stat(("/dev/shm/fallow-" + run + "-" + job_key()).c_str(), &page), 0);
+  EXPECT_EQ(page.st_mode & 0777, 0600u);
   ASSERT_EQ(second.attach(run, 1, 2), Status::ok);
 }
 
@@ -196,6 +245,9 @@ TEST(NodePage, WhoHasLeftIsSeenToHaveEnded) {
 TEST(NodePage, ProcessorsAreThoseOfAllThatAdded) {
   cpu_set_t before;
   ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  Node node;
+  ASSERT_EQ(node.attach(unique_run(), 0, 1), Status::ok);
+  EXPECT_EQ(node.page().processors.count(), static_cast<std::uint32_t>(CPU_COUNT(&before)));
   Processors processors;
   EXPECT_EQ(processors.count(), 0u);
   std::uint32_t added = 0;
@@ -338,6 +390,10 @@ TEST(NodePage, RingsForWhoSleepsOnMoreThanTheFutex) {
   EXPECT_LT(sleeper.bell(), 0);
   waker.hang_bell();
   sleeper.hang_bell();
+  Node of_another_job;
+  ASSERT_EQ(of_another_job.attach(unique_run(), 1, 0), Status::ok);
+  of_another_job.hang_bell();
+  EXPECT_GE(of_another_job.bell(), 0);
   pollfd bell{sleeper.bell(), POLLIN, 0};
   ASSERT_GE(bell.fd, 3);
   const auto sleeps = [&] {
@@ -385,6 +441,7 @@ TEST(NodePage, RunNameThatCannotBeSharedMemoryFallsBackToAPrivatePage) {
   EXPECT_EQ(node.attached(), 1u);
   EXPECT_EQ(node.own().world_rank.load(), 5);
   EXPECT_EQ(node.slot_of(5), nullptr);  // nobody to wake
+  EXPECT_FALSE(node.is_complete(1));
 }
 
 }  // namespace
