@@ -35,6 +35,22 @@ TEST(Aftermath, IsNeverLessThanTheLeast) {
   EXPECT_EQ(aftermath.slower_by(kPlace, kLeast), kLeast);
 }
 
+TEST(Aftermath, IsNotKnownFromOneKindAlone) {
+  for (const bool slept : {false, true}) {
+    Aftermath aftermath;
+    for (int i = 0; i < 20; ++i) aftermath.learn(kPlace, 140e3, slept);
+    EXPECT_EQ(aftermath.slower_by(kPlace, kLeast), kLeast);
+  }
+}
+
+TEST(Aftermath, OutgrowsFirstTransfersThatTookNoTime) {
+  Aftermath aftermath;
+  aftermath.learn(kPlace, 0, false);
+  aftermath.learn(kPlace, 0, true);
+  learn(aftermath, 200, 70e3, 140e3);
+  EXPECT_NEAR(aftermath.slower_by(kPlace, kLeast), 70e3, 5e3);
+}
+
 TEST(Aftermath, FollowsChangesAndBearsInterruptions) {
   Aftermath aftermath;
   learn(aftermath, 20, 70e3, 140e3);

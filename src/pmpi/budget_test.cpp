@@ -107,6 +107,7 @@ TEST(Budget, DelaysAtTheSameTimeArePaidOnce) {
   EXPECT_EQ(b.pay(1000, 1060), 0u);
   EXPECT_EQ(b.pay(2000, 2000), 0u);  // on time
   EXPECT_EQ(b.pay(2000, 2010), 10u);
+  EXPECT_EQ(b.pay(3010, 3000), 0u);  // before it was due
   EXPECT_DOUBLE_EQ(b.balance(), before - 70);
 }
 
