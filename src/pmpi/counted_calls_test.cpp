@@ -65,6 +65,10 @@ TEST(CountedCalls, NoneAreUntilItBegins) {
   EXPECT_FALSE(tests.takes(kOp, &kHere));
 }
 
+TEST(CountedCalls, NoneAreWithoutAPlace) {
+  EXPECT_FALSE(Counting({}).tests.on());
+}
+
 TEST(CountedCalls, AllButOneOfManyAre) {
   Counting c;
   for (int i = 0; i < 100; ++i) {
@@ -105,6 +109,33 @@ TEST(CountedCalls, AComputationBetweenTwoIsNotDividedAmongAll) {
   c.take();
   c.add(1'000'000);
   EXPECT_FALSE(c.tests.on());  // it works more between them now
+}
+
+TEST(CountedCalls, GapsThatChangeLittleByLittleAreFollowed) {
+  Counting c;
+  std::uint64_t gaps = 0;
+  for (const std::uint64_t gap : {100, 180, 300, 250, 90}) {
+    c.run(gap);
+    gaps += CountedCalls::kAtATime * gap;
+    EXPECT_EQ(c.in_gaps, gaps) << gap;
+  }
+  EXPECT_TRUE(c.tests.on());
+}
+
+TEST(CountedCalls, WhatHappensNowAndThenDoesNotEndIt) {
+  Counting odd, few;
+  for (int i = 0; i < 20; ++i) {
+    odd.take();
+    odd.add(1'000'000);
+    odd.run();
+    for (int k = 0; k < 7; ++k) {
+      few.take(3);
+      few.add(3 * (kLasts + kGap));
+    }
+    few.run();
+  }
+  EXPECT_TRUE(odd.tests.on());
+  EXPECT_TRUE(few.tests.on());
 }
 
 TEST(CountedCalls, PlacesAreCountedForThemselves) {
@@ -243,6 +274,7 @@ TEST(CountedCalls, PlacesAreFoundInAnyOrder) {
   CountedCalls tests;
   tests.begin(places, kGap, false);
   for (const std::size_t i : {0, 1, 7, 7, 3, 2, 6, 0, 5}) EXPECT_TRUE(tests.takes(kOp, &callers[i])) << i;
+  EXPECT_TRUE(tests.on());
   EXPECT_FALSE(tests.takes(kOp, &kHere));
   EXPECT_EQ(tests.places()[7].count, 2U);
 }
@@ -288,6 +320,7 @@ TEST(CountedCalls, AnotherCommunicatorIsCountedForItself) {
   Counting c;
   c.take(10);
   c.tests.untake();
+  EXPECT_EQ(c.tests.open(), 9U);
   c.add(9 * (kLasts + kGap));
   EXPECT_EQ(c.counted, 9U);
   c.tests.move(4);
@@ -355,11 +388,24 @@ TEST(CallSample, PlacesOfFewTestsAreLeftOut) {
 }
 
 TEST(CallSample, OddTestsDoNotCount) {
-  for (const int odd : {0, 10}) {
+  for (const int odd : {0, 10, 98}) {
     Recorded r;
-    for (int i = 0; i < 100; ++i) r.call(place(), kGap, i == odd ? 50'000 : kLasts + 20);
-    EXPECT_EQ(r.places()[0].lasts, kLasts);
+    for (int i = 0; i < 99; ++i) r.call(place(), kGap, i == odd ? 50'000 : kLasts + (i % 2 == 0 ? 10 : 30));
+    EXPECT_EQ(r.places()[0].lasts, kLasts) << odd;
   }
+}
+
+TEST(CallSample, ATestLastsATickAtLeast) {
+  Recorded r;
+  for (int i = 0; i < 100; ++i) r.call(place(), kGap, 5);  // less than what a reading of the clock took before
+  EXPECT_EQ(r.places()[0].lasts, 1U);
+}
+
+TEST(CallSample, OfNoCallsSaysNothing) {
+  const Recorded r;
+  EXPECT_EQ(r.sample.pace(), 0U);
+  EXPECT_EQ(r.sample.gap(), 0U);
+  EXPECT_TRUE(r.places().empty());
 }
 
 TEST(CallSample, ItIsCloseWithoutWorkBetweenMostOfThem) {
@@ -388,11 +434,13 @@ TEST(CallSample, OtherCallsAndManyPlacesAreAllRecorded) {
   Recorded other;
   int n = 0;
   while (n < 1'000 && other.call(CallPlace{})) ++n;
+  EXPECT_GT(n, 1);
   EXPECT_LT(n, 32);
   Recorded many;
   const char places[1'000] = {};
   n = 0;
   while (n < 1'000 && many.call(place(kOp, &places[n]))) ++n;
+  EXPECT_GT(n, static_cast<int>(CountedCalls::kPlaces));
   EXPECT_LT(n, 32);
 }
 

@@ -192,7 +192,28 @@ TEST(TestLoop, SomeGapsOfAYoungOneMayBeALittleTooLong) {
     p.earn_trust();
     for (int i = 0; i < 500; ++i) p.test_in_vain(i % every == every - 1 ? 68 : 20);
     EXPECT_EQ(p.due(), due) << every;
+    EXPECT_EQ(p.left, 0);
   }
+}
+
+TEST(TestLoop, GapsOfAYoungOneCountTogether) {
+  Program p;
+  p.earn_trust();
+  for (int i = 0; i < 110; ++i) p.test_in_vain();
+  for (int i = 0; i < 400; ++i) p.test_in_vain(i % 10 == 9 ? 450 : 20);  // each is little beside what was before it
+  EXPECT_FALSE(p.due());
+  EXPECT_EQ(p.left, 0) << "it was none yet";
+}
+
+TEST(TestLoop, WhatThisRuntimeDoesExcusesNoLaterGaps) {
+  Program p;
+  p.earn_trust();
+  p.test_for(60'000);
+  ++p.events;
+  p.test_in_vain(1'000);
+  EXPECT_TRUE(p.due());
+  for (int i = 0; i < 200; ++i) p.test_in_vain(i % 10 == 9 ? 1'000 : 20);
+  EXPECT_FALSE(p.due());
 }
 
 TEST(TestLoop, ShortOnesSayNothing) {
@@ -290,6 +311,7 @@ TEST(TestLoop, InterruptsDoNotEndIt) {
     for (int k = 0; k < 10; ++k, p.now += 30'000) p.test_for(3'000'000);
     EXPECT_TRUE(p.find());
   }
+  EXPECT_EQ(p.left, 0);
   p.test_for(200'000);
   EXPECT_TRUE(p.due());
 }
@@ -303,6 +325,7 @@ TEST(TestLoop, NorWhatThisRuntimeDoesMeanwhile) {
     }
     EXPECT_TRUE(p.find());
   }
+  EXPECT_EQ(p.left, 0);
 }
 
 TEST(TestLoop, RestsNoMoreInOneThatLastsManyTimesAsLong) {
