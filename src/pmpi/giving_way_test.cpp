@@ -106,6 +106,10 @@ TEST(GivingWay, KeepsNoCoreForOneOrTwoComparisonsThatWereWon) {
   step_through(4, [](int tried, bool is_tried) { return is_tried && tried <= 2 ? 20U : 10U; }, 0);
 }
 
+TEST(GivingWay, WinsOfATrialThatFailedAreForgotten) {
+  step_through(12, [](int tried, bool is_tried) { return is_tried && tried % 3 != 0 ? 20U : 10U; }, 0);
+}
+
 TEST(GivingWay, StepsThatComeLateMakeNoGain) {
   step_through(12, [](int, bool) { return 10U; }, GivingWayTrials::kWindowNs);
 }
@@ -116,6 +120,14 @@ TEST(GivingWay, FollowsAProgramThatWaitsLater) {
   ASSERT_EQ(ranks.hold_us(), 64);
   ranks.run(20000, waits_for_this_core);
   EXPECT_EQ(ranks.hold_us(), 0);
+}
+
+TEST(GivingWay, WhatGainsNoMoreIsGivenUp) {
+  Ranks ranks;
+  ranks.run(3000, works_between_tests);
+  ASSERT_EQ(ranks.hold_us(), 64);
+  ranks.run(20000, [](double) { return works_between_tests(64); });
+  EXPECT_EQ(ranks.hold_us(), 0) << "others have the core the sooner";
 }
 
 TEST(GivingWay, FollowsAtOnceWhereTheRanksGetSlower) {
@@ -163,15 +175,21 @@ TEST(GivingWay, RanksThatEndSayNothing) {
 
 TEST(GivingWay, IsSharedInTicks) {
   GivingWay shared;
+  GivingWayTrials trials;  // the same in nanoseconds
   constexpr std::uint64_t kTicksPerUs = 2500, kBooted = 1'000'000'000'000;
   std::uint64_t now = kBooted;
   double calls = 0;
   EXPECT_TRUE(shared.is_due(now));
   EXPECT_EQ(shared.hold_ticks(), 0);
-  for (int i = 0; i < 20000; ++i) {
+  for (std::uint64_t i = 0; i < 20000; ++i) {
     now += 100 * kTicksPerUs;
     calls += works_between_tests(static_cast<double>(shared.hold_ticks()) / kTicksPerUs) * 1e-4;
-    if (shared.is_due(now)) shared.step(now, kTicksPerUs, 4, [calls] { return static_cast<std::uint64_t>(calls); });
+    const auto so_far = static_cast<std::uint64_t>(calls);
+    const bool due = 100 * i >= trials.due_ns() / 1000;
+    ASSERT_EQ(shared.is_due(now), due) << i;
+    if (due) trials.step(i * 100'000, so_far, 4);
+    shared.step(now, kTicksPerUs, 4, [so_far] { return so_far; });
+    ASSERT_EQ(shared.hold_ticks(), trials.hold_ns() / 1000 * kTicksPerUs) << i;
   }
   EXPECT_GE(shared.hold_ticks(), 4 * kTicksPerUs);
   const std::uint64_t hold = shared.hold_ticks();
