@@ -5,6 +5,7 @@
 
 #include "base/errno_guard.hpp"
 #include "base/float_guard.hpp"
+#include "pmpi/partners.hpp"
 #include "pmpi/scope.hpp"
 #include "pmpi/wait_parts.hpp"
 
@@ -74,14 +75,6 @@ void wake_everybody(Thread& thread) noexcept {
   }
 }
 
-/// Distances of the ranks that algorithms of collectives exchange data with: powers of two (binomial trees, recursive doubling,
-/// Bruck, dissemination; a ring is distance one), and those of trees and exchanges of up to eight branches, as MPICH has them.
-std::int32_t next_distance(std::int32_t d) noexcept {
-  if (d < 8) return d + 1;
-  const bool power_of_two = (d & (d - 1)) == 0;
-  return power_of_two ? d / 2 * 3 : d / 3 * 4;
-}
-
 void wake_rank_of(Thread& thread, std::uint64_t comm, int peer) noexcept {
   if (!runtime().options.wake || peer == MPI_PROC_NULL) return;
   if (peer < 0) return wake_recent_slow(thread);  // any source: whoever we talk to
@@ -118,14 +111,7 @@ void wake_partners_of(Thread& thread, const CommInfo* info) noexcept {
   if (info == nullptr || info->world.empty() || rt.node.attached() <= kFewRanks) return wake_everybody(thread);
   for (const std::int32_t partner : info->partners) wake_world_rank(thread, partner);
   if ((rt.op_traits[thread.op] & kOpNeighbors) != 0 && !info->partners.empty()) return;
-  const std::int32_t n = info->peers, me = info->rank;
-  for (std::int32_t distance = 1; distance < n; distance = next_distance(distance)) {
-    const std::int32_t partners[] = {(me + distance) % n, ((me - distance) % n + n) % n, me ^ distance};
-    for (const std::int32_t p : partners) {
-      if (p < n) wake_world_rank(thread, info->world[static_cast<std::size_t>(p)]);
-    }
-  }
-  if (me != 0) wake_world_rank(thread, info->world[0]);  // the usual root
+  each_partner(info->rank, info->peers, [&](std::int32_t rank) { wake_world_rank(thread, info->world[static_cast<std::size_t>(rank)]); });
 }
 
 }  // namespace
