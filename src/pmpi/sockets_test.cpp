@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
@@ -95,6 +97,7 @@ TEST(Sockets, DataThatNobodyReadsAreNotTheLibrarys) {
   int slept = 0;
   for (; slept < 5 && s.sleep(kShortNs, -1) == Sockets::End::ready; ++slept) ASSERT_TRUE(s.usable());
   EXPECT_EQ(slept, 2);
+  EXPECT_EQ(s.sleep(kShortNs, -1), Sockets::End::time);
   library.say();
   EXPECT_EQ(s.sleep(kLongNs, -1), Sockets::End::ready);
   library.hear();
@@ -104,6 +107,51 @@ TEST(Sockets, DataThatNobodyReadsAreNotTheLibrarys) {
   });
   EXPECT_EQ(s.sleep(kLongNs, -1), Sockets::End::data);
   peer.join();
+}
+
+TEST(Sockets, WhatIsNotTheLibrarysStaysSoWhenSocketsAreLookedForAgain) {
+  const Connection program, library;
+  Sockets s;
+  s.enable();
+  program.say();
+  for (int i = 0; i < 3 && s.usable(); ++i) s.sleep(kShortNs, -1);
+  for (int i = 0; i < 20; ++i) {
+    s.came(false);
+    ASSERT_TRUE(s.usable());
+    EXPECT_EQ(s.sleep(kShortNs, -1), Sockets::End::time) << i;
+  }
+}
+
+TEST(Sockets, ASleepLastsAsLongAsItIsToWithoutData) {
+  const Connection c;
+  Sockets s;
+  s.enable();
+  ASSERT_TRUE(s.usable());
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_EQ(s.sleep(kShortNs, -1), Sockets::End::time);
+  EXPECT_GE(std::chrono::steady_clock::now() - before, std::chrono::nanoseconds(static_cast<std::int64_t>(kShortNs)));
+}
+
+TEST(Sockets, WhatMayBecomeAConnectionCounts) {
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  Sockets s;
+  s.enable();
+  EXPECT_TRUE(s.usable());
+  close(listener);
+}
+
+TEST(Sockets, LookingForThemLeavesNothingOpen) {
+  const auto lowest_free = [] {
+    const int fd = dup(STDERR_FILENO);
+    close(fd);
+    return fd;
+  };
+  const int before = lowest_free();
+  Sockets s;
+  s.enable();
+  EXPECT_FALSE(s.usable());
+  EXPECT_EQ(lowest_free(), before);
 }
 
 TEST(Sockets, RoomToWriteEndsASleep) {
@@ -158,6 +206,22 @@ TEST(Sockets, ClosedOnesAreLeftAndNewOnesFound) {
   EXPECT_EQ(s.sleep(kLongNs, -1), Sockets::End::ready);
 }
 
+TEST(Sockets, NewOnesAreLookedForOnceSomethingCameInAnotherWay) {
+  const Connection first;
+  Sockets s;
+  s.enable();
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_TRUE(s.usable());
+    s.sleep(kShortNs, -1);
+  }
+  const Connection second;
+  second.say();
+  s.came(false);
+  int sleeps = 0;
+  while (sleeps < 10 && s.usable() && s.sleep(kShortNs, -1) != Sockets::End::ready) ++sleeps;
+  EXPECT_LT(sleeps, 10);
+}
+
 TEST(Sockets, TooManyAreNotLookedAt) {
   std::vector<std::unique_ptr<Connection>> many;
   for (int i = 0; i < 65; ++i) many.push_back(std::make_unique<Connection>());
@@ -193,6 +257,23 @@ TEST(Sockets, CountsWhatHasCome) {
   const std::uint64_t before = s.received();
   c.say(1000);
   EXPECT_EQ(s.received() - before, 1000u);
+}
+
+TEST(Sockets, EvidenceIsWantedOfTheFirstWaitsAndOfSomeLaterOnes) {
+  Sockets none;
+  none.enable();
+  EXPECT_FALSE(none.wants_evidence());
+  const Connection c;
+  Sockets s;
+  s.enable();
+  int first = 0, later = 0;
+  for (int i = 0; i < 10; ++i) first += s.wants_evidence() ? 1 : 0;
+  for (int i = 10; i < 1000; ++i) later += s.wants_evidence() ? 1 : 0;
+  EXPECT_EQ(first, 10);
+  EXPECT_LT(later, 250);
+  int last = 0;
+  for (int i = 0; i < 1000; ++i) last += s.wants_evidence() ? 1 : 0;
+  EXPECT_GT(last, 1);
 }
 
 TEST(Sockets, TrustIsEarnedAndLost) {
