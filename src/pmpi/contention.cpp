@@ -76,7 +76,7 @@ bool others_want_cores() noexcept {
   if (hypervisor.load(std::memory_order_relaxed) == 0) return true;
   const unsigned runnable = runnable_threads(Beginning("/proc/loadavg").view());
   const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  return runnable == 0 || processors <= 0 || runnable > static_cast<unsigned long>(processors);
+  return may_be_queued(runnable, processors);
 }
 
 }  // namespace fallow::pmpi

@@ -62,6 +62,11 @@ std::uint64_t queued_ns() noexcept;
 /// processors; on bare metal being queued says it already. Some microseconds.
 bool others_want_cores() noexcept;
 
+/// Whether so many threads that can run, 0 if that is not known, are more than these processors run at a time.
+constexpr bool may_be_queued(unsigned runnable, long processors) noexcept {
+  return runnable == 0 || processors <= 0 || runnable > static_cast<unsigned long>(processors);
+}
+
 /// The number of threads that can run, as the kernel's `text` of /proc/loadavg tells it; 0 if it does not.
 unsigned runnable_threads(std::string_view text) noexcept;
 

@@ -68,6 +68,27 @@ TEST(Contention, ReadsHowManyThreadsCanRun) {
   EXPECT_EQ(runnable_threads("0.43 1.51 2.03 "), 0u);
   EXPECT_EQ(runnable_threads("0.43 1.51 2.03 x/2"), 0u);
   EXPECT_EQ(runnable_threads("/"), 0u);
+  EXPECT_EQ(runnable_threads("0.43 1.51 2.03 12345\n"), 0u);
+}
+
+TEST(Contention, UnderAHypervisorOthersWantACoreOnceThreadsOutnumberProcessors) {
+  EXPECT_FALSE(may_be_queued(1, 4));
+  EXPECT_FALSE(may_be_queued(4, 4));
+  EXPECT_TRUE(may_be_queued(5, 4));
+  EXPECT_TRUE(may_be_queued(0, 4)) << "not known";
+  EXPECT_TRUE(may_be_queued(1, -1));
+}
+
+TEST(Contention, AskingLeavesNothingOpen) {
+  const auto lowest_free = [] {
+    const int fd = dup(STDERR_FILENO);
+    close(fd);
+    return fd;
+  };
+  const int before = lowest_free();
+  queued_ns();
+  others_want_cores();
+  EXPECT_EQ(lowest_free(), before);
 }
 
 /// Two processes on one core: each waits for it about as long as the other computes.
