@@ -1,24 +1,17 @@
 // Adds calls to the totals of thread, functions and call sites: those that lie in the ring, and those that were only counted.
 #include <algorithm>
-#include <bit>
 
 #include "pmpi/counting.hpp"
 #include "pmpi/scope.hpp"
 #include "pmpi/wait_parts.hpp"
+#include "trace/histogram.hpp"
 
 namespace fallow::pmpi {
 
 namespace {
 
-/// Adds `times` intervals of so many ticks each.
 inline void add(trace::Histogram& h, std::uint64_t ticks, std::uint64_t ns_per_tick_q32, std::uint64_t times = 1) noexcept {
-  const std::uint64_t ns = to_ns(ticks, ns_per_tick_q32);
-  const unsigned bin = 63u - static_cast<unsigned>(std::countl_zero(ns | 1u));
-  h.count[bin] += times;
-  h.ticks[bin] += times * ticks;
-  const unsigned coarse = ns < trace::kCoarseEdgesNs[0] ? 0u : ns < trace::kCoarseEdgesNs[1] ? 1u : 2u;
-  h.coarse_count[coarse] += times;
-  h.coarse_ticks[coarse] += times * ticks;
+  trace::add_intervals(h, to_ns(ticks, ns_per_tick_q32), ticks, times);
 }
 
 /// Looks on from slot `i` of the table of call sites, and takes a free slot for a new one. The overflow slot 0 when the

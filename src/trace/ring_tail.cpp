@@ -1,9 +1,9 @@
 #include "trace/ring_tail.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "trace/direction.hpp"
+#include "trace/histogram.hpp"
 
 namespace fallow::trace {
 namespace {
@@ -31,14 +31,7 @@ Call look_at(const RankHeader& h, const Event& e, std::uint64_t last_exit) noexc
 }
 
 void add(Histogram& histogram, const RankHeader& h, std::uint64_t ticks) noexcept {
-  const double ns = std::min(to_ns(h, ticks), 9e18);
-  const auto whole = static_cast<std::uint64_t>(ns);
-  const unsigned bin = 63U - static_cast<unsigned>(std::countl_zero(whole | 1U));
-  const unsigned coarse = (whole >= kCoarseEdgesNs[0] ? 1U : 0U) + (whole >= kCoarseEdgesNs[1] ? 1U : 0U);
-  ++histogram.count[bin];
-  histogram.ticks[bin] += ticks;
-  ++histogram.coarse_count[coarse];
-  histogram.coarse_ticks[coarse] += ticks;
+  add_intervals(histogram, static_cast<std::uint64_t>(std::min(to_ns(h, ticks), 9e18)), ticks);
 }
 
 /// Adds a call to statistics that OpStats and SiteStats share.
