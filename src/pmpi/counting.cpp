@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/errno_guard.hpp"
+#include "pmpi/call_sample.hpp"
 #include "pmpi/scope.hpp"
 #include "pmpi/wait_parts.hpp"
 
