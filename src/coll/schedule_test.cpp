@@ -219,6 +219,40 @@ TEST(Volume, IsThatOfTheAlgorithmForAnySizeAndRoot) {
   }
 }
 
+/// Of a vector of one byte only the last block is not empty: who passes it on is who has just got it, and in the end every rank has
+/// what the operation promises.
+TEST(Rings, PassOnTheBlockThatIsThere) {
+  for (std::uint32_t size = 2; size <= 17; ++size) {
+    const auto sends = [size](Algorithm algorithm, std::uint32_t r, std::uint32_t k) { return step_at(algorithm, {r, size, 0, 1}, k).send_bytes == 1; };
+    const auto takes = [size](Algorithm algorithm, std::uint32_t r, std::uint32_t k) { return step_at(algorithm, {r, size, 0, 1}, k).recv_bytes == 1; };
+    for (std::uint32_t k = 0; k < 2 * (size - 1); ++k) {
+      for (std::uint32_t r = 0; r < size; ++r) {
+        const std::uint32_t holds = (size - 1 + k) % size;  // first its own block, then the sum so far, then that of all
+        EXPECT_EQ(sends(Algorithm::allreduce_ring, r, k), r == holds) << size << " step " << k;
+        EXPECT_EQ(takes(Algorithm::allreduce_ring, r, k), r == (holds + 1) % size) << size << " step " << k;
+        EXPECT_EQ(step_at(Algorithm::allreduce_ring, {r, size, 0, 1}, k).reduce_bytes, k < size - 1 && r == (holds + 1) % size ? 1u : 0u);
+        if (k >= size - 1) continue;
+        EXPECT_EQ(sends(Algorithm::reduce_scatter_ring, r, k), r == k) << size << " step " << k;  // so that the last one has it in the end
+        EXPECT_EQ(takes(Algorithm::reduce_scatter_ring, r, k), r == k + 1) << size << " step " << k;
+        const std::uint32_t after = step_count(Algorithm::bcast_scatter_allgather, {r, size, 0, 1}) - (size - 1);
+        EXPECT_EQ(sends(Algorithm::bcast_scatter_allgather, r, after + k), r == holds) << size << " step " << k;
+      }
+    }
+  }
+}
+
+TEST(Steps, OfANeighborExchangeBeginWithPairs) {  // 0 and 1, 2 and 3, ..; then 1 and 2, .., and the last and 0 (Chen et al.)
+  for (std::uint32_t r = 0; r < 6; ++r) {
+    for (std::uint32_t k = 0; k < 3; ++k) {
+      const Step step = step_at(Algorithm::allgather_neighbor_exchange, {r, 6, 0, 100}, k);
+      const std::uint32_t pairs[] = {1, 0, 3, 2, 5, 4}, others[] = {5, 2, 1, 4, 3, 0};
+      EXPECT_EQ(step.to, k == 1 ? others[r] : pairs[r]) << r << " step " << k;
+      EXPECT_EQ(step.from, step.to);
+      EXPECT_EQ(step.send_bytes, k == 0 ? 100u : 200u);
+    }
+  }
+}
+
 TEST(Steps, OfLinearAlgorithmsAreUnderWayAtOnce) {
   const Shape root{2, 6, 2, 8};
   for (std::uint32_t k = 0; k < 5; ++k) {
@@ -234,6 +268,9 @@ TEST(Steps, AreAsFewAsTheRoundsSay) {
   EXPECT_EQ(step_count(Algorithm::allgather_bruck, {5, 1000, 0, 8}), 10u);
   EXPECT_EQ(step_count(Algorithm::bcast_binomial, {0, 1, 0, 8}), 0u);
   EXPECT_EQ(step_count(Algorithm::allreduce_ring, {0, 8, 0, 8}), 14u);
+  for (const auto& [bytes, segments] : {std::pair(0u, 1u), std::pair(1u, 1u), std::pair(1000u, 1u), std::pair(1001u, 2u), std::pair(4000u, 4u)}) {
+    EXPECT_EQ(step_count(Algorithm::bcast_chain, {0, 8, 0, bytes, 1000}), segments + 1) << bytes;  // the last is passed on in one more
+  }
 }
 
 }  // namespace

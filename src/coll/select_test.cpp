@@ -40,12 +40,14 @@ TEST(Choose, FollowsTheThresholdsOfOpenMpi) {
   EXPECT_EQ(is(Operation::bcast, 64, 2047), Algorithm::bcast_binomial);
   EXPECT_EQ(is(Operation::bcast, 64, 2048), Algorithm::bcast_scatter_doubling);
   EXPECT_EQ(is(Operation::bcast, 4, 2048), Algorithm::bcast_binomial);
+  EXPECT_EQ(is(Operation::bcast, 5, 2048), Algorithm::bcast_scatter_doubling);
   EXPECT_EQ(is(Operation::bcast, 64, 370728), Algorithm::bcast_chain);
   EXPECT_EQ(is(Operation::reduce, 64, 1 << 20), Algorithm::reduce_binomial);
   EXPECT_EQ(is(Operation::gather, 61, 5999), Algorithm::gather_binomial);
   EXPECT_EQ(is(Operation::gather, 61, 6000), Algorithm::gather_linear);
   EXPECT_EQ(is(Operation::gather, 60, 5999), Algorithm::gather_linear);
   EXPECT_EQ(is(Operation::gather, 11, 1023), Algorithm::gather_binomial);
+  EXPECT_EQ(is(Operation::gather, 11, 1024), Algorithm::gather_linear);
   EXPECT_EQ(is(Operation::gather, 10, 1023), Algorithm::gather_linear);
   EXPECT_EQ(is(Operation::scatter, 11, 299), Algorithm::scatter_binomial);
   EXPECT_EQ(is(Operation::scatter, 11, 300), Algorithm::scatter_linear);
@@ -69,6 +71,7 @@ TEST(Choose, FollowsTheThresholdsOfMpich) {
   const auto is = [](Operation operation, std::uint32_t size, std::uint64_t bytes) { return choose(Library::mpich, operation, size, bytes); };
   EXPECT_EQ(is(Operation::barrier, 64, 0), Algorithm::barrier_dissemination);
   EXPECT_EQ(is(Operation::bcast, 7, 12288), Algorithm::bcast_binomial);
+  EXPECT_EQ(is(Operation::bcast, 8, 12288), Algorithm::bcast_scatter_doubling);
   EXPECT_EQ(is(Operation::bcast, 64, (512 << 10) - 1), Algorithm::bcast_scatter_doubling);
   EXPECT_EQ(is(Operation::bcast, 64, 512 << 10), Algorithm::bcast_scatter_allgather);
   EXPECT_EQ(is(Operation::reduce, 64, 2048), Algorithm::reduce_binomial);
