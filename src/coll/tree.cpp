@@ -49,17 +49,10 @@ Step up(const Shape& s, std::uint32_t k, BytesOf bytes_of) noexcept {
   return step;
 }
 
-/// The communicator turned so that the root comes first, for the second half of a broadcast.
-Shape turned(const Shape& s) noexcept {
-  Shape t = s;
-  t.rank = relative(s);
-  t.root = 0;
-  return t;
-}
-
+/// A step of the second half of a broadcast, in which every rank sends and receives, with partners counted from the root.
 Step turn_back(const Shape& s, Step step) noexcept {
-  if (step.to != kNobody) step.to = absolute(s, step.to);
-  if (step.from != kNobody) step.from = absolute(s, step.from);
+  step.to = absolute(s, step.to);
+  step.from = absolute(s, step.from);
   return step;
 }
 
@@ -162,12 +155,12 @@ Step bcast_doubling_step(const Shape& s, std::uint32_t k) noexcept {
   const std::uint32_t scatter = tree_down_steps(s);
   if (!std::has_single_bit(s.size) || k < scatter) return bcast_ring_step(s, k);
   k -= scatter;
-  const Shape t = turned(s);
+  const std::uint32_t v = relative(s);
   const std::uint32_t distance = std::uint32_t{1} << k;
-  const std::uint32_t mine = t.rank & ~(distance - 1);
+  const std::uint32_t mine = v & ~(distance - 1);
   const std::uint32_t theirs = mine ^ distance;
   Step step;
-  step.to = step.from = t.rank ^ distance;
+  step.to = step.from = v ^ distance;
   step.send_bytes = cut(s.bytes, s.size, mine + distance) - cut(s.bytes, s.size, mine);
   step.recv_bytes = cut(s.bytes, s.size, theirs + distance) - cut(s.bytes, s.size, theirs);
   return turn_back(s, step);
