@@ -42,7 +42,7 @@ class EventQueue {
     }
   }
 
-  bool empty() const noexcept { return next_ == sorted_.size() && near_.empty() && size_ == 0; }
+  bool empty() const noexcept { return size_ == 0; }
   /// The time of the earliest event; kNever if there is none.
   Time next_time() {
     while (next_ == sorted_.size() && near_.empty()) {

@@ -65,6 +65,46 @@ TEST(EventSorter, OrdersWhateverTheEventsShare) {
   }
 }
 
+/// As a replay asks: what comes before an end, or before another event, and what comes next at all.
+TEST(EventQueue, GivesNothingThatIsNotYetToCome) {
+  std::mt19937_64 random(13);
+  for (int round = 0; round < 20; ++round) {
+    EventQueue queue;
+    std::priority_queue<Event, std::vector<Event>, std::greater<>> heap;
+    Time now = 0;
+    std::uint32_t count = 0;
+    const auto ahead = [&] { return static_cast<Time>(random() & ((std::uint64_t{1} << random() % (round % 2 == 0 ? 20 : 40)) - 1)); };
+    const auto tie = [&] { return tie_of(static_cast<std::uint32_t>(random() % 3), static_cast<std::uint32_t>(random() % 3), ++count); };
+    for (int i = 0; i < 20000; ++i) {
+      if (random() % 2 != 0) {
+        const Event e{now + ahead(), tie(), count, EventKind::hop};
+        queue.push(e);
+        heap.push(e);
+      }
+      const Time end = random() % 3 == 0 && !heap.empty() ? heap.top().time + static_cast<Time>(random() % 3) - 1 : now + ahead();
+      const std::uint64_t near = heap.empty() ? tie() : heap.top().tie + random() % 3 - 1;
+      const Event limit{end, random() % 2 == 0 ? near : tie()};
+      const int how = static_cast<int>(random() % 4);
+      if (how == 0) {
+        ASSERT_EQ(queue.next_time(), heap.empty() ? kNever : heap.top().time);
+        continue;
+      }
+      const bool comes = !heap.empty() && (how == 1 ? heap.top() < limit : how == 2 ? heap.top().time < end : true);
+      Event e;
+      ASSERT_EQ(how == 1 ? queue.pop_before(e, limit) : how == 2 ? queue.pop(e, end) : queue.pop(e), comes);
+      if (!comes) continue;
+      ASSERT_EQ(e.time, heap.top().time);
+      ASSERT_EQ(e.tie, heap.top().tie);
+      ASSERT_EQ(e.index, heap.top().index);
+      ASSERT_EQ(e.kind, EventKind::hop);
+      now = e.time;
+      heap.pop();
+      ASSERT_EQ(queue.size(), heap.size());
+      ASSERT_EQ(queue.empty(), heap.empty());
+    }
+  }
+}
+
 TEST(EventQueue, OrdersTiesByTargetThenOriginThenCount) {
   EventQueue queue;
   queue.push({5, tie_of(2, 0, 0)});
