@@ -44,6 +44,170 @@ memory_gb_s = 2
   EXPECT_EQ(m.node.memory_ps_per_kib, d.node.memory_ps_per_kib);
 }
 
+/// Each value other than all defaults, so that none can stand for another.
+TEST(MachineFile, EveryKeyIsWhatItsNameSaysInItsUnit) {
+  const Machine m = parse_machine(R"toml(
+name = "x"
+ranks_per_node = 3
+collectives = "mpich"
+[network]
+topology = "dragonfly"
+nodes_per_switch = 2
+switches_per_group = 4
+global_links = 3
+groups = 5
+routing = "valiant"
+seed = 7
+contention = false
+lookahead_ns = 300
+[link]
+gbit_s = 80
+lanes = 3
+switch_latency_ns = 150
+react_us = 20
+react_down_us = 30
+low_power_fraction = 0.5
+deep_react_us = 400
+deep_react_down_us = 60
+deep_fraction = 0.2
+port_w = 3.5
+share_of_switch = 0.7
+lane_fractions = [0.6, 0.8, 1]
+[message]
+latency_us = 2.5
+overhead_ns = 11
+receive_overhead_ns = 12
+unexpected_ns = 13
+call_overhead_ns = 14
+match_ns = 15
+eager_bytes = 1000
+segment_bytes = 128
+train_segments = 6
+reduce_gb_s = 8
+[switch]
+idle_fraction = 0.6
+rest_fraction = 0.15
+rest_react_us = 700
+rest_react_down_us = 70
+[nic]
+idle_w = 4.5
+active_w = 6.5
+rest_fraction = 0.35
+rest_react_us = 800
+rest_react_down_us = 80
+[node]
+memory_gb_s = 16
+memory_latency_ns = 250
+cpu_speed = 4
+[core]
+compute_w = 21
+spin_w = 22
+yield_w = 23
+sleep_w = 24
+sleep_down_us = 25
+wake_us = 26
+frequency_us = 27
+throttle_us = 28
+throttle_steps = 29
+yield_us = 31
+[[core.sleep]]
+name = "C6"
+w = 0.5
+down_us = 41
+up_us = 42
+[storage]
+latency_us = 600
+node_gb_s = 4
+gb_s = 100
+)toml", "m.toml");
+  EXPECT_EQ(m.node.ranks, 3u);
+  EXPECT_EQ(m.collectives, coll::Library::mpich);
+  EXPECT_EQ(m.topology.nodes_per_switch, 2u);
+  EXPECT_EQ(m.topology.switches_per_group, 4u);
+  EXPECT_EQ(m.topology.global_links, 3u);
+  EXPECT_EQ(m.topology.groups, 5u);
+  EXPECT_EQ(m.topology.routing, Routing::valiant);
+  EXPECT_EQ(m.topology.seed, 7u);
+  EXPECT_EQ(m.contention, Contention::none);
+  EXPECT_EQ(m.lookahead, 300 * kNs);
+  EXPECT_EQ(m.link.ps_per_kib, 102'400);  // 10 GB/s
+  EXPECT_EQ(m.link.lanes, 3u);
+  EXPECT_EQ(m.link.latency, 150 * kNs);
+  EXPECT_EQ(m.link.rest.up, 20 * kUs);
+  EXPECT_EQ(m.link.rest.down, 30 * kUs);
+  EXPECT_EQ(m.link.rest.fraction, 0.5);
+  EXPECT_EQ(m.link.deep.up, 400 * kUs);
+  EXPECT_EQ(m.link.deep.down, 60 * kUs);
+  EXPECT_EQ(m.link.deep.fraction, 0.2);
+  EXPECT_EQ(m.link.port, Watts(3.5));
+  EXPECT_EQ(m.link.share_of_switch, 0.7);
+  EXPECT_EQ(m.link.lane_fractions, (std::vector<double>{0.6, 0.8, 1}));
+  EXPECT_EQ(m.message.latency, 2'500 * kNs);
+  EXPECT_EQ(m.message.overhead, 11 * kNs);
+  EXPECT_EQ(m.message.receive_overhead, 12 * kNs);
+  EXPECT_EQ(m.message.unexpected, 13 * kNs);
+  EXPECT_EQ(m.message.call_overhead, 14 * kNs);
+  EXPECT_EQ(m.message.match, 15 * kNs);
+  EXPECT_EQ(m.message.eager_limit, 1000u);
+  EXPECT_EQ(m.message.segment, 128u);
+  EXPECT_EQ(m.message.train_segments, 6u);
+  EXPECT_EQ(m.message.reduce_ps_per_kib, 128'000);
+  EXPECT_EQ(m.switches.idle_fraction, 0.6);
+  EXPECT_EQ(m.node.card.idle, Watts(4.5));
+  EXPECT_EQ(m.node.card.active, Watts(6.5));
+  const auto is = [](const RestState& state, double fraction, Time up, Time down) {
+    return state.fraction == fraction && state.up == up * kUs && state.down == down * kUs;
+  };
+  EXPECT_TRUE(is(m.switches.states.rest, 0.15, 700, 70) && is(m.switches.states.deep, 0.15, 700, 70)) << "there is one only";
+  EXPECT_TRUE(is(m.node.card.states.rest, 0.35, 800, 80) && is(m.node.card.states.deep, 0.35, 800, 80)) << "there is one only";
+  EXPECT_EQ(m.node.memory_ps_per_kib, 64'000);
+  EXPECT_EQ(m.node.memory_latency, 250 * kNs);
+  EXPECT_EQ(m.node.compute_ps_per_ns, 250);
+  const CoreSpec& core = m.node.core;
+  EXPECT_EQ(core.power.compute, Watts(21));
+  EXPECT_EQ(core.power.spin, Watts(22));
+  EXPECT_EQ(core.power.yield, Watts(23));
+  EXPECT_EQ(core.power.sleep, Watts(24));
+  EXPECT_EQ(core.sleep_down, 25 * kUs);
+  EXPECT_EQ(core.wake, 26 * kUs);
+  EXPECT_EQ(core.frequency_change, 27 * kUs);
+  EXPECT_EQ(core.throttle_change, 28 * kUs);
+  EXPECT_EQ(core.throttle_steps, 29u);
+  EXPECT_EQ(core.yield_round, 31 * kUs);
+  ASSERT_EQ(core.sleeps.size(), 1u);
+  EXPECT_EQ(core.sleeps[0].power, Watts(0.5));
+  EXPECT_EQ(core.sleeps[0].down, 41 * kUs);
+  EXPECT_EQ(core.sleeps[0].up, 42 * kUs);
+  EXPECT_EQ(m.storage.latency, 600 * kUs);
+  EXPECT_EQ(m.storage.node_ps_per_kib, 256'000);
+  EXPECT_EQ(m.storage.ps_per_kib, 10'240);
+}
+
+TEST(MachineFile, WhatIsLeftOpenFollowsFromWhatIsSaid) {
+  EXPECT_EQ(parse_machine("[link]\nreact_us = 20\n", "m.toml").link.rest.down, 20 * kUs) << "the same both ways";
+  const Machine m = parse_machine("", "m.toml"), d;
+  EXPECT_EQ(m.contention, Contention::full);
+  EXPECT_EQ(m.collectives, coll::Library::openmpi);
+  EXPECT_EQ(m.link.ps_per_kib, d.link.ps_per_kib);
+  EXPECT_EQ(m.node.compute_ps_per_ns, 1000);
+  EXPECT_LT(m.message.receive_overhead, 0) << "as of a message sent";
+}
+
+TEST(MachineFile, GraphsAndToriAreAsWritten) {
+  const TopologySpec torus = parse_machine("[network]\ntopology = 'torus'\nextent = [3, 5]\nnodes_per_switch = 2\n", "m.toml").topology;
+  EXPECT_EQ(torus.extent, (std::vector<std::uint32_t>{3, 5}));
+  EXPECT_EQ(torus.nodes_per_switch, 2u);
+  const TopologySpec graph = parse_machine("[network]\ntopology = 'graph'\nnodes = 2\nvertices = 3\nedges = [[0, 2], [1, 2, 0.0125]]\n", "m.toml").topology;
+  EXPECT_EQ(graph.nodes, 2u);
+  EXPECT_EQ(graph.vertices, 3u);
+  ASSERT_EQ(graph.edges.size(), 2u);
+  EXPECT_EQ(graph.edges[0].a, 0u);
+  EXPECT_EQ(graph.edges[0].b, 2u);
+  EXPECT_EQ(graph.edges[0].relative, 1000u);
+  EXPECT_EQ(graph.edges[1].a, 1u);
+  EXPECT_EQ(graph.edges[1].relative, 13u) << "thousandths, rounded";
+}
+
 TEST(MachineFile, TakesAByteOrderMark) {
   EXPECT_EQ(parse_machine("\xef\xbb\xbfname = 'x'", "m.toml").name, "x");
   EXPECT_EQ(parse_machine("\xef\xbb\xbf# \xc3\xbc\nname = 'x'", "m.toml").name, "x");
@@ -148,6 +312,8 @@ TEST(MachineFile, StatesOfCoresSwitchesAndCards) {
   EXPECT_EQ(m.node.core.sleeps[1].up, 40 * kUs);
   EXPECT_EQ(m.node.cores, 12u);
   EXPECT_EQ(m.node.base, Watts(100));
+  EXPECT_EQ(m.node.memory_idle, Watts(12));
+  EXPECT_EQ(m.node.memory_active, Watts(20));
   EXPECT_EQ(m.node.card.idle, Watts(8));
   EXPECT_EQ(m.node.card.states.rest.up, 1 * kMs);
   EXPECT_EQ(m.switches.idle_fraction, 0.8);
