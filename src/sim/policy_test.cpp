@@ -133,6 +133,39 @@ TEST(Join, SwitchesOfAllLevelsWakeForTheFirstRankBelowAndRestWithTheLast) {
   EXPECT_EQ(network.totals(LinkClass::upper, 8, 10 * kMs).rests, 18u);
 }
 
+/// Four leaf switches of two nodes, two above them, one root. Links are up from a leaf and from above it, of each way one.
+TEST(Join, WhoTellsOfAnotherSilenceWithoutACallTellsTheGroupsAboveToo) {
+  Machine machine;
+  machine.topology = parse_xgft("XGFT(3;2,2,2;1,1,1)");
+  NetworkPolicy policy;
+  policy.edge.rule = policy.upper.rule = LinkRule::planned;
+  const auto low = [&](auto&& tell) {
+    NodePool pool;
+    EventQueue queue;
+    Network network(machine, policy, pool, queue, 8);
+    NodeRest join(8, 1, false);
+    join.join_groups(network);
+    for (std::uint32_t r = 2; r < 8; ++r) join.leave(r, 0, kNever, network);
+    tell(join, network);
+    return network.totals(LinkClass::upper, 8, 10 * kMs).low;
+  };
+  const Time down = machine.link.rest.down, others = 4 * (10 * kMs - down);
+  // The first ends right after a silence that was over for its switch: the end of the second came first, as each tells ahead of the clock.
+  EXPECT_EQ(low([](NodeRest& join, Network& network) {
+    join.leave(1, 5 * kMs, kNever, network);
+    join.leave(0, 1 * kMs, 2 * kMs, network);
+    join.leave(0, 1 * kMs, kNever, network);
+  }), 2 * (2 * (5 * kMs - down) + others));
+  // The first tells again when the second was to be back. That one is late, and silent again after a call.
+  EXPECT_EQ(low([](NodeRest& join, Network& network) {
+    join.leave(1, 0, 3 * kMs, network);
+    join.leave(0, 1 * kMs, kNever, network);
+    join.leave(0, 4 * kMs, kNever, network);
+    join.enter(1, 6 * kMs, false, network);
+    join.leave(1, 7 * kMs, kNever, network);
+  }), 2 * (2 * (2 * kMs - down + 3 * kMs - down) + others));
+}
+
 TEST(Parts, WakeForACallAndRestAgainWithItsEnd) {
   RestStates states;
   states.rest = {0.3, 100 * kUs, 1 * kMs};
