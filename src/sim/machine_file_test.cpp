@@ -183,6 +183,26 @@ gb_s = 100
   EXPECT_EQ(m.storage.ps_per_kib, 10'240);
 }
 
+TEST(MachineFile, RefusesWhatNoMachineIs) {
+  for (const char* const text :
+       {"ranks_per_node = 0", "name = 3", "collectives = 'other'", "link = 3", "[[link]]\nlanes = 1", "[network]\ncontention = 1",
+        "[network]\nnodes = 0", "[network]\nlookahead_ns = -1", "[network]\nseed = -1", "[link]\ngbit_s = 0", "[link]\nlanes = 0", "[link]\nlanes = 1.5",
+        "[link]\nswitch_latency_ns = '100'", "[link]\nreact_us = -1", "[link]\nlow_power_fraction = 1.1", "[link]\nlow_power_fraction = -0.1",
+        "[link]\nport_w = -1", "[link]\nport_w = nan", "[link]\nport_w = inf", "[link]\nshare_of_switch = 0", "[link]\nshare_of_switch = 1.1",
+        "[link]\nlane_fractions = 1", "[link]\nlanes = 2\nlane_fractions = [1, 0.5]", "[link]\nlanes = 2\nlane_fractions = [0.5, 1.1]",
+        "[link]\nlanes = 2\nlane_fractions = [-0.5, 1]", "[link]\nlanes = 2\nlane_fractions = ['0.5', 1]", "[message]\nsegment_bytes = 0",
+        "[message]\ntrain_segments = 0", "[message]\neager_bytes = -1", "[message]\nlatency_us = -1", "[message]\nreduce_gb_s = 0",
+        "[switch]\nidle_fraction = 1.1", "[switch]\nrest_fraction = 1.1", "[nic]\nidle_w = -1", "[nic]\nrest_react_us = -1", "[node]\nmemory_gb_s = 0",
+        "[node]\ncpu_speed = 0", "[core]\nthrottle_steps = 0", "[core]\nsleep_w = -1", "[[core.sleep]]\nname = 'C1'\nup_us = -1", "[storage]\ngb_s = 0",
+        "[storage]\nnode_gb_s = 0"}) {
+    EXPECT_THROW(parse_machine(text, "m.toml"), MachineFileError) << text;
+  }
+  for (const char* const text : {"[link]\nlanes = 1\nlane_fractions = [1]", "[link]\nreact_us = 0\nlow_power_fraction = 0\ndeep_fraction = 0", "[link]\nlow_power_fraction = 1",
+                                 "[message]\nlatency_us = 0\neager_bytes = 0", "[switch]\nidle_fraction = 0", "[nic]\nidle_w = 0"}) {
+    EXPECT_NO_THROW(parse_machine(text, "m.toml")) << text;
+  }
+}
+
 TEST(MachineFile, WhatIsLeftOpenFollowsFromWhatIsSaid) {
   EXPECT_EQ(parse_machine("[link]\nreact_us = 20\n", "m.toml").link.rest.down, 20 * kUs) << "the same both ways";
   const Machine m = parse_machine("", "m.toml"), d;
