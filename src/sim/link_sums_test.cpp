@@ -175,6 +175,26 @@ TEST(FewerLanes, GrowForAMessageWhileALinkWakesAlsoIfItIsToRestAgain) {
   EXPECT_EQ(r.makespan, 1 * kMs + kReact + 100 * kNs + kReact + 64 * kPerKib + 100 * kNs + 1 * kUs);  // the other direction is awake, and grows
 }
 
+/// Links are wide from a message that needs it to the next that does not, but for their rests between, and from the start, too.
+TEST(FewerLanes, AreOnAgainWithTheNextCompressedMessageWhateverRestedBefore) {
+  const Machine machine = crossbar(2);
+  PolicyOptions options;
+  options.compress.ratio = 0.25;
+  options.compress.what = CompressPolicy::What::collectives;
+  const auto wide = [&](std::int64_t before_ns, const char* name) {
+    Program p(2);
+    p.compute(before_ns).p2p(0, Op::send, 1, 65536).p2p(1, Op::recv, 0, 65536);
+    p.compute(1'000'000).collective(0, Op::bcast, 65536).collective(1, Op::bcast, 65536);
+    p.compute(5'000'000).p2p(0, Op::send, trace::kNullPeer, 0);
+    const Result r = p.run(machine, make_policy(name, options, machine));
+    EXPECT_EQ(r.makespan, before_ns * kNs + 6 * kMs) << name;
+    return 4 * TimeSum{r.makespan} - r.edge.low - r.edge.deep - r.edge.narrow;
+  };
+  const Time react = machine.link.rest.up;
+  EXPECT_EQ(wide(0, "always-on"), 1 * kMs + (1 * kMs - react));  // the message comes to the second link when the first is wide
+  EXPECT_EQ(wide(1'000'000, "hardware"), 2 * (react + 64 * kPerKib + options.idle_timer + machine.link.rest.down));
+}
+
 TEST(FewerLanes, AreNotSavedOnWhereNothingPasses) {
   Machine machine;
   machine.topology = parse_xgft("XGFT(2;2,2;1,2)");
