@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <new>
 #include <vector>
 
@@ -46,64 +45,6 @@ TEST(Adaptive, RestsFromTheThirdTimeOn) {
     const Answer answer = predictor.on_exit(event);
     EXPECT_EQ(answer.rest_for.value > 0, ++call >= 3) << call;  // by then two gaps have been seen
   }
-}
-
-/// What to rest to each time would have earned in all gaps of a window, by the account of rests itself.
-double earned_in(const std::vector<double>& window, double target, const AdaptiveOptions& options) {
-  const Nanoseconds rest(static_cast<std::int64_t>(target) - options.react.up.value);
-  double sum = 0;
-  for (const double gap : window) {
-    const RestOutcome one = rest_outcome(rest, Nanoseconds(static_cast<std::int64_t>(gap)), options.react);
-    sum += static_cast<double>(one.low.value) - options.delay_price * static_cast<double>(one.delay.value);
-  }
-  return sum;
-}
-
-TEST(Adaptive, PlansToTheGapOfItsSampleThatIsBestForAll) {
-  std::mt19937 random(1);
-  int by_sample = 0, by_last = 0, with_short = 0, otherwise = 0;
-  for (int round = 0; round < 60; ++round) {
-    AdaptiveOptions options;
-    options.react = {Nanoseconds(10'000), Nanoseconds(round % 2 == 0 ? 10'000 : 14'000)};
-    options.budget = 0;  // so that nothing is delayed, and the price stays as it is
-    options.delay_price = round % 3 == 0 ? 4.0 : round % 3 == 1 ? 19.0 : 9.0;
-    const bool some_short = round % 5 == 0;
-    AdaptivePredictor predictor(options);
-    std::vector<double> window;
-    Event place, other;
-    place.op = 1;
-    std::int64_t now = 0;
-    for (int i = 0; i < 40; ++i) {
-      // From calls of which each comes once, so that longer contexts know nothing. Steps are longer than a wake-up, and nothing is unusual.
-      other.op = 2, other.site = static_cast<std::uint32_t>(100 + i);
-      other.enter = other.exit = Nanoseconds(now);
-      predictor.on_exit(other);
-      place.enter = place.exit = other.exit + Nanoseconds(200);
-      const double expected = static_cast<double>(predictor.on_exit(place).expected_gap.value);
-      if (i >= 3) {
-        double best = 0, earns = 0;
-        for (const double target : window) {
-          const double value = earned_in(window, target, options);
-          if (value > earns || (value == earns && target < best)) best = target, earns = value;
-        }
-        const bool same = std::abs(expected - best * 0.995) <= 1;
-        if (some_short) {  // which are unusual, so that other contexts know something as well
-          ++(same ? with_short : otherwise);
-        } else if (same) {
-          ++by_sample;
-        } else {
-          EXPECT_NEAR(expected, window.back() * 0.95, 1) << round << ", gap " << i << ": " << best;
-          ++by_last;
-        }
-      }
-      const std::int64_t gap = some_short && random() % 8 == 0 ? 10'000 : 300'000 + static_cast<std::int64_t>(random() % 10) * 20'000;
-      window.push_back(static_cast<double>(decode_ns(encode_ns(gap))));
-      if (window.size() > 16) window.erase(window.begin());
-      now = place.exit.value + gap;
-    }
-  }
-  EXPECT_GT(by_sample, 5 * by_last);
-  EXPECT_GT(with_short, 2 * otherwise);
 }
 
 TEST(Adaptive, NeedsNoThreshold) {  // gaps of 60 us rest, of 15 us do not
