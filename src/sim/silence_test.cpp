@@ -135,6 +135,27 @@ TEST(SilentLinks, WakeTogether) {
   EXPECT_LT(result.edge.low, 4 * (each + 50 * kUs));
 }
 
+/// What is predicted while links rest already changes when they wake, not that they rest.
+TEST(SilentLinks, RestOnUntilTheEndOfASilenceThatIsToldMeanwhile) {
+  const Machine machine = crossbar(2);
+  NetworkPolicy policy;
+  policy.edge.rule = LinkRule::planned;
+  policy.silence = kPolicy;
+  NodePool pool;
+  EventQueue queue;
+  Network network(machine, policy, pool, queue, 2);
+  const Time first = 100 * kWorst, again = kRest.up + 50 * kUs;  // when the budget bears a rest; from a wake-up to the next rest
+  network.plan(0, {3 * kMs, 4 * kMs});
+  const LinkTotals once = network.totals(LinkClass::edge, 1, 20 * kMs);
+  EXPECT_EQ(once.low, 2 * (4 * kMs - first - kRest.down + 16 * kMs - again - kRest.down));
+  EXPECT_EQ(once.rests, 2u * 2);
+  network.plan(0, {8 * kMs, 9 * kMs});
+  const LinkTotals twice = network.totals(LinkClass::edge, 1, 20 * kMs);
+  EXPECT_EQ(twice.low, 2 * (4 * kMs - first - kRest.down + 5 * kMs - again - kRest.down + 11 * kMs - again - kRest.down));
+  EXPECT_EQ(twice.rests, 2u * 3);
+  EXPECT_EQ(twice.delay, 0);
+}
+
 TEST(SilentLinks, RestInGapsThatNobodyForesees) {
   std::mt19937_64 random(7);
   Program p(4);
