@@ -353,6 +353,24 @@ TEST(Adaptive, KnowsTheNextCallWhereOneWasPassedOverInside) {  // of which the e
   EXPECT_EQ(with.state().mispredictions, without.state().mispredictions);
 }
 
+TEST(Adaptive, ForgetsThePlaceThatWasNotSeenForLongest) {
+  alignas(64) std::byte room_for_four[832];
+  AdaptivePredictor predictor({}, room_for_four);
+  std::int64_t now = 0;
+  const auto rests_after = [&](std::uint32_t site) {
+    Event event;
+    event.enter = event.exit = Nanoseconds(now += 1'000'000);
+    event.op = 1;
+    event.site = site;
+    return predictor.on_exit(event).rest_for.value > 0;
+  };
+  for (int i = 0; i < 80; ++i) rests_after(1 + i % 4);
+  for (int i = 0; i < 30; ++i) EXPECT_TRUE(rests_after(2 + i % 3)) << i;
+  EXPECT_FALSE(rests_after(5));
+  for (const std::uint32_t site : {4u, 3u, 2u}) EXPECT_TRUE(rests_after(site)) << site;
+  EXPECT_FALSE(rests_after(1));
+}
+
 TEST(Adaptive, DoesNotReadWhatLayInItsMemory) {
   const auto stream = streams::dynamics(300, 10, 0.1);
   std::vector<std::byte> clean(64 * 1024), used(clean.size());

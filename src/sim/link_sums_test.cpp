@@ -153,6 +153,12 @@ TEST(FewerLanes, AreOnUntilACallAsksForAllWhateverRestedBefore) {
   const Result r = p.run(machine, calls_on_few_lanes(machine, 0.5));
   EXPECT_EQ(r.edge.narrow, 4 * kReact);  // on the way to their first rest
   EXPECT_GT(r.edge.low, 4 * 2 * kMs);
+  machine.link.deep = {0.1, 2 * kReact, kReact};
+  Policy deeper = calls_on_few_lanes(machine, 0.5);
+  deeper.edge.deep_timer = 0;
+  const Result deep = p.run(machine, deeper);
+  EXPECT_EQ(deep.edge.narrow, 4 * 2 * kReact);
+  EXPECT_GT(deep.edge.deep, 4 * 2 * kMs);
 }
 
 TEST(FewerLanes, GrowToAllWhileALinkWakesAlsoIfItIsToRestAgain) {
