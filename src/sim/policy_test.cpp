@@ -330,6 +330,26 @@ TEST(Policies, TellOfMessagesThatMeetLinksOnTheirWayBack) {
   }
 }
 
+/// The receiver's call comes 10 ms before the message: its card, and the switch, which serves both, are back by then.
+TEST(Policies, WakeCardsAndSwitchesForCalls) {
+  const Machine machine = crossbar(2);
+  Program p(2);
+  p.compute(20'000'000).p2p(0, Op::send, 1, 1024);
+  p.compute(10'000'000).p2p(1, Op::recv, 0, 1024);
+  const Time bare = p.run(machine).makespan;
+  for (const char* name : {"calls", "loops"}) {
+    PolicyOptions options;
+    options.cards = true;
+    EXPECT_EQ(p.run(machine, make_policy(name, options, machine)).makespan, bare + machine.node.card.states.rest.up) << name;
+    options.switches = true;
+    const Result r = p.run(machine, make_policy(name, options, machine));
+    EXPECT_EQ(r.makespan, bare + machine.node.card.states.rest.up) << name;
+    EXPECT_EQ(r.card_parts.late, 1u) << name;
+    EXPECT_EQ(r.switch_parts.late, 0u) << name;
+    EXPECT_GT(r.switch_parts.low, 2 * 9 * kMs) << name;
+  }
+}
+
 /// What its sender's card holds for long comes to the receiver's link after what others have sent since.
 TEST(Policies, WakeALinkForWhoComesToItFirst) {
   for (const Contention contention : {Contention::full, Contention::none}) {
