@@ -144,6 +144,19 @@ TEST(Rests, ThatHaveNotBegunArePlannedAnew) {
   parts.plan(0, {1 * kMs, 10 * kMs});
   parts.plan(0, {2990 * kUs, 4070 * kUs});  // too short a silence
   EXPECT_EQ(parts.pass(0, 3500 * kUs), 3500 * kUs);
+  Machine machine = crossbar(2);
+  machine.link.deep = {0.1, 100 * kUs, 1 * kMs};
+  NetworkPolicy policy;
+  policy.edge = {LinkRule::planned, 0, 0};
+  NodePool pool;
+  EventQueue queue;
+  Network network(machine, policy, pool, queue);
+  network.plan(0, {1 * kMs, 2 * kMs});
+  network.plan(0, {2003 * kUs, 100 * kMs});  // long enough for the deeper state, but the links are not back yet
+  network.plan(0, {2006 * kUs, 2900 * kUs});
+  const LinkTotals links = network.totals(LinkClass::edge, 1, 20 * kMs);
+  EXPECT_EQ(links.low, 2 * (1 * kMs - kReact + 900 * kUs - 2 * kReact));
+  EXPECT_EQ(links.deep, 0);
 }
 
 TEST(FewerLanes, AreOnUntilACallAsksForAllWhateverRestedBefore) {
