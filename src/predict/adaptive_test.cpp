@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "predict/evaluate.hpp"
+#include "predict/log_code.hpp"
 #include "predict/pps.hpp"
 #include "predict/test_streams.hpp"
 
@@ -300,6 +301,33 @@ TEST(Adaptive, ForecastsWaits) {
   EXPECT_NE(first.key, second.key);
   EXPECT_LE(first.p10, first.median);
   EXPECT_LE(first.median, first.p90);
+}
+
+TEST(Adaptive, ForecastsTheTenthsOfItsWaits) {
+  AdaptivePredictor predictor{AdaptiveOptions{}};
+  Builder b(1);
+  for (const int wait : {700, 100, 1100, 300, 900, 600, 200, 1000, 500, 400, 800}) b.call(1, static_cast<std::uint32_t>(wait), 5 * kUs).call(9, 2, 5 * kUs, wait * kUs);
+  std::vector<Event> stream = b.call(1, 5, 5 * kUs).call(9, 2, 5 * kUs).take();
+  const Event last = stream.back();
+  stream.pop_back();
+  for (const Event& event : stream) predictor.on_exit(event);
+  const WaitForecast forecast = predictor.on_enter(last);
+  EXPECT_EQ(forecast.samples, 11U);
+  const auto as_kept = [](double ns) { return decode_ns(encode_ns(static_cast<std::int64_t>(ns))); };
+  EXPECT_EQ(forecast.p10.value, as_kept(200 * kUs));
+  EXPECT_EQ(forecast.median.value, as_kept(600 * kUs));
+  EXPECT_EQ(forecast.p90.value, as_kept(1000 * kUs));
+}
+
+TEST(Adaptive, LearnsNoGapInWhichCallsWerePassedOver) {
+  AdaptivePredictor predictor{AdaptiveOptions{}};
+  Builder b(1);
+  for (int i = 0; i < 50; ++i) b.call(1, 1, 10 * kMs);
+  for (const Event& event : b.take()) {
+    EXPECT_EQ(predictor.on_exit(event).rest_for.value, 0);
+    predictor.pass_over();
+  }
+  EXPECT_EQ(predictor.state().mispredictions, 0U);
 }
 
 TEST(Adaptive, ForecastsWaitsThatOnlyLongerContextsTellForEver) {
