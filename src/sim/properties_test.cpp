@@ -325,6 +325,14 @@ TEST_P(AnyProgram, RecordingChangesNothingAndItsPathAddsUp) {
       }
     }
     EXPECT_EQ(sum, bare.makespan) << where_ << ", " << info.name;
+    if (recorder.complete_until() < kNever) continue;
+    TimeSum low = 0, deep = 0;
+    for (const LinkSpan& s : recorder.links()) {
+      low += s.state == LinkState::low ? s.end - s.begin : 0;
+      deep += s.state == LinkState::deep ? s.end - s.begin : 0;
+    }
+    EXPECT_EQ(static_cast<Time>(low), static_cast<Time>(bare.edge.low)) << where_ << ", " << info.name;
+    EXPECT_EQ(static_cast<Time>(deep), static_cast<Time>(bare.edge.deep)) << where_ << ", " << info.name;
   }
 }
 
