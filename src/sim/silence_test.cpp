@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "sim/recorder.hpp"
 #include "sim/synth.hpp"
 #include "sim/test_programs.hpp"
 
@@ -144,6 +145,9 @@ TEST(SilentLinks, RestOnUntilTheEndOfASilenceThatIsToldMeanwhile) {
   NodePool pool;
   EventQueue queue;
   Network network(machine, policy, pool, queue, 2);
+  const TimelineOptions all;
+  Recorder recorder(2, 1, &all, false);
+  network.record(recorder);
   const Time first = 100 * kWorst, again = kRest.up + 50 * kUs;  // when the budget bears a rest; from a wake-up to the next rest
   network.plan(0, {3 * kMs, 4 * kMs});
   const LinkTotals once = network.totals(LinkClass::edge, 1, 20 * kMs);
@@ -154,6 +158,12 @@ TEST(SilentLinks, RestOnUntilTheEndOfASilenceThatIsToldMeanwhile) {
   EXPECT_EQ(twice.low, 2 * (4 * kMs - first - kRest.down + 5 * kMs - again - kRest.down + 11 * kMs - again - kRest.down));
   EXPECT_EQ(twice.rests, 2u * 3);
   EXPECT_EQ(twice.delay, 0);
+  network.finish_record(20 * kMs);
+  TimeSum drawn = 0;
+  for (const LinkSpan& span : recorder.links()) drawn += span.state == LinkState::low && span.link % 2 == 0 ? span.end - span.begin : 0;  // of node 0
+  EXPECT_EQ(drawn, twice.low);
+  EXPECT_EQ(recorder.edge_idle().class_count[2], 4u);
+  EXPECT_EQ(recorder.edge_idle().class_time[2], 4 * 20 * kMs) << "no rest interrupts how long nothing came";
 }
 
 TEST(SilentLinks, RestInGapsThatNobodyForesees) {
