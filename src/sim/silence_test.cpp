@@ -166,6 +166,28 @@ TEST(SilentLinks, RestOnUntilTheEndOfASilenceThatIsToldMeanwhile) {
   EXPECT_EQ(recorder.edge_idle().class_time[2], 4 * 20 * kMs) << "no rest interrupts how long nothing came";
 }
 
+/// A silence lasts since links are back from a planned rest, whose descent is completed first, or since they last were busy if it did not begin.
+TEST(SilentLinks, CountFromTheEndOfThePlannedRestBefore) {
+  const Machine machine = crossbar(2);
+  NetworkPolicy policy;
+  policy.edge.rule = LinkRule::planned;
+  policy.silence = kPolicy;
+  NodePool pool;
+  EventQueue queue;
+  const Time first = 100 * kWorst, timer = 50 * kUs;
+  Network brief(machine, policy, pool, queue, 2);
+  brief.plan(0, {first, first + 5 * kUs});
+  const LinkTotals after_descent = brief.totals(LinkClass::edge, 1, 20 * kMs);
+  EXPECT_EQ(after_descent.low, 2 * (20 * kMs - first - kWorst - timer - kRest.down));
+  EXPECT_EQ(after_descent.rests, 2u * 2);
+  Network missed(machine, policy, pool, queue, 2);
+  missed.plan(0, {3 * kMs, 4 * kMs});
+  missed.plan(0, {4 * kMs + 1 * kUs, 4 * kMs + 8 * kUs});  // over before links are back from the one before
+  const LinkTotals after_none = missed.totals(LinkClass::edge, 1, 20 * kMs);
+  EXPECT_EQ(after_none.low, 2 * (4 * kMs - first - kRest.down + 16 * kMs - kRest.up - timer - kRest.down));
+  EXPECT_EQ(after_none.rests, 2u * 2);
+}
+
 TEST(SilentLinks, RestInGapsThatNobodyForesees) {
   std::mt19937_64 random(7);
   Program p(4);
