@@ -105,6 +105,36 @@ TEST(EventQueue, GivesNothingThatIsNotYetToCome) {
   }
 }
 
+TEST(EventQueue, GivesTheSameOrderOfVeryManyAndWhereItNeverRunsDry) {
+  std::mt19937_64 random(17);
+  struct Kind {
+    std::uint32_t pending;
+    Time ahead;
+    int steps;
+  };
+  for (const Kind& kind : {Kind{300'000, 2 * kMs, 1000}, Kind{200, 3 * kUs, 100'000}}) {  // the second for 0.7 ms, beyond what its short times reach
+    EventQueue queue;
+    std::priority_queue<Event, std::vector<Event>, std::greater<>> heap;
+    std::uint32_t count = 0;
+    Time now = 0;
+    const auto push = [&] {
+      const Event e{now + static_cast<Time>(random() % static_cast<std::uint64_t>(kind.ahead)), tie_of(static_cast<std::uint32_t>(random() % 50), 0, count++)};
+      queue.push(e);
+      heap.push(e);
+    };
+    while (queue.size() < kind.pending) push();
+    for (int i = 0; !heap.empty(); ++i) {
+      Event e;
+      ASSERT_TRUE(queue.pop(e));
+      ASSERT_EQ(e.time, heap.top().time) << i;
+      ASSERT_EQ(e.tie, heap.top().tie) << i;
+      now = e.time;
+      heap.pop();
+      if (i < kind.steps) push();
+    }
+  }
+}
+
 TEST(EventQueue, OrdersTiesByTargetThenOriginThenCount) {
   EventQueue queue;
   queue.push({5, tie_of(2, 0, 0)});
