@@ -197,6 +197,29 @@ TEST(TwoGroups, DataGoesByWayOfTheLeaders) {
   EXPECT_EQ(scatter.run(), 2 * kLatency + 3 * kPerKib);
   allgather.all(Op::allgather, kKib, 2 * kKib);
   EXPECT_EQ(allgather.run(), 3 * kLatency + 5 * kPerKib);
+  for (const Op op : {Op::reduce_scatter, Op::reduce_scatter_block}) {  // a vector to each leader, to the other, and half of it on
+    Two reduce_scatter(2, 2);
+    reduce_scatter.all(op, 2 * kKib, kKib);
+    EXPECT_EQ(reduce_scatter.run(), 3 * kLatency + 5 * kPerKib);
+  }
+}
+
+TEST(TwoGroups, HaveNoRootBeyondTheOther) {
+  for (const std::int32_t root : {1, 2}) {
+    Two t(2, 2);
+    for (std::uint32_t r = 0; r < 4; ++r) {
+      CallEvent call = call_of(Op::bcast, kKib, 0, t.comm);
+      call.root = r == 1 ? trace::kRootHere : r < 2 ? trace::kNullPeer : root;
+      t.program.add(r, call);
+    }
+    std::string why;
+    try {
+      t.run();
+    } catch (const SimError& e) {
+      why = e.what();
+    }
+    EXPECT_EQ(why.find("names root 2") != std::string::npos, root == 2) << why;
+  }
 }
 
 TEST(TwoGroups, EachToEach) {
