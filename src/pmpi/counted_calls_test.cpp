@@ -5,30 +5,12 @@
 #include <initializer_list>
 #include <vector>
 
+#include "pmpi/test_places.hpp"
+
 namespace fallow::pmpi {
 namespace {
 
 constexpr CountLimits kLimits{.slow = 2'000, .nothing = 30, .long_enough = 30'000, .work = 0, .work_of_waiters = 0};
-constexpr std::uint16_t kOp = 7, kOther = 8;
-constexpr std::uint64_t kLasts = 100, kGap = 60;
-const int kHere = 0, kThere = 0;
-
-CallPlace place(std::uint16_t op = kOp, const void* caller = &kHere, std::uint16_t comm = 3) {
-  CallPlace p;
-  p.caller = caller;
-  p.op = op;
-  p.comm = comm;
-  p.lasts = kLasts;
-  p.tests = true;
-  return p;
-}
-
-CallPlace one_sided(std::uint16_t op = kOther, const void* caller = &kThere) {
-  CallPlace p = place(op, caller, 0);
-  p.tests = false;
-  return p;
-}
-
 struct Counting {
   CountedCalls tests;
   std::uint64_t counted = 0, in_tests = 0, in_gaps = 0;
