@@ -273,6 +273,7 @@ void read_link(Section s, LinkSpec& link) {
       link.lane_fractions.push_back(last = *v);
     }
     if (link.lane_fractions.size() != link.lanes) s.refuse(*node, "lane_fractions", "a list with a share for each number of lanes");
+    if (last != 1) s.refuse(*node, "lane_fractions", "a list whose last is 1, as nominal power is with all lanes on");
   }
   s.leave({"source"});
   s.finish();

@@ -379,6 +379,7 @@ TEST(MachineFile, ErrorsNameFileAndLine) {
   EXPECT_EQ(message("routing = 'up'\n"), "m.toml:4: network.routing must be automatic, d-mod-k, random, minimal or valiant");
   EXPECT_EQ(message("[message]\neager_bytes = 1.5\n"), "m.toml:5: message.eager_bytes must be a whole number from 0 to 1099511627776");
   EXPECT_EQ(message("[link]\nlane_fractions = [0.5, 1]\n"), "m.toml:5: link.lane_fractions must be a list with a share for each number of lanes");
+  EXPECT_EQ(message("[link]\nlanes = 2\nlane_fractions = [0.5, 0.9]\n"), "m.toml:6: link.lane_fractions must be a list whose last is 1, as nominal power is with all lanes on");
   EXPECT_EQ(message("[core]\nnominal_ghz = 3\n"), "m.toml:5: core.nominal_ghz must be in a complete platform, which has a table [cpu]");
   EXPECT_EQ(message("[[core.at]]\nghz = 3\n"), "m.toml:4: core.at must be in a complete platform, which has a table [cpu]");
   EXPECT_EQ(message("[[core.sleep]]\nw = 1\n"), "m.toml:4: core.sleep.name is missing");
