@@ -57,6 +57,14 @@ Instant same_moment(Ticks ticks, Ns ns) noexcept {
   return best;
 }
 
+/// How long ticks are.
+struct TickRate {
+  double ticks_per_ns = 1.0;
+
+  std::uint64_t to_ticks(double ns) const noexcept { return static_cast<std::uint64_t>(ns * ticks_per_ns); }
+  double to_ns(std::uint64_t ticks) const noexcept { return static_cast<double>(ticks) / ticks_per_ns; }
+};
+
 /// A source of ticks and its rate. now() takes about 10 ns from the counter, 30 ns from clock_gettime.
 class TickClock {
  public:
@@ -87,21 +95,22 @@ class TickClock {
   Instant recalibrate() noexcept {
     const Instant i = instant();
     if (tsc_ && i.ns > start_.ns && i.ticks > start_.ticks) {
-      ticks_per_ns_ = static_cast<double>(i.ticks - start_.ticks) / static_cast<double>(i.ns - start_.ns);
+      rate_.ticks_per_ns = static_cast<double>(i.ticks - start_.ticks) / static_cast<double>(i.ns - start_.ns);
     }
     return i;
   }
 
   bool uses_tsc() const noexcept { return tsc_; }
-  double ticks_per_ns() const noexcept { return ticks_per_ns_; }
+  const TickRate& rate() const noexcept { return rate_; }
+  double ticks_per_ns() const noexcept { return rate_.ticks_per_ns; }
   std::uint64_t start_ticks() const noexcept { return start_.ticks; }
   std::uint64_t start_ns() const noexcept { return start_.ns; }
-  std::uint64_t to_ticks(double ns) const noexcept { return static_cast<std::uint64_t>(ns * ticks_per_ns_); }
-  double to_ns(std::uint64_t ticks) const noexcept { return static_cast<double>(ticks) / ticks_per_ns_; }
+  std::uint64_t to_ticks(double ns) const noexcept { return rate_.to_ticks(ns); }
+  double to_ns(std::uint64_t ticks) const noexcept { return rate_.to_ns(ticks); }
 
  private:
   bool tsc_ = false;
-  double ticks_per_ns_ = 1.0;
+  TickRate rate_;
   Instant start_{};
 };
 

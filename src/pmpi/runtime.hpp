@@ -24,6 +24,7 @@
 #include "pmpi/thread_state.hpp"
 #include "pmpi/toll.hpp"
 #include "pmpi/tracer.hpp"
+#include "pmpi/wait_state.hpp"
 #include "pmpi/window_table.hpp"
 #include "pmpi/world.hpp"
 #include "predict/wait_model.hpp"
@@ -43,16 +44,6 @@ enum OpTraits : unsigned {
   kOpNeighbors = 1u << 5,  ///< a collective call in which data go to the neighbours of the topology alone
   kOpMeets = 1u << 6,      ///< a collective call that nobody leaves before all have come to it, if there is anything to send
   kOpCounted = 1u << 7,    ///< its wrapper can count it only, see CountedCalls
-};
-
-/// What resting costs here; starts from typical values and follows what is measured.
-struct MeasuredCosts {
-  double sleep_cpu_ns = 20e3;   ///< CPU time of a sleep: measured on virtual machines, less on bare metal
-  double overshoot_ns = 30e3;   ///< lateness of a timed sleep
-  double peer_wake_ns = 45e3;   ///< lateness of a wake by a peer
-  double waking_ns = 5e3;       ///< what waking us takes of the peer's time
-  double idle_poll_ns = 0;      ///< one poll of the library that finds nothing
-  double usual_gap_ns = 0;      ///< from one poll to the next where ranks share cores: a fifth are shorter; 0: not known
 };
 
 /// Idle polls of a blocking call before the time is looked at: a few microseconds, and so less where a poll takes long.

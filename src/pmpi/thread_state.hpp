@@ -12,6 +12,7 @@
 #include "pmpi/idle_tests.hpp"
 #include "pmpi/patience.hpp"
 #include "pmpi/test_loop.hpp"
+#include "pmpi/wait_state.hpp"
 #include "trace/rank_file.hpp"
 
 namespace fallow::pmpi {
@@ -19,56 +20,8 @@ namespace fallow::pmpi {
 struct CommInfo;
 struct ThreadTrace;
 
-/// Phase of the wait inside the blocking call under way; see wait.cpp.
-enum class WaitPhase : std::uint8_t { none, spinning, armed };
-
 /// What the idle hook has done in the call under way: nothing yet, left it alone for a while, see Patience, or looked at it.
 enum class Look : std::uint8_t { none, patient, taken };
-
-/// The wait of the call under way. Reset lazily: only a call that polls long enough touches it.
-struct WaitState {
-  WaitPhase phase = WaitPhase::none;
-  std::uint64_t asleep = 0;      ///< ticks asleep in this call
-  std::uint64_t delay = 0;       ///< ticks by which sleeps outlasted the wait, upper estimate
-  std::uint64_t absorbed = 0;    ///< ticks of earlier delays that this wait made good
-  std::uint64_t busy = 0;        ///< ticks of polls that moved data
-  std::uint64_t last_poll = 0;
-  std::uint64_t quiet_since = 0; ///< tick since when no poll has moved data
-  std::uint64_t quiet_until = 0; ///< tick at which data moved after the last lull worth sleeping in; 0: there was none
-  std::uint64_t spin_until = 0;
-  std::uint64_t planned_end = 0; ///< tick at which the armed sleep is to end
-  std::uint64_t last_sleep = 0;  ///< length of the last sleep, ticks
-  std::uint64_t last_wake = 0;   ///< tick at which the last sleep ended
-  std::uint64_t woken_tick = 0;  ///< tick at which the peer woke us
-  std::uint64_t spin_after = 0;  ///< ticks to poll after the sleep, as planned
-  std::uint64_t awake_since = 0; ///< tick at which the first poll after the last sleep was over, or the sleep if there was none
-  std::uint64_t moved_last = 0;  ///< tick at which the library last went on, where ranks share cores; 0: not in this call
-  std::uint64_t flows_since = 0; ///< tick since when it has done so again and again
-  std::uint64_t stirred = 0;     ///< the same, or tick at which a peer woke us last in a call of many steps; 0: neither
-  std::uint64_t moved_at = 0;    ///< tick of the first poll after that which moved data; 0: none has
-  std::uint64_t held_up = 0;     ///< ticks by which sleeps are taken to have held up the call before the last of them; paid
-  std::uint64_t received = 0;    ///< if `watched`: bytes that had come over sockets before
-  std::uint64_t all_came = 0;    ///< tick at which all were seen to have come to a call that nobody leaves before; 0: not yet
-  std::uint64_t kind = 0;        ///< key of the predicted kind of this wait; 0: only the call site is known
-  std::uint32_t polls_since = 1; ///< polls between two looks at the time
-  std::uint32_t sleeps = 0;
-  bool woken_by_peer = false;    ///< how the last sleep ended
-  bool woken_by_data = false;    ///< or so
-  std::uint32_t found_before = 0;///< Thread::found at the end of the last sleep
-  bool woken_by_test = false;    ///< the peer that ended the last sleep had tested in vain
-  bool worked = false;           ///< the library was at work before it first polled, in a call of many steps
-  bool found_at_once = false;    ///< the first poll after it found something
-  bool served = false;           ///< the peer had to be answered
-  bool settled = true;           ///< what the last sleep held up is in `held_up`
-  bool from_here = false;        ///< what it is for comes from a certain rank of this node, which wakes us
-  bool watched = false;          ///< what comes over sockets meanwhile is to be seen
-  std::uint32_t armed_polls = 0; ///< looks that are left before the armed sleep
-  std::uint32_t fresh = 0;       ///< polls to be looked at one by one, as they are the first since the sleep
-  bool yields = false;           ///< its polls give way to other ranks
-  bool compared = false;         ///< spent awake, to be compared with those that are slept in
-  bool held = false;             ///< others wanted the core, and it was kept for a while
-  bool others_had_core = false;  ///< for more than a moment at the end of the last sleep
-};
 
 /// A peer of a recent point-to-point or one-sided call, to be woken when it may be waiting for us.
 struct RecentPeer {

@@ -6,20 +6,10 @@
 
 #include "base/units.hpp"
 #include "pmpi/runtime.hpp"
+#include "pmpi/wait_state.hpp"
 #include "predict/wait_model.hpp"
 
 namespace fallow::pmpi {
-
-inline constexpr std::uint32_t kPollsBetweenLooks = 8;     // about a microsecond of polling
-inline constexpr double kBusyPolls = 4.0, kBusyNs = 300.0; // a poll this much longer than an idle one moved data
-inline constexpr double kLullNs = 20e3;                    // polls in vain for as long as this are not part of a transfer
-inline constexpr double kSeenNs = 3e3;                     // what is found this soon after a sleep had come during it
-inline constexpr double kGraceNs = 50e3;                   // polling after a wake by a peer or after data moved: more is on its way
-inline constexpr double kGiveWayNs = 200e3;                // polling before a sleep that gives way to whoever shares the core; also where data moved, between nodes
-inline constexpr double kColdPollNs = 10e3;                // the first poll after a sleep is slow; one that lasts longer has found something
-inline constexpr double kLongestLullNs = 2e6;              // in a transfer between ranks that share cores
-inline constexpr double kAfterSleepNs = 10e3;              // what cold caches cost after a sleep, in the rest of the call and in the program
-inline constexpr double kLongestSleepNs = 10e6;            // a wake may get lost with a killed peer: look at least this often
 
 /// For how long data may stay away until they no longer count as part of the same transfer, ns: the longer it has lasted.
 inline double flow_patience_ns(const WaitState& w) noexcept {
@@ -33,8 +23,6 @@ inline std::uint64_t key_of(const Thread& t) noexcept {
 
 /// The predicted kind of wait where that says more, else the call site.
 inline std::uint64_t known_key(const Thread& t) noexcept { return runtime().waits.more_telling(t.wait.kind, key_of(t)); }
-
-inline Nanoseconds to_nanoseconds(double ns) noexcept { return Nanoseconds(static_cast<std::int64_t>(ns)); }
 
 /// Follows a measured cost.
 inline void smooth(double& value, double sample) noexcept { value += (sample - value) / 8; }
