@@ -20,6 +20,7 @@
 #include "pmpi/own_state.hpp"
 #include "pmpi/pause.hpp"
 #include "pmpi/scope.hpp"
+#include "pmpi/sleep_plan.hpp"
 #include "pmpi/wait_parts.hpp"
 
 namespace fallow::pmpi {
@@ -243,7 +244,7 @@ bool library_went_on(const Thread& t) noexcept {
 /// The library went on, where ranks share cores.
 void stir(WaitState& w, std::uint64_t now) noexcept {
   Runtime& rt = runtime();
-  if (w.flows_since == 0 || rt.clock.to_ns(now - w.moved_last) > flow_patience_ns(w)) w.flows_since = now;
+  if (w.flows_since == 0 || rt.clock.to_ns(now - w.moved_last) > flow_patience_ns(w, rt.clock.rate())) w.flows_since = now;
   w.moved_last = w.stirred = now;
 }
 

@@ -11,11 +11,6 @@
 
 namespace fallow::pmpi {
 
-/// For how long data may stay away until they no longer count as part of the same transfer, ns: the longer it has lasted.
-inline double flow_patience_ns(const WaitState& w) noexcept {
-  return std::clamp(runtime().clock.to_ns(w.moved_last - w.flows_since), kGiveWayNs, kLongestLullNs);
-}
-
 /// By what the waits of the call under way are told apart where nothing is predicted: where it was called from.
 inline std::uint64_t key_of(const Thread& t) noexcept {
   return (reinterpret_cast<std::uint64_t>(t.caller) ^ (std::uint64_t{t.op} << 48)) * 0x9e3779b97f4a7c15u;
