@@ -46,12 +46,6 @@ enum OpTraits : unsigned {
   kOpCounted = 1u << 7,    ///< its wrapper can count it only, see CountedCalls
 };
 
-/// Idle polls of a blocking call before the time is looked at: a few microseconds, and so less where a poll takes long.
-inline constexpr std::uint32_t kFirstPolls = 64;
-inline constexpr double kFirstLookNs = 6e3;
-/// At least, and where ranks outnumber processors and a polling rank keeps another from working.
-inline constexpr std::uint32_t kFirstPollsShared = 8;
-
 inline constexpr std::size_t kWaitArenaBytes = 256 * 1024;  ///< about 900 call sites
 
 struct Runtime {

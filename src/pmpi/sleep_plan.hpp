@@ -11,14 +11,6 @@
 
 namespace fallow::pmpi {
 
-/// Where the wait takes place.
-struct Surroundings {
-  bool automatic = true;         ///< mode auto, not sleep
-  bool whole_job_here = true;
-  bool oversubscribed = false;
-  bool wakes = true;             ///< ranks wake each other
-};
-
 /// What to do next in a wait.
 enum class Step : std::uint8_t {
   stay_awake,    ///< for kGraceNs
@@ -47,12 +39,6 @@ Step next_step(Wait&& wait) {
 inline double flow_patience_ns(const WaitState& w, const TickRate& rate) noexcept {
   return std::clamp(rate.to_ns(w.moved_last - w.flows_since), kGiveWayNs, kLongestLullNs);
 }
-
-/// The call under way.
-struct WaitingCall {
-  std::uint64_t enter = 0, now = 0;
-  bool many_steps = false;
-};
 
 struct GrowingPlan {
   bool yields = false;  ///< its polls give way to others

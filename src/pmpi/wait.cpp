@@ -21,6 +21,7 @@
 #include "pmpi/pause.hpp"
 #include "pmpi/scope.hpp"
 #include "pmpi/sleep_plan.hpp"
+#include "pmpi/wait_outcome.hpp"
 #include "pmpi/wait_parts.hpp"
 
 namespace fallow::pmpi {
@@ -126,14 +127,8 @@ void settle_sleep(Thread& t) noexcept {
   WaitState& w = t.wait;
   if (w.settled) return;
   w.settled = true;
-  const bool moved = has_many_steps(t) && (w.moved_at != 0 || w.found_at_once);
-  std::uint64_t late = 0;
-  if (w.woken_by_peer && (w.served || moved)) {
-    late = w.last_wake - w.woken_tick;
-    if (w.others_had_core) late = std::min(late, rt.clock.to_ticks(rt.costs.peer_wake_ns));
-  } else if (!rt.whole_job_here && moved && (w.found_at_once || came_during_sleep(w, w.moved_at))) {
-    late = unseen_delay(w);
-  }
+  const WaitingCall call{t.enter, w.last_wake, has_many_steps(t)};
+  const std::uint64_t late = held_up_by_sleep(w, call, rt.whole_job_here, rt.costs, rt.clock.rate());
   if (late == 0) return;
   const std::uint64_t after = rt.clock.to_ticks(after_sleep_ns(t));
   w.held_up += late + after;
@@ -316,7 +311,7 @@ void yield_core(Thread& t) noexcept {
 void go_on(Thread& t, std::uint64_t now) noexcept {
   WaitState& w = t.wait;
   w.busy += now - w.last_poll;
-  end_lull(w, w.last_poll, now);
+  end_lull(w, w.last_poll, now, runtime().clock.rate());
   linger(t, now);
   fallow_tls.polls_left = polls_until_look(t);
   if (somebody_sleeps()) wake_for_progress(t);

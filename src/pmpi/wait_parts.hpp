@@ -62,25 +62,6 @@ inline void linger(Thread& t, std::uint64_t now) noexcept {
   t.wait.spin_until = std::max(t.wait.spin_until, now + rt.clock.to_ticks(std::max(step, least)));
 }
 
-/// Data moved from tick `from` to `to`. Parts of one message follow each other closely: what was waited for is the first.
-inline void end_lull(WaitState& w, std::uint64_t from, std::uint64_t to) noexcept {
-  if (w.quiet_until == 0 || runtime().clock.to_ns(from - w.quiet_since) > kLullNs) w.quiet_until = from;
-  w.quiet_since = to;
-  if (w.moved_at == 0) w.moved_at = from;
-}
-
-/// What first moved after the last sleep, at tick `moved`, had come while we slept: it was there once a poll was over, which is
-/// slow after a sleep whether or not it finds anything.
-inline bool came_during_sleep(const WaitState& w, std::uint64_t moved) noexcept {
-  const MeasuredCosts& costs = runtime().costs;
-  return w.sleeps != 0 && runtime().clock.to_ns(moved - w.awake_since) < kSeenNs + costs.idle_poll_ns * kPollsBetweenLooks;
-}
-
-/// Ticks by which we were late for what had come during the last sleep, if nobody of this node woke us for it.
-inline std::uint64_t unseen_delay(const WaitState& w) noexcept {
-  return w.woken_by_data ? std::min(w.last_sleep, runtime().clock.to_ticks(runtime().costs.overshoot_ns)) : w.last_sleep / 2;
-}
-
 /// Delay that a sleep in this call causes even if it ends in time, ns: measured where that can be told.
 inline double after_sleep_ns(const Thread& t) noexcept {
   const Runtime& rt = runtime();

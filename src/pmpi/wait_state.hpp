@@ -1,5 +1,5 @@
-// What is known of the wait of the call under way, what resting costs here, and the times that waits go by. Neither of MPI nor of the
-// runtime.
+// What is known of the wait of the call under way, what resting costs here, and the times that waits go by: nothing of MPI, nor of the
+// runtime. What is decided by these alone is in sleep_plan.hpp and wait_outcome.hpp.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,12 @@ inline constexpr double kColdPollNs = 10e3;                // the first poll aft
 inline constexpr double kLongestLullNs = 2e6;              // in a transfer between ranks that share cores
 inline constexpr double kAfterSleepNs = 10e3;              // what cold caches cost after a sleep, in the rest of the call and in the program
 inline constexpr double kLongestSleepNs = 10e6;            // a wake may get lost with a killed peer: look at least this often
+
+/// Idle polls of a blocking call before the time is looked at: a few microseconds, and so less where a poll takes long.
+inline constexpr std::uint32_t kFirstPolls = 64;
+inline constexpr double kFirstLookNs = 6e3;
+/// At least, and where ranks outnumber processors and a polling rank keeps another from working.
+inline constexpr std::uint32_t kFirstPollsShared = 8;
 
 /// Phase of the wait inside the blocking call under way; see wait.cpp.
 enum class WaitPhase : std::uint8_t { none, spinning, armed };
@@ -75,6 +81,20 @@ struct MeasuredCosts {
   double waking_ns = 5e3;       ///< what waking us takes of the peer's time
   double idle_poll_ns = 0;      ///< one poll of the library that finds nothing
   double usual_gap_ns = 0;      ///< from one poll to the next where ranks share cores: a fifth are shorter; 0: not known
+};
+
+/// Where the wait takes place.
+struct Surroundings {
+  bool automatic = true;         ///< mode auto, not sleep
+  bool whole_job_here = true;
+  bool oversubscribed = false;
+  bool wakes = true;             ///< ranks wake each other
+};
+
+/// The call that waits, in ticks.
+struct WaitingCall {
+  std::uint64_t enter = 0, now = 0;
+  bool many_steps = false;
 };
 
 inline Nanoseconds to_nanoseconds(double ns) noexcept { return Nanoseconds(static_cast<std::int64_t>(ns)); }
