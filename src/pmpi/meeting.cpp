@@ -8,8 +8,6 @@
 namespace fallow::pmpi {
 namespace {
 
-constexpr unsigned kHalf = 32;  // bits
-
 bool meets(const Thread& t) noexcept { return t.peer == kSeveralPeers && (runtime().op_traits[t.op] & kOpMeets) != 0; }
 
 void wake_ranks(Thread& t, std::int32_t from, std::int32_t to) noexcept {
@@ -18,7 +16,7 @@ void wake_ranks(Thread& t, std::int32_t from, std::int32_t to) noexcept {
     NodeSlot* const slot = runtime().node.slot_of(info.world[static_cast<std::size_t>(rank)]);
     if (slot == nullptr || slot->meeting.load(std::memory_order_relaxed) != info.members) return false;
     if (slot->sleep_word.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(SleepWord::asleep)) return false;
-    slot->pass_on.store(static_cast<std::uint64_t>(end) << kHalf | static_cast<std::uint32_t>(rank + 1), std::memory_order_relaxed);
+    slot->pass_on.store(range_of(rank + 1, end), std::memory_order_relaxed);
     return wake_slot(t, *slot);
   });
 }
@@ -27,10 +25,10 @@ void wake_ranks(Thread& t, std::int32_t from, std::int32_t to) noexcept {
 
 std::uint32_t meeting_of(const Thread& t) noexcept {
   Runtime& rt = runtime();
-  if (!meets(t) || rt.oversubscribed || !rt.started_here) return 0;
+  const Venue venue{rt.oversubscribed, rt.started_here, rt.node.page().threads.load(std::memory_order_relaxed) != 0};
+  if (!meets(t) || !tells_who_came(venue)) return 0;
   const CommInfo* const info = rt.comms.known(t.comm_handle);
-  const bool told = info != nullptr && !info->inter && rt.node.page().threads.load(std::memory_order_relaxed) == 0;
-  return told ? info->members : 0;
+  return info != nullptr && !info->inter ? info->members : 0;
 }
 
 bool all_have_come(const Thread& t) noexcept {
@@ -38,9 +36,9 @@ bool all_have_come(const Thread& t) noexcept {
 }
 
 bool spares_meetings(const Thread& t) noexcept {
-  if (kind_of(t) != trace::OpKind::collective || t.peer != kSeveralPeers) return false;
-  if (!meets(t)) return true;
-  return meeting_of(t) != 0 && runtime().clock.to_ns(t.wait.busy) <= kColdPollNs;  // else nobody may be there to call wake_meeting()
+  const bool collective = kind_of(t) == trace::OpKind::collective && t.peer == kSeveralPeers;
+  const bool told = meeting_of(t) != 0;
+  return leaves_meetings_asleep(collective, meets(t), told, told ? runtime().clock.to_ns(t.wait.busy) : 0.0);
 }
 
 void wake_meeting(Thread& t) noexcept { wake_ranks(t, 0, runtime().comms.known(t.comm_handle)->peers); }
@@ -48,7 +46,7 @@ void wake_meeting(Thread& t) noexcept { wake_ranks(t, 0, runtime().comms.known(t
 void pass_wake_on(Thread& t) noexcept {
   const std::uint64_t range = runtime().node.own().pass_on.exchange(0, std::memory_order_relaxed);
   if (range == 0 || !somebody_sleeps() || meeting_of(t) == 0) return;
-  wake_ranks(t, static_cast<std::int32_t>(range & 0xffff'ffffu), static_cast<std::int32_t>(range >> kHalf));
+  wake_ranks(t, begin_of(range), end_of(range));
 }
 
 }  // namespace fallow::pmpi

@@ -8,6 +8,8 @@
 #include <span>
 #include <string_view>
 
+#include "pmpi/wait_state.hpp"
+
 namespace fallow::pmpi {
 
 /// Whether an MPI function is one, if there is anything to send. Not those whose sizes differ between ranks: some rank may have
@@ -24,6 +26,29 @@ inline std::uint32_t number_of(std::span<const std::int32_t> ranks) noexcept {
   for (const std::int32_t rank : ranks) hash = (hash ^ static_cast<std::uint32_t>(rank)) * 0x9e3779b97f4a7c15u;
   return static_cast<std::uint32_t>(hash >> 32) | 1u;
 }
+
+/// Where a call that may be a meeting is made.
+struct Venue {
+  bool shared_cores = false;      ///< ranks that are ready may not run: what they do says nothing
+  bool started_here = true;       ///< all ranks that were started together are seen
+  bool several_threads = false;   ///< in MPI, in some rank of the node: what it does is not told by one
+};
+
+/// Whether by what each rank does there those that have come to a meeting can be told from those that have not.
+constexpr bool tells_who_came(const Venue& venue) noexcept { return !venue.shared_cores && venue.started_here && !venue.several_threads; }
+
+/// Whether a rank in a blocking call that has moved data for `busy_ns` leaves those asleep who sleep in meetings. `collective`: with all of
+/// the call's ranks. In a meeting that is not told nobody may be there to wake them all, and long data are to be passed on.
+constexpr bool leaves_meetings_asleep(bool collective, bool meets, bool told, double busy_ns) noexcept {
+  return collective && (!meets || (told && busy_ns <= kColdPollNs));
+}
+
+/// Ranks [from, to) in one word, all zero if there are none; for those that have a `to` of 1 at least.
+constexpr std::uint64_t range_of(std::int32_t from, std::int32_t to) noexcept {
+  return std::uint64_t{static_cast<std::uint32_t>(to)} << 32 | static_cast<std::uint32_t>(from);
+}
+constexpr std::int32_t begin_of(std::uint64_t range) noexcept { return static_cast<std::int32_t>(range & 0xffff'ffffu); }
+constexpr std::int32_t end_of(std::uint64_t range) noexcept { return static_cast<std::int32_t>(range >> 32); }
 
 /// Wakes those of [from, to) that sleep, and hands each a part of those behind it: `wake(i, end)` wakes i, which is to do the same with
 /// [i + 1, end), and returns false if i does not sleep. Of n sleepers each is woken after at most log2(n) + 1 others, one after the other.

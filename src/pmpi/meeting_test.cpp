@@ -5,6 +5,7 @@
 #include <bit>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace fallow::pmpi {
@@ -28,6 +29,35 @@ TEST(Meeting, RanksInAnOrderHaveTheirNumber) {
   EXPECT_NE(number_of(Ranks{0, 1, 2}), number_of(Ranks{0, 1}));
   EXPECT_NE(number_of(Ranks{0}), number_of(Ranks{0, 0}));
   EXPECT_NE(number_of(Ranks{}), 0u);
+}
+
+TEST(Meeting, WhoHasComeIsToldByWhatRanksDoOnlyWhereAllAreSeen) {
+  EXPECT_TRUE(tells_who_came({}));
+  EXPECT_FALSE(tells_who_came({.shared_cores = true})) << "ranks that have come may wait for a core";
+  EXPECT_FALSE(tells_who_came({.started_here = false}));
+  EXPECT_FALSE(tells_who_came({.several_threads = true}));
+}
+
+TEST(Meeting, WhoComesEarlyWakesNobodyInIt) {
+  EXPECT_TRUE(leaves_meetings_asleep(true, true, true, 0));
+  EXPECT_TRUE(leaves_meetings_asleep(true, true, true, 10e3));
+  EXPECT_FALSE(leaves_meetings_asleep(true, true, true, 11e3)) << "long messages are passed on";
+  EXPECT_FALSE(leaves_meetings_asleep(true, true, false, 0)) << "nobody may be there to wake all";
+}
+
+TEST(Meeting, OtherCollectiveCallsAreNotWhatSleepersInOneWaitFor) {
+  EXPECT_TRUE(leaves_meetings_asleep(true, false, false, 0));
+  EXPECT_TRUE(leaves_meetings_asleep(true, false, false, 1e6));
+  EXPECT_FALSE(leaves_meetings_asleep(false, false, false, 0)) << "a message may be for them";
+}
+
+TEST(Meeting, RanksToWakeFitIntoAWord) {
+  constexpr std::int32_t kMost = 0x7fff'ffff;
+  for (const auto& [from, to] : {std::pair{0, 1}, {1, 1}, {3, 17}, {kMost - 1, kMost}, {0, kMost}}) {
+    EXPECT_EQ(begin_of(range_of(from, to)), from);
+    EXPECT_EQ(end_of(range_of(from, to)), to);
+    EXPECT_NE(range_of(from, to), 0u) << "that is no range";
+  }
 }
 
 /// Ranks in a meeting, of which some sleep. A wake takes its waker one step, and the woken go on two steps later.

@@ -1,5 +1,5 @@
 // What is known of the wait of the call under way, what resting costs here, and the times that waits go by: nothing of MPI, nor of the
-// runtime. What is decided by these alone is in sleep_plan.hpp and wait_outcome.hpp.
+// runtime. What is decided by these alone is in sleep_plan.hpp, wait_outcome.hpp and meeting.hpp.
 #pragma once
 
 #include <cstdint>
