@@ -155,8 +155,8 @@ void do_sleep(Thread& t) noexcept {
   const Sockets::End ended = sleep_until(t, before, w.planned_end);
   if (ended == Sockets::End::ready) {
     show(trace::RankState::waiting, before);
-    w.woken_by_peer = disarm(t);
-    w.woken_by_data = !w.woken_by_peer;
+    disarm(t);
+    found_data_ready(w);
     return;
   }
   const std::uint64_t after = rt.clock.now();

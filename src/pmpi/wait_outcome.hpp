@@ -27,6 +27,13 @@ inline std::uint64_t unseen_delay(const WaitState& w, const MeasuredCosts& costs
   return w.woken_by_data ? std::min(w.last_sleep, rate.to_ticks(costs.overshoot_ns)) : w.last_sleep / 2;
 }
 
+/// Data were there before a sleep began, as if they had ended the last one. A peer may have woken us meanwhile, too, but how late the
+/// last sleep ended its stamp does not say.
+constexpr void found_data_ready(WaitState& w) noexcept {
+  w.woken_by_peer = false;
+  w.woken_by_data = true;
+}
+
 /// Ticks by which the last sleep held up others in the middle of the call, which goes on: they had to be answered, or waited for a step.
 inline std::uint64_t held_up_by_sleep(const WaitState& w, const WaitingCall& call, bool whole_job_here, const MeasuredCosts& costs,
                                       const TickRate& rate) noexcept {

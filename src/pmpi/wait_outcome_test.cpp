@@ -157,6 +157,18 @@ TEST(WaitLength, DataThatEndASleepAreLateAsATimerIs) {
   EXPECT_EQ(length(w, one(1113 * kUs), false).delay, ticks(10 * kUs));
 }
 
+TEST(WaitLength, NoWakeIsLateWhereNothingWasSlept) {
+  WaitState w = slept();  // ended by its timer: no peer has left a stamp in this wait
+  found_data_ready(w);
+  EXPECT_LE(length(w, one(1113 * kUs), false).delay, ticks(30 * kUs));
+  w.last_poll = after(1500 * kUs);
+  EXPECT_EQ(length(w, one(1500.5 * kUs), false).delay, 0u);
+  w.woken_by_peer = true;  // the same of a stamp from long before
+  w.woken_tick = after(200 * kUs);
+  found_data_ready(w);
+  EXPECT_EQ(length(w, one(1500.5 * kUs), false).delay, 0u);
+}
+
 TEST(HeldUp, WhoWasWokenToServeOrForAStepWasLate) {
   WaitState w = slept();
   w.woken_by_peer = true;
