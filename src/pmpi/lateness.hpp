@@ -21,6 +21,18 @@ class Lateness {
     bool clearly = false;            ///< the next wait was clearly longer
   };
 
+  /// What becomes of a delay.
+  struct Verdict {
+    std::uint64_t good = 0;  ///< ticks of it that cost nobody anything
+    std::uint64_t back = 0;  ///< of what was paid for it, what is paid back
+  };
+
+  /// `somebody_waited`: somebody stopped waiting from `d.from` to `d.to`.
+  static Verdict verdict(const Delay& d, bool somebody_waited) noexcept {
+    if (somebody_waited) return {};
+    return {d.good, d.good != 0 && d.clearly ? d.paid : 0};
+  }
+
   /// A wait has ended `ticks` too late, for which `paid` was paid; the rank was awake from `from` on, in which time it may
   /// still have answered others before its own wait was over.
   void open(std::uint64_t from, std::uint64_t ticks, std::uint64_t paid) noexcept {

@@ -65,5 +65,17 @@ TEST(Lateness, OldDelaysAreForgotten) {
   EXPECT_LT(late.lasting_share(), 0.01);
 }
 
+TEST(Lateness, CostsNobodyAnythingWhereNobodyWaitedAndIsPaidBackWhereThatIsClear) {
+  Lateness::Delay d{.ticks = 100, .good = 60, .paid = 80, .clearly = false};
+  EXPECT_EQ(Lateness::verdict(d, false).good, 60u);
+  EXPECT_EQ(Lateness::verdict(d, false).back, 0u) << "what seems made good by a short wait may not be";
+  d.good = 100;
+  d.clearly = true;
+  EXPECT_EQ(Lateness::verdict(d, false).good, 100u);
+  EXPECT_EQ(Lateness::verdict(d, false).back, 80u);
+  EXPECT_EQ(Lateness::verdict(d, true).good, 0u);
+  EXPECT_EQ(Lateness::verdict(d, true).back, 0u);
+}
+
 }  // namespace
 }  // namespace fallow::pmpi

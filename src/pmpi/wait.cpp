@@ -177,11 +177,11 @@ void do_sleep(Thread& t) noexcept {
   if (w.woken_by_peer) {
     const std::uint64_t woken = own.wake_tick.load(std::memory_order_relaxed);
     w.woken_by_test = own.by_test.load(std::memory_order_relaxed) != 0;
-    w.woken_tick = woken >= before && woken < after ? woken : after;
+    w.woken_tick = tick_of_wake(woken, before, after);
     if (has_many_steps(t)) w.stirred = after;
     ++t.counters->wakes_by_peer;
   }
-  const std::uint64_t due = w.woken_by_peer ? w.woken_tick : w.woken_by_data ? after : std::min(w.planned_end, after);
+  const std::uint64_t due = due_end(w);
   const Interruption cause = interrupted(t, after - due, after);
   w.others_had_core = cause == Interruption::others;
   if (cause == Interruption::none && after > due) {
@@ -263,10 +263,10 @@ std::uint64_t judge_lateness() noexcept {
   Node& node = rt.node;
   const Lateness::Delay d = rt.late.take();
   if (d.ticks == 0) return 0;
-  const std::uint64_t good = others_stopped_waiting(node.page(), node.attached(), node.own(), d.from, d.to) ? 0 : d.good;
-  rt.late.learn(d.ticks, good);
-  if (good != 0 && d.clearly) node.page().budget.pay_back(d.paid);
-  return good;
+  const Lateness::Verdict verdict = Lateness::verdict(d, others_stopped_waiting(node.page(), node.attached(), node.own(), d.from, d.to));
+  rt.late.learn(d.ticks, verdict.good);
+  if (verdict.back != 0) node.page().budget.pay_back(verdict.back);
+  return verdict.good;
 }
 
 void look_where_from(Thread& t) noexcept {

@@ -80,7 +80,7 @@ void learn_wait(Thread& t, std::uint64_t exit) noexcept {
   const WaitingCall call{t.enter, exit, has_many_steps(t)};
   const WaitEnd end = find_end(w, call, rt.whole_job_here, rt.costs, rt.clock.rate());
   if (end.moved && !rt.oversubscribed && !w.yields) w.busy += exit - w.last_poll;
-  if (!call.many_steps && (w.sleeps != 0 || pays_to_sleep(rt.clock.to_ns(end.tick - t.enter), rt.costs))) {
+  if (tells_aftermath(w, end, call, rt.costs, rt.clock.rate())) {
     rt.aftermath.learn(key_of(t), rt.clock.to_ns(exit - end.tick), w.sleeps != 0);
   }
   if (w.held) rt.holding.tell(w.sleeps == 0);
@@ -88,8 +88,7 @@ void learn_wait(Thread& t, std::uint64_t exit) noexcept {
   if (w.watched) rt.sockets.came(rt.sockets.received() != w.received);
   if (end.unseen && !w.woken_by_peer && !w.from_here) rt.sockets.came(w.woken_by_data);
   const WaitLength length = length_of(w, end, call, rt.costs, rt.clock.rate());
-  const bool tells = rt.options.mode == WaitMode::automatic && !(rt.oversubscribed && call.many_steps);
-  const std::uint64_t late = tells ? observe(t, length) : length.delay;
+  const std::uint64_t late = tells_model(surroundings(), call.many_steps) ? observe(t, length) : length.delay;
   if (!rt.whole_job_here) rt.toll.wait_over(key_of(t), end.tick, rt.ns_per_tick, w.sleeps != 0, rt.clock.to_ns(late));
   account_delay(t, exit, length.lasted, late);
   set_first_polls();

@@ -27,6 +27,18 @@ inline std::uint64_t unseen_delay(const WaitState& w, const MeasuredCosts& costs
   return w.woken_by_data ? std::min(w.last_sleep, rate.to_ticks(costs.overshoot_ns)) : w.last_sleep / 2;
 }
 
+/// Tick at which a peer ended the sleep from `before` to `after`, as its stamp says; where that is of another time, nothing is known of
+/// how late the end was.
+constexpr std::uint64_t tick_of_wake(std::uint64_t stamp, std::uint64_t before, std::uint64_t after) noexcept {
+  return stamp >= before && stamp < after ? stamp : after;
+}
+
+/// Tick at which the last sleep should have ended.
+constexpr std::uint64_t due_end(const WaitState& w) noexcept {
+  if (w.woken_by_peer) return w.woken_tick;
+  return w.woken_by_data ? w.last_wake : std::min(w.planned_end, w.last_wake);  // when data came is not known
+}
+
 /// Data were there before a sleep began, as if they had ended the last one. A peer may have woken us meanwhile, too, but how late the
 /// last sleep ended its stamp does not say.
 constexpr void found_data_ready(WaitState& w) noexcept {
@@ -109,6 +121,17 @@ inline Bill bill_of(std::uint64_t late, std::uint64_t after, bool others_had_cor
 
 /// Whether a wait of this length is one to sleep in.
 inline bool pays_to_sleep(double ns, const MeasuredCosts& costs) noexcept { return ns > costs.sleep_cpu_ns + costs.overshoot_ns; }
+
+/// Whether the time from the end of the wait to that of the call tells what a sleep, or none, leaves behind: as in waits to sleep in.
+inline bool tells_aftermath(const WaitState& w, const WaitEnd& end, const WaitingCall& call, const MeasuredCosts& costs, const TickRate& rate) noexcept {
+  return !call.many_steps && (w.sleeps != 0 || pays_to_sleep(rate.to_ns(end.tick - call.enter), costs));
+}
+
+/// Whether the model of waits is to learn from such a one. What calls of many steps last where ranks share cores is no measure: all would
+/// sleep for as long as all have slept before.
+constexpr bool tells_model(const Surroundings& where, bool many_steps) noexcept {
+  return where.automatic && !(where.oversubscribed && many_steps);
+}
 
 /// Whether the wait, of `ns`, was too short to be slept in, so that the next ones need not be looked at.
 inline bool was_short(const WaitState& w, double ns, const MeasuredCosts& costs) noexcept {

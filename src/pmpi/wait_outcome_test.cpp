@@ -110,6 +110,27 @@ TEST(WaitEnd, BetweenNodesTheFirstOfManyStepsTells) {
   EXPECT_FALSE(end_of(w, many(1500.5 * kUs), false).unseen);
 }
 
+TEST(SleepEnd, IsDueWhenAPeerSaysOrTheTimerWasSet) {
+  WaitState w{.planned_end = 900, .last_wake = 1000, .woken_tick = 700};
+  EXPECT_EQ(due_end(w), 900u);
+  w.planned_end = 1100;
+  EXPECT_EQ(due_end(w), 1000u) << "a signal ended it before";
+  w.woken_by_data = true;
+  EXPECT_EQ(due_end(w), 1000u);
+  w.planned_end = 900;
+  EXPECT_EQ(due_end(w), 1000u) << "when data came is not known";
+  w.woken_by_data = false;
+  w.woken_by_peer = true;
+  EXPECT_EQ(due_end(w), 700u);
+}
+
+TEST(SleepEnd, AStampOfAnotherTimeSaysNothing) {
+  EXPECT_EQ(tick_of_wake(500, 400, 600), 500u);
+  EXPECT_EQ(tick_of_wake(400, 400, 600), 400u);
+  EXPECT_EQ(tick_of_wake(399, 400, 600), 600u);
+  EXPECT_EQ(tick_of_wake(601, 400, 600), 600u) << "clocks of cores may differ";
+}
+
 TEST(WaitLength, OfAWaitWithoutSleepIsWhatItLasted) {
   const WaitState w{.last_poll = after(99.5 * kUs)};
   const WaitLength l = length(w, one(100 * kUs));
@@ -226,6 +247,22 @@ TEST(Bill, WhereOthersHadTheCoreAUsualWakeIsPaid) {
   EXPECT_EQ(bill_of(ticks(3 * kMs), 0, true, 1.0, kCosts, kRate).delay, ticks(45 * kUs));
   EXPECT_EQ(bill_of(ticks(3 * kMs), 0, false, 1.0, kCosts, kRate).delay, ticks(3 * kMs)) << "what a hypervisor took is paid";
   EXPECT_EQ(bill_of(ticks(20 * kUs), 0, true, 1.0, kCosts, kRate).delay, ticks(20 * kUs));
+}
+
+TEST(Aftermath, IsToldByWaitsThatWereSleptInOrMightHaveBeen) {
+  const WaitState awake{}, asleep{.sleeps = 1};
+  const WaitEnd soon{.tick = after(50 * kUs), .unseen = false, .moved = true}, late{.tick = after(51 * kUs), .unseen = false, .moved = true};
+  EXPECT_TRUE(tells_aftermath(awake, late, one(500 * kUs), kCosts, kRate));
+  EXPECT_FALSE(tells_aftermath(awake, soon, one(500 * kUs), kCosts, kRate)) << "the call was long, the wait was not";
+  EXPECT_TRUE(tells_aftermath(asleep, soon, one(500 * kUs), kCosts, kRate));
+  EXPECT_FALSE(tells_aftermath(asleep, late, many(500 * kUs), kCosts, kRate)) << "what moves last may have been waited for";
+}
+
+TEST(WaitModelOf, ManyStepsOnSharedCoresLearnsNothing) {
+  EXPECT_TRUE(tells_model({}, true));
+  EXPECT_TRUE(tells_model({.oversubscribed = true}, false));
+  EXPECT_FALSE(tells_model({.oversubscribed = true}, true)) << "ranks would sleep for as long as all slept the last time";
+  EXPECT_FALSE(tells_model({.automatic = false}, false));
 }
 
 TEST(ShortWait, IsOneThatASleepWouldNotPayIn) {

@@ -11,6 +11,11 @@
 
 namespace fallow::pmpi {
 
+inline Surroundings surroundings() noexcept {
+  const Runtime& rt = runtime();
+  return {rt.options.mode == WaitMode::automatic, rt.whole_job_here, rt.oversubscribed, rt.options.wake};
+}
+
 /// By what the waits of the call under way are told apart where nothing is predicted: where it was called from.
 inline std::uint64_t key_of(const Thread& t) noexcept {
   return (reinterpret_cast<std::uint64_t>(t.caller) ^ (std::uint64_t{t.op} << 48)) * 0x9e3779b97f4a7c15u;

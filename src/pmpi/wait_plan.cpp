@@ -10,11 +10,6 @@ namespace {
 
 using predict::WaitPlan;
 
-Surroundings surroundings() noexcept {
-  const Runtime& rt = runtime();
-  return {rt.options.mode == WaitMode::automatic, rt.whole_job_here, rt.oversubscribed, rt.options.wake};
-}
-
 /// The wait of a thread, as next_step() asks for it.
 struct AskedWait {
   Thread& t;
