@@ -157,7 +157,13 @@ TEST(GrowingPlan, WhereTheLibraryGoesOnTheRankStaysForAsLongAsThatHasLasted) {
   expect_yields(grown(flowing, 9.5 * kMs, kShared), 1.5 * kMs);   // 2 ms at most
 }
 
-TEST(GrowingPlan, ThenSlicesGrowFromThereOn) {
+TEST(GrowingPlan, ATransferThatIsOverKeepsNobodyWhoIsWokenLater) {
+  const WaitState woken{.last_wake = after(2000 * kUs), .moved_last = after(1040 * kUs), .flows_since = after(1030 * kUs),
+                        .stirred = after(2000 * kUs), .sleeps = 2, .woken_by_peer = true};
+  expect_yields(grown(woken, 2010 * kUs, kShared), 40 * kUs);
+}
+
+TEST(GrowingPlan, SlicesGrowFromTheLastStepOn) {
   const WaitState quiet{.last_wake = after(1000 * kUs), .moved_last = after(1040 * kUs), .flows_since = after(1030 * kUs),
                         .stirred = after(1040 * kUs), .sleeps = 1};
   expect_sleeps(grown(quiet, 1240 * kUs, kShared, false), 200 * kUs);
@@ -197,7 +203,7 @@ constexpr MeasuredCosts kCosts{.sleep_cpu_ns = 20 * kUs, .overshoot_ns = 30 * kU
 
 TEST(SleepPlan, TheTimeOfWhoeverWakesCountsSixTimesWhereDelayCostsLess) {
   for (const double price : {1.0, 2.0, 5.0}) {
-    const auto woken = costs_of_sleep(kCosts, {.price = price}).peer_wake_delay;
+    const Nanoseconds woken = costs_of_sleep(kCosts, {.price = price}).peer_wake_delay;
     EXPECT_NEAR(price * static_cast<double>(woken.value - 45'000), 6 * 5'000, 5) << price;
   }
   EXPECT_EQ(costs_of_sleep(kCosts, {.price = 6}).peer_wake_delay.value, 50'000);

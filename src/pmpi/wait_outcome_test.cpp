@@ -43,6 +43,7 @@ TEST(WaitEnd, APollThatFetchesItsMessageHadFoundItWhenItBegan) {
   const WaitState w{.last_poll = after(100 * kUs), .polls_since = 8};
   // Eight idle polls take 0.8 us: four times as long, and what there is to do at the end of a call, is no transfer yet.
   EXPECT_FALSE(end_of(w, one(104.2 * kUs)).moved);
+  EXPECT_TRUE(end_of(w, one(104.3 * kUs)).moved);
   const WaitEnd end = end_of(w, one(300 * kUs));
   EXPECT_TRUE(end.moved);
   EXPECT_EQ(end.tick, after(100 * kUs));
