@@ -1,7 +1,5 @@
 // What is known of a wait when it is to be decided how long to sleep: sleep_plan.hpp decides.
 
-#include <algorithm>
-
 #include "pmpi/sleep_plan.hpp"
 #include "pmpi/wait_parts.hpp"
 
