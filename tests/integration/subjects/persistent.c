@@ -1,11 +1,16 @@
 // Persistent and, where the MPI has them, partitioned requests and persistent collectives.
 #include "subject.h"
 
-#if MPI_VERSION < 4
+#ifdef OPEN_MPI
+#if OMPI_MAJOR_VERSION < 5
 #include <mpi-ext.h>
 #define MPI_Allreduce_init MPIX_Allreduce_init
 #define MPI_Bcast_init MPIX_Bcast_init
 #define MPI_Barrier_init MPIX_Barrier_init
+#endif
+#define HAS_PERSISTENT_COLLECTIVES
+#elif MPI_VERSION >= 4
+#define HAS_PERSISTENT_COLLECTIVES
 #endif
 
 static void point_to_point(MPI_Comm comm, int rank, int size) {
@@ -71,6 +76,7 @@ static void partitioned(MPI_Comm comm, int rank) {
 
 #endif
 
+#ifdef HAS_PERSISTENT_COLLECTIVES
 static void collectives(MPI_Comm comm, int rank, int size) {
   int value = 0, sum = 0, token = 0;
   MPI_Request request[3];
@@ -87,6 +93,7 @@ static void collectives(MPI_Comm comm, int rank, int size) {
   }
   for (int i = 0; i < 3; ++i) MPI_Request_free(&request[i]);
 }
+#endif
 
 SUBJECT(persistent, 2) {
   int rank, size;
@@ -96,5 +103,7 @@ SUBJECT(persistent, 2) {
 #if MPI_VERSION >= 4
   if (rank < 2) partitioned(comm, rank);
 #endif
+#ifdef HAS_PERSISTENT_COLLECTIVES
   collectives(comm, rank, size);
+#endif
 }
