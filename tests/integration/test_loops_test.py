@@ -61,7 +61,7 @@ def test_a_loop_of_tests_that_does_nothing_else_rests(lab: Lab, mode: str, how: 
 def test_a_loop_that_does_something_else_now_and_then_does_not_rest(lab: Lab, mode: str, how: str) -> None:
     def awake() -> float:
         asleep, on_core = _asleep_in_tests(lab, mode, how, "5000", "100")
-        assert asleep < 0.02, (asleep, on_core)  # of half a second
+        assert asleep < 0.1, (asleep, on_core)  # of half a second: 0 to 0.04, until it is known; 0.4 where it rests
         return on_core
 
     shown(awake, lambda part: part > 0.5, 6)
