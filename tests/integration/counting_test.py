@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,25 @@ def test_a_signal_that_ends_the_adding(lab: Lab) -> None:
     assert waits / 2 < made["MPI_Probe"] < 1.1 * waits, made
 
 
+def _counting(attempt: Callable[[], tuple[dict[str, Any], str]]) -> tuple[dict[str, Any], str]:
+    """The first of some runs in which calls were counted only, its report and output: while others have the cores there may be none."""
+    shares = []
+    for _ in range(_TRIES):
+        report, said = attempt()
+        shares.append(report["totals"]["calls_counted"] / report["totals"]["calls"])
+        if shares[-1] > 0.1:  # on a quiet machine 0.5 where there are loops by turns, which are all recorded, else 0.7 to 0.99
+            return report, said
+    raise AssertionError(shares)
+
+
+def _finished(lab: Lab, mode: str, command: list[str | Path]) -> tuple[dict[str, Any], str]:
+    """The report of a run that ends well, and what it prints."""
+    running, record = lab.start(mode, command)
+    outcome = running.finish(HANGS_S)
+    assert outcome.rc == 0 and not outcome.timed_out, outcome.describe()
+    return lab.fallow.report(record), outcome.out
+
+
 def _tests_made(outcome: str) -> dict[tuple[str, int], int]:
     """Of what works_between_tests.c says: calls by function and communicator, in the order in which these were made."""
     _, test, _, testany, _, *probes = outcome.split()
@@ -67,11 +87,8 @@ def _tests_made(outcome: str) -> dict[tuple[str, int], int]:
 @pytest.mark.parametrize("mode", ["auto", pytest.param("spin", marks=pytest.mark.one_family)])
 def test_tests_that_are_counted_only(lab: Lab, mode: str, end: str) -> None:
     """All of them count, at their place and communicator, and what they take is part of the time in MPI."""
-    running, record = lab.start(mode, [lab.program("works_between_tests.c"), "40000", *end.split()])
-    outcome = running.finish(HANGS_S)
-    assert outcome.rc == 0 and not outcome.timed_out, outcome.describe()
-    made = _tests_made(outcome.out)
-    report = lab.fallow.report(record)
+    report, said = _counting(lambda: _finished(lab, mode, [lab.program("works_between_tests.c"), "40000", *end.split()]))
+    made = _tests_made(said)
     places = sorted((s for s in report["sites"] if s["function"] in {name for name, _ in made}), key=lambda s: int(s["comm"]))
     found: dict[tuple[str, int], int] = {}
     comms = sorted({s["comm"] for s in places if s["function"] == "MPI_Iprobe"})
@@ -82,7 +99,6 @@ def test_tests_that_are_counted_only(lab: Lab, mode: str, end: str) -> None:
     calls = sum(f["calls"] for f in report["functions"])
     assert report["totals"]["calls"] == calls
     assert sum(b["count"] for b in report["gaps"]["papers"]) == calls
-    assert report["totals"]["calls_counted"] > 0.1 * sum(made.values())  # 0.5 on a quiet machine: those by turns are all recorded
     tests = [f for f in report["functions"] if f["function"] in {name for name, _ in made}]
     assert 0 < sum(f["time_s"] for f in tests) < report["ranks"][0]["residency"]["transfer_s"]
     gaps = sum(s["gap_s"] for s in report["sites"])
@@ -90,12 +106,10 @@ def test_tests_that_are_counted_only(lab: Lab, mode: str, end: str) -> None:
 
 
 def _of_program(report: dict[str, Any], name: str) -> list[int]:
-    """How many calls of the function each place in the program made, on each communicator; many of them are counted only."""
+    """How many calls of the function each place in the program made, on each communicator."""
     sites = [s for s in report["sites"] if s["function"] == name]
     assert all("tests/integration/programs" in s["source"] for s in sites), sites
-    calls = [int(s["calls"]) for s in sites]
-    assert report["totals"]["calls_counted"] > 0.1 * sum(calls)  # 0.7 to 0.99 on a quiet machine
-    return calls
+    return [int(s["calls"]) for s in sites]
 
 
 @pytest.mark.parametrize("flags", [(), ("-DF08",)], ids=["mpi", "f08"])
@@ -105,19 +119,19 @@ def test_tests_of_fortran_are_counted_for_the_program(lab: Lab, flags: tuple[str
         return
     source = PROGRAMS / "tests_in_fortran.F90"
     program = build(lab.family, f"tests_in_fortran{len(flags)}", [source], ["-O1", "-g", *flags])
-    running, record = lab.start("auto", [program, "50000"])
-    outcome = running.finish(HANGS_S)
-    assert outcome.rc == 0 and not outcome.timed_out, outcome.describe()
-    assert _of_program(lab.fallow.report(record), "MPI_Test") == [3 * 50000]
+    report, _ = _counting(lambda: _finished(lab, "auto", [program, "50000"]))
+    assert _of_program(report, "MPI_Test") == [3 * 50000]
 
 
 def test_threads_count_their_tests(lab: Lab) -> None:
-    assert _of_program(_alone(lab, 0, "threads_test.c", "60000"), "MPI_Iprobe") == [60000] * 4
+    report, _ = _counting(lambda: _finished(lab, "auto", [lab.program("threads_test.c"), "60000"]))
+    assert _of_program(report, "MPI_Iprobe") == [60000] * 4
 
 
 def test_tests_that_are_left_by_a_jump_count(lab: Lab) -> None:
     """Those that are not counted only are left before their communicator is known."""
-    assert sum(_of_program(_alone(lab, 0, "leaves_tests.c", "100000"), "MPI_Iprobe")) == 100000
+    report, _ = _counting(lambda: _finished(lab, "auto", [lab.program("leaves_tests.c"), "100000"]))
+    assert sum(_of_program(report, "MPI_Iprobe")) == 100000
 
 
 @pytest.mark.measures
@@ -291,17 +305,16 @@ def _one_sided(lab: Lab, mode: str, *args: str, options: tuple[str, ...] = ()) -
 @pytest.mark.parametrize("mode", ["auto", pytest.param("spin", marks=pytest.mark.one_family)])
 def test_one_sided_calls_that_are_counted_only(lab: Lab, mode: str) -> None:
     """As many calls and bytes of each function, place and rank as where each is recorded; what they do is the program's to check."""
-    rounds = "2000"
-    counted, _ = _one_sided(lab, mode, rounds)
+    rounds = "6000"
     recorded, _ = _one_sided(lab, mode, rounds, options=("--trace", "run.ftr"))
     assert recorded["totals"]["calls_counted"] == 0
-    assert counted["totals"]["calls_counted"] > 0.1 * counted["totals"]["calls"]  # 0.9 on a quiet machine: none while a rank sleeps
 
     def exact(report: dict[str, Any]) -> dict[str, Any]:
         sites = sorted((s["function"], s["source"], s["calls"], s["size_bytes"]) for s in report["sites"])
         ranks = sorted((r["rank"], r["sent_bytes"], r["received_bytes"]) for r in report["ranks"])
         return {"functions": {f["function"]: (f["calls"], f["size_bytes"]) for f in report["functions"]}, "sites": sites, "ranks": ranks}
 
+    counted, _ = _counting(lambda: _one_sided(lab, mode, rounds))  # none are while the other rank sleeps
     assert exact(counted) == exact(recorded)
     calls = sum(f["calls"] for f in counted["functions"])
     assert counted["totals"]["calls"] == calls == sum(b["count"] for b in counted["gaps"]["papers"])
@@ -311,13 +324,14 @@ def test_one_sided_calls_that_are_counted_only(lab: Lab, mode: str) -> None:
 @pytest.mark.parametrize("mode", ["spin", "auto"])
 def test_a_call_that_was_to_be_counted_and_waits(lab: Lab, mode: str) -> None:
     """Its wait is told, and in mode auto slept in. Only MPICH needs the target for what is written there."""
-    report, said = _one_sided(lab, mode, "4000", "late")
+    def once() -> tuple[dict[str, Any], str]:
+        return _one_sided(lab, mode, "6000", "late")
+
+    report, said = _counting(once) if mode == "spin" else once()
     waited = float(said.split()[1])
     assert (waited > 0.05) == (lab.family.name == "mpich"), said
     (flush,) = (f for f in report["functions"] if f["function"] == "MPI_Win_flush")
-    assert flush["calls"] == 3 * 4000
+    assert flush["calls"] == 3 * 6000
     assert flush["wait_awake_s"] + flush["wait_asleep_s"] >= 0.8 * waited
     if mode == "auto":
         assert flush["wait_asleep_s"] >= 0.5 * waited
-    if mode == "spin":
-        assert report["totals"]["calls_counted"] > 0.1 * report["totals"]["calls"]
