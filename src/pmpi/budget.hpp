@@ -28,13 +28,16 @@ class Budget {
     const double cap = std::max(slowdown * kHorizonSeconds, kLeastSeconds) * ticks_per_second;
     slowdown_.store(slowdown, std::memory_order_relaxed);
     cap_.store(cap, std::memory_order_relaxed);
+    least_.store(static_cast<std::uint64_t>(kEarningSeconds * ticks_per_second), std::memory_order_relaxed);
     add(cap / 4);  // the first waits are sleepable before anything was earned
   }
 
+  /// Only looks, while the last time was less than kEarningSeconds ago: ranks that wait ask all the time, and where each of many writes
+  /// to the account, each waits for the others.
   void earn(std::uint64_t now) noexcept {
     std::uint64_t last = last_.load(std::memory_order_relaxed);
     do {
-      if (now <= last) return;
+      if (now <= last || now - last < least_.load(std::memory_order_relaxed)) return;
     } while (!last_.compare_exchange_weak(last, now, std::memory_order_relaxed));
     add(slowdown_.load(std::memory_order_relaxed) * static_cast<double>(now - last));
     const double over = balance() - cap_.load(std::memory_order_relaxed);
@@ -90,6 +93,7 @@ class Budget {
   static constexpr double kNoSleep = 1e12;
   static constexpr double kHorizonSeconds = 2.0;
   static constexpr double kLeastSeconds = 0.001;
+  static constexpr double kEarningSeconds = 20e-6;  // earns 200 ns at 1 %: less than any delay
 
   static constexpr double kUnknownShare = 1.0 / 64, kShareMemory = 1.0 / 16;  // delays, as parts of what the account holds
 
@@ -106,7 +110,7 @@ class Budget {
 
   std::atomic<double> slowdown_{0}, cap_{0}, balance_{0};
   std::atomic<double> lasted_{0}, shared_{0};  // the latest delays, and what of them others paid
-  std::atomic<std::uint64_t> last_{0}, paid_until_{0};
+  std::atomic<std::uint64_t> last_{0}, least_{0}, paid_until_{0};
 };
 
 }  // namespace fallow::pmpi

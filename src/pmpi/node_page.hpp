@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kNodeSlots = 1024;
 
 enum class SleepWord : std::uint32_t { awake = 0, asleep = 1, woken = 2 };
 
-/// One rank. A line of its own for what the owner writes often, another for what wakers look at.
+/// One rank. A pair of lines of its own for what the owner writes often, another for what wakers look at: processors fetch lines in pairs.
 struct alignas(128) NodeSlot {
   std::atomic<std::uint32_t> sleep_word{0};   ///< SleepWord; the futex
   std::atomic<std::int32_t> wanted{-1};       ///< world rank that the sleeper waits for, -1: any
@@ -36,7 +36,7 @@ struct alignas(128) NodeSlot {
   std::atomic<std::uint64_t> pass_on{0};      ///< ranks of that communicator that it is to wake when it is woken: [low, high half)
   std::atomic<std::uint64_t> tests_from{0};   ///< tick from which on such a test may wake it, one that did nothing
   std::atomic<std::uint64_t> long_tests_from{0};  ///< and one that lasted long enough to have done something
-  alignas(64) std::atomic<std::uint64_t> activity{0};  ///< tick since when << 3 | trace::RankState
+  alignas(128) std::atomic<std::uint64_t> activity{0};  ///< tick since when << 3 | trace::RankState
   /// Tick until which the rank is predicted not to need the network, while it computes or waits; 0: not predicted.
   std::atomic<std::uint64_t> rest_until{0};
   std::atomic<std::uint64_t> calls{0};  ///< other than tests in vain, where ranks share cores; some of the latest are missing
