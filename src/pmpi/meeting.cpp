@@ -41,7 +41,16 @@ bool spares_meetings(const Thread& t) noexcept {
   return leaves_meetings_asleep(collective, meets(t), told, told ? runtime().clock.to_ns(t.wait.busy) : 0.0);
 }
 
-void wake_meeting(Thread& t) noexcept { wake_ranks(t, 0, runtime().comms.known(t.comm_handle)->peers); }
+void wake_meeting(Thread& t) noexcept {
+  const CommInfo& info = *runtime().comms.known(t.comm_handle);
+  runtime().node.page().arrivals.last_came(info.members, t.enter);
+  wake_ranks(t, 0, info.peers);
+}
+
+std::uint64_t last_arrival(const Thread& t) noexcept {
+  const std::uint32_t members = meeting_of(t);
+  return members != 0 ? runtime().node.page().arrivals.latest(members) : 0;
+}
 
 void pass_wake_on(Thread& t) noexcept {
   const std::uint64_t range = runtime().node.own().pass_on.exchange(0, std::memory_order_relaxed);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -26,6 +28,34 @@ inline std::uint32_t number_of(std::span<const std::int32_t> ranks) noexcept {
   for (const std::int32_t rank : ranks) hash = (hash ^ static_cast<std::uint32_t>(rank)) * 0x9e3779b97f4a7c15u;
   return static_cast<std::uint32_t>(hash >> 32) | 1u;
 }
+
+/// When the last rank came to the latest meetings of each group of ranks, as far as it found somebody asleep. What others wait after
+/// that is for those who woke late, and no measure of how long the next meeting is to be waited for.
+///
+/// Lies in the node's page: all zero at first, any process may call any member at any time.
+class Arrivals {
+ public:
+  /// The last one has come at this tick; `members`: see number_of().
+  void last_came(std::uint32_t members, std::uint64_t tick) noexcept {
+    place(members).store((tick & ~kMark) | (members & kMark), std::memory_order_relaxed);
+  }
+
+  /// Tick at which that was, give or take 1023; 0: another group has had its place since, or there was none.
+  std::uint64_t latest(std::uint32_t members) const noexcept {
+    const std::uint64_t kept = place(members).load(std::memory_order_relaxed);
+    return (kept & kMark) == (members & kMark) ? kept & ~kMark : 0;
+  }
+
+ private:
+  static constexpr std::uint64_t kMark = 1023;  // bits of a tick that tell the group instead
+  static constexpr unsigned kMarkBits = 10;
+  static constexpr std::size_t kPlaces = 16;
+
+  std::atomic<std::uint64_t>& place(std::uint32_t members) noexcept { return latest_[(members >> kMarkBits) % kPlaces]; }
+  const std::atomic<std::uint64_t>& place(std::uint32_t members) const noexcept { return latest_[(members >> kMarkBits) % kPlaces]; }
+
+  std::array<std::atomic<std::uint64_t>, kPlaces> latest_{};
+};
 
 /// Where a call that may be a meeting is made.
 struct Venue {

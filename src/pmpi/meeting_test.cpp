@@ -51,6 +51,21 @@ TEST(Meeting, OtherCollectiveCallsAreNotWhatSleepersInOneWaitFor) {
   EXPECT_FALSE(leaves_meetings_asleep(false, false, false, 0)) << "a message may be for them";
 }
 
+TEST(Arrivals, TellWhenTheLastRankCame) {
+  Arrivals arrivals;
+  constexpr std::uint64_t kTick = 123'456'789'012;
+  const std::array<std::int32_t, 3> some{0, 1, 2}, others{0, 1, 3};
+  const std::uint32_t here = number_of(some), there = number_of(others);
+  EXPECT_EQ(arrivals.latest(here), 0u);
+  arrivals.last_came(here, kTick);
+  EXPECT_LE(arrivals.latest(here), kTick);
+  EXPECT_GT(arrivals.latest(here), kTick - 1024);
+  EXPECT_EQ(arrivals.latest(there), 0u) << "that was another group";
+  EXPECT_EQ(arrivals.latest(here ^ 2u), 0u) << "also of one with the same place";
+  arrivals.last_came(here ^ 2u, kTick);
+  EXPECT_EQ(arrivals.latest(here), 0u) << "its place is another's now";
+}
+
 TEST(Meeting, RanksToWakeFitIntoAWord) {
   constexpr std::int32_t kMost = 0x7fff'ffff;
   for (const auto& [from, to] : {std::pair{0, 1}, {1, 1}, {3, 17}, {kMost - 1, kMost}, {0, kMost}}) {

@@ -13,6 +13,7 @@
 #include "base/status.hpp"
 #include "pmpi/budget.hpp"
 #include "pmpi/giving_way.hpp"
+#include "pmpi/meeting.hpp"
 #include "trace/rank_file.hpp"
 
 namespace fallow::pmpi {
@@ -83,6 +84,7 @@ struct NodePage {
   alignas(128) std::atomic<std::uint32_t> sleepers{0};  ///< ranks asleep or about to be
   alignas(128) Budget budget;
   GivingWay giving_way;
+  alignas(128) Arrivals arrivals;
   NodeSlot slots[kNodeSlots];
 };
 

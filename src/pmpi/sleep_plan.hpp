@@ -86,14 +86,19 @@ constexpr bool may_be_compared(const Surroundings& where, double waited_ns) noex
   return !where.whole_job_here && waited_ns <= kComparedNs;
 }
 
-inline constexpr double kHeldUp = 5.0;  // a delay that lasts holds up others, and the rest of the node: in cores
+/// What a delay that lasts holds up, in cores: the other ranks, and the rest of the node.
+constexpr double held_up_by(std::uint32_t ranks) noexcept {
+  constexpr double kRestOfNode = 4.0;
+  return kRestOfNode + std::max(1.0, static_cast<double>(ranks) - 1.0);
+}
 
 /// What delay costs against sleep: what the account asks for, and no less than what is lost, of which `lasting` is the part that nobody makes good.
-constexpr double price_of_delay(double of_account, double lasting) noexcept { return std::max(of_account, 1.0 + kHeldUp * lasting); }
+constexpr double price_of_delay(double of_account, double lasting, double held_up) noexcept { return std::max(of_account, 1.0 + held_up * lasting); }
 
 /// What there is to weigh, at this price of delay.
 struct Weighed {
   double price = 1.0;
+  double held_up = held_up_by(2);  ///< cores
   double after_sleep_ns = 0;  ///< delay of a sleep that ends in time
   double longest_ns = 0;      ///< that can be borne
   bool end_wakes = false;     ///< the end of the wait also ends the sleep
@@ -103,7 +108,7 @@ struct Weighed {
 
 inline predict::WaitCosts costs_of_sleep(const MeasuredCosts& costs, const Weighed& w) noexcept {
   // A delay of ours may be made good; the time of whoever wakes us is lost.
-  const double woken_ns = costs.peer_wake_ns + costs.waking_ns * std::max(1.0, (1.0 + kHeldUp) / w.price);
+  const double woken_ns = costs.peer_wake_ns + costs.waking_ns * std::max(1.0, (1.0 + w.held_up) / w.price);
   const bool is_paid = w.slept && !w.many_steps;  // what comes after a sleep comes once in a wait
   return {to_nanoseconds(costs.sleep_cpu_ns), to_nanoseconds(costs.overshoot_ns), w.end_wakes, to_nanoseconds(woken_ns),
           to_nanoseconds(is_paid ? 0.0 : w.after_sleep_ns), to_nanoseconds(w.longest_ns)};

@@ -193,10 +193,13 @@ TEST(SleepPlan, WaitsAreComparedBetweenNodesBelowThreeMilliseconds) {
 }
 
 TEST(SleepPlan, DelayCostsOneAndFiveTimesThePartThatLastsOrMore) {
-  EXPECT_EQ(price_of_delay(1, 0), 1);
-  EXPECT_EQ(price_of_delay(1, 0.5), 3.5);
-  EXPECT_EQ(price_of_delay(1, 1), 6);
-  EXPECT_EQ(price_of_delay(40, 1), 40);
+  EXPECT_EQ(held_up_by(1), 5);
+  EXPECT_EQ(held_up_by(2), 5);
+  EXPECT_EQ(held_up_by(16), 19);
+  EXPECT_EQ(price_of_delay(1, 0, 5), 1);
+  EXPECT_EQ(price_of_delay(1, 0.5, 5), 3.5);
+  EXPECT_EQ(price_of_delay(1, 1, 5), 6);
+  EXPECT_EQ(price_of_delay(40, 1, 5), 40);
 }
 
 constexpr MeasuredCosts kCosts{.sleep_cpu_ns = 20 * kUs, .overshoot_ns = 30 * kUs, .peer_wake_ns = 45 * kUs, .waking_ns = 5 * kUs};

@@ -191,6 +191,28 @@ TEST(WaitLength, NoWakeIsLateWhereNothingWasSlept) {
   EXPECT_EQ(length(w, one(1500.5 * kUs), false).delay, 0u);
 }
 
+TEST(WaitLength, OfAMeetingIsUntilTheLastRankCame) {
+  const WaitLength awake = length({.last_poll = after(1030 * kUs)}, many(1031 * kUs));
+  ASSERT_EQ(awake.lasted, ticks(1031 * kUs));
+  const WaitLength told = until_last_came(awake, {}, many(1031 * kUs), after(1000 * kUs));
+  EXPECT_EQ(told.lasted, ticks(1000 * kUs)) << "others woke late";
+  EXPECT_EQ(told.delay, 0u);
+  for (const std::uint64_t tick : {std::uint64_t{0}, kEnter, after(1031 * kUs), after(2000 * kUs)}) {
+    EXPECT_EQ(until_last_came(awake, {}, many(1031 * kUs), tick).lasted, awake.lasted) << "it came to another one at " << tick;
+  }
+}
+
+TEST(WaitLength, OfAMeetingThatATimerEndedIsKnown) {
+  const WaitLength unseen{.lasted = ticks(1100 * kUs), .uncertain = ticks(1000 * kUs), .delay = ticks(500 * kUs)};
+  const WaitLength late = until_last_came(unseen, slept(), many(1113 * kUs), after(1090 * kUs));
+  EXPECT_EQ(late.lasted, ticks(1090 * kUs));
+  EXPECT_EQ(late.uncertain, 0u);
+  EXPECT_EQ(late.delay, ticks(10 * kUs)) << "it woke at 1100";
+  EXPECT_EQ(until_last_came(unseen, slept(), many(1113 * kUs), after(1105 * kUs)).delay, 0u);
+  const WaitLength woken{.lasted = ticks(1100 * kUs), .delay = ticks(30 * kUs)};
+  EXPECT_EQ(until_last_came(woken, slept(), many(1113 * kUs), after(1060 * kUs)).delay, ticks(30 * kUs)) << "as the waker's stamp says";
+}
+
 TEST(HeldUp, WhoWasWokenToServeOrForAStepWasLate) {
   WaitState w = slept();
   w.woken_by_peer = true;

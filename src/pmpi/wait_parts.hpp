@@ -92,6 +92,8 @@ bool all_have_come(const Thread& t) noexcept;
 /// Of a blocking collective call, in which nothing long has moved that others could go on with: who sleeps in a meeting is woken by
 /// wake_meeting() alone.
 bool spares_meetings(const Thread& t) noexcept;
+/// Of a meeting: tick at which the last rank came to the latest one of these ranks; 0: not known, or the call is none.
+std::uint64_t last_arrival(const Thread& t) noexcept;
 /// This rank came last: wakes those who sleep.
 void wake_meeting(Thread& t) noexcept;
 /// Woken in a meeting, it wakes its part of the others.

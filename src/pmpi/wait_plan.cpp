@@ -53,7 +53,9 @@ WaitPlan weigh(const Thread& t, std::uint64_t now) noexcept {
   const Runtime& rt = runtime();
   const Budget& budget = runtime().node.page().budget;
   const double lasting = rt.whole_job_here ? rt.late.lasting_share() : rt.toll.lasting_share(key_of(t));
-  const Weighed weighed{.price = price_of_delay(budget.price(somebody_sleeps()), lasting),
+  const double held_up = held_up_by(rt.node.attached());
+  const Weighed weighed{.price = price_of_delay(budget.price(somebody_sleeps()), lasting, held_up),
+                        .held_up = held_up,
                         .after_sleep_ns = after_sleep_ns(t),
                         .longest_ns = rt.clock.to_ns(static_cast<std::uint64_t>(budget.bearable())),
                         .end_wakes = rt.whole_job_here || t.wait.from_here || rt.sockets.trusted(),
