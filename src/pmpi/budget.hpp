@@ -44,17 +44,28 @@ class Budget {
     if (over > 0) add(-over);
   }
 
-  /// Pays for a delay from tick `due` to `end`, as far as no other is paid that lasted until then. Returns what was paid.
+  /// Pays for a delay from tick `due` to `end`, as far as that time is not paid for. Returns what was paid. Delays are told in any order:
+  /// of those that overlap, one that began earlier may come after one that lasted longer. How far back others are paid for is known of
+  /// the latest stretch of time alone; before that, of what followed another, nothing is paid twice.
   std::uint64_t pay(std::uint64_t due, std::uint64_t end) noexcept {
     if (end <= due) return 0;
     std::uint64_t until = paid_until_.load(std::memory_order_relaxed);
-    do {
-      if (end <= until) {
-        note_share(end - due, 0);
-        return 0;
+    while (end > until && !paid_until_.compare_exchange_weak(until, end, std::memory_order_relaxed)) {
+    }
+    std::uint64_t paid = 0;
+    if (due > until) {
+      paid_before_.store(until, std::memory_order_relaxed);
+      paid_from_.store(due, std::memory_order_relaxed);
+      paid = end - due;
+    } else {
+      paid = end > until ? end - until : 0;
+      const std::uint64_t earliest = std::max(due, paid_before_.load(std::memory_order_relaxed));
+      std::uint64_t from = paid_from_.load(std::memory_order_relaxed);
+      const auto reaches_back = [&] { return earliest < from && earliest < end; };
+      while (reaches_back() && !paid_from_.compare_exchange_weak(from, earliest, std::memory_order_relaxed)) {
       }
-    } while (!paid_until_.compare_exchange_weak(until, end, std::memory_order_relaxed));
-    const std::uint64_t paid = end - std::max(due, until);
+      if (reaches_back()) paid += std::min(from, end) - earliest;
+    }
     note_share(end - due, paid);
     pay(paid);
     return paid;
@@ -110,7 +121,8 @@ class Budget {
 
   std::atomic<double> slowdown_{0}, cap_{0}, balance_{0};
   std::atomic<double> lasted_{0}, shared_{0};  // the latest delays, and what of them others paid
-  std::atomic<std::uint64_t> last_{0}, least_{0}, paid_until_{0};
+  std::atomic<std::uint64_t> last_{0}, least_{0};
+  std::atomic<std::uint64_t> paid_before_{0}, paid_from_{0}, paid_until_{0};  // the latest stretch, and when the one before it was over
 };
 
 }  // namespace fallow::pmpi

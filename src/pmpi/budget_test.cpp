@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -109,6 +111,30 @@ TEST(Budget, DelaysAtTheSameTimeArePaidOnce) {
   EXPECT_EQ(b.pay(2000, 2010), 10u);
   EXPECT_EQ(b.pay(3010, 3000), 0u);  // before it was due
   EXPECT_DOUBLE_EQ(b.balance(), before - 70);
+}
+
+TEST(Budget, OfDelaysAtTheSameTimeTheLongestIsPaidWhateverTheirOrder) {
+  Budget b;
+  b.open(0.01, kTicksPerSecond, 1);
+  EXPECT_EQ(b.pay(10'030, 10'040), 10u);
+  EXPECT_EQ(b.pay(10'000, 10'039), 30u) << "it was late for longer, though it was told later";
+  EXPECT_EQ(b.pay(10'010, 10'020), 0u);
+  EXPECT_EQ(b.pay(20'000, 20'010), 10u);
+  EXPECT_EQ(b.pay(10'000, 10'040), 0u) << "paid for before that one";
+  EXPECT_EQ(b.pay(10'035, 20'005), 20'000u - 10'040u) << "all between them";
+
+  std::mt19937 random(7);
+  for (std::uint64_t round = 1; round <= 1000; ++round) {
+    const std::uint64_t start = 1'000'000 * round;
+    std::uint64_t first = ~std::uint64_t{0}, last = 0, paid = 0;
+    for (int rank = 0; rank < 15; ++rank) {  // all of them overlap
+      const std::uint64_t due = start + random() % 1000, end = start + 1000 + random() % 1000;
+      paid += b.pay(due, end);
+      first = std::min(first, due);
+      last = std::max(last, end);
+    }
+    EXPECT_EQ(paid, last - first) << round;
+  }
 }
 
 TEST(Budget, WhoSleepsWithOthersPaysForWhatOthersDoNotHoldUp) {

@@ -23,8 +23,8 @@ void account_delay(Thread& t, std::uint64_t exit, std::uint64_t wait, std::uint6
   rt.late.answer(t.enter, wait, rt.clock.to_ticks(kLongWaitNs));
   std::uint64_t paid = 0;
   if (rt.options.mode == WaitMode::automatic) {
-    pay_wakers();
     paid = rt.node.page().budget.pay(exit - bill.lasts, exit);
+    pay_wakers();  // within that, mostly
     w.absorbed += bill.delay - bill.lasts;
   }
   const bool judged = rt.whole_job_here && rt.threads.load(std::memory_order_relaxed) == 1;

@@ -103,11 +103,11 @@ inline WaitLength length_of(const WaitState& w, const WaitEnd& end, const Waitin
 }
 
 /// The same of a meeting, to which the last rank came at tick `came`: what follows is for those who woke late, also for who did not sleep.
-/// Were it part of what such waits last, all would sleep until the last of them has woken, and wake later from time to time.
-inline WaitLength until_last_came(WaitLength length, const WaitState& w, const WaitingCall& call, std::uint64_t came) noexcept {
+/// Were it part of what such waits last, all would sleep until the last of them has woken, and wake later from time to time. And who is
+/// woken by one that was woken itself is late by more than its waker's stamp says.
+inline WaitLength until_last_came(const WaitLength& length, const WaitState& w, const WaitingCall& call, std::uint64_t came) noexcept {
   if (came <= call.enter || came >= call.now) return length;
-  if (length.uncertain != 0) length.delay = w.last_wake > came ? w.last_wake - came : 0;
-  return {came - call.enter, 0, length.delay};
+  return {came - call.enter, 0, w.sleeps != 0 && w.last_wake > came ? w.last_wake - came : 0};
 }
 
 /// What a sleep at the end of a wait has cost, in ticks.
