@@ -46,6 +46,18 @@ TEST(CountedCalls, NoneAreUntilItBegins) {
   EXPECT_FALSE(tests.takes(kOp, &kHere));
 }
 
+TEST(CountedCalls, WorkBetweenThemIsNotExplained) {
+  Counting c({place()}, true);
+  c.run();
+  EXPECT_EQ(c.tests.unexplained(), 0U);
+  const std::uint32_t n = c.take();
+  c.add(n * (kLasts + kGap) + kGap + 100'000);
+  EXPECT_EQ(c.tests.unexplained(), 100'000U);
+  EXPECT_TRUE(c.tests.on()) << "once is not often";
+  c.run();
+  EXPECT_EQ(c.tests.unexplained(), 0U);
+}
+
 TEST(CountedCalls, NoneAreWithoutAPlace) {
   EXPECT_FALSE(Counting({}).tests.on());
 }

@@ -67,6 +67,7 @@ void end_run(Thread& t, bool found) noexcept {
 void settle_counted(Thread& t, std::uint64_t now) noexcept {
   Runtime& rt = runtime();
   add_counted(t, now);
+  if (rt.watches_tests && t.counted.unexplained() > rt.test_loops.interrupt) end_run(t, false);  // it has done something else meanwhile
   t.loop.break_off();
   if (somebody_sleeps()) t.owes_wake = true;
   if (rt.forecast.belongs_to(&t)) {
