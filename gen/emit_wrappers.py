@@ -26,6 +26,16 @@ def _has_comm(proto: Prototype) -> bool:
     return any(p.name == "comm" and "*" not in p.declaration for p in proto.parameters)
 
 
+def _part(call: Call, proto: Prototype) -> str:
+    """Further arguments: how many elements of which type one rank's part is, as far as one number says that."""
+    if call.kind != "collective":
+        return ""
+    parts = [("count", "datatype"), ("recvcount", "recvtype"), ("recvcount", "datatype"), ("sendcount", "sendtype")]
+    if "ather" in call.base and proto.has("root"):  # only the root receives
+        parts.reverse()
+    return next((f", {count}, {datatype}" for count, datatype in parts if proto.has(count, datatype)), "")
+
+
 def _wake(call: Call, proto: Prototype) -> list[str]:
     if call.wakes == "peer" and proto.has(call.peer, "comm"):
         peers = [call.peer] + (["source"] if proto.has("dest", "source") else [])
@@ -33,7 +43,7 @@ def _wake(call: Call, proto: Prototype) -> list[str]:
     if call.wakes == "peer":  # one-sided: the window's group is looked up only when somebody sleeps
         return [f"scope.wake_target(win, {call.peer});"]
     if call.wakes == "all":
-        return [f"scope.wake_partners({'comm' if _has_comm(proto) else ''});"]
+        return [f"scope.wake_partners({f'comm{_part(call, proto)}' if _has_comm(proto) else ''});"]
     if call.wakes == "recent" and call.kind == "test":
         return []  # it has sent nothing yet
     if call.wakes == "recent":

@@ -36,15 +36,20 @@ inline std::uint64_t type_size(Thread& thread, MPI_Datatype type) noexcept {
   return type_size_slow(thread, type, slot);
 }
 
+/// What is known of a datatype, by its handle's key; null: nothing.
+inline const TypeSlot* known_type(const Thread& thread, std::uint64_t key) noexcept {
+  const TypeSlot& slot = thread.types[((key >> 4) ^ key) % kTypeSlots];
+  const bool known = slot.handle == key && slot.generation == runtime().type_generation.load(std::memory_order_relaxed);
+  return known ? &slot : nullptr;
+}
+
 /// Whether so many elements are known to be at most `most` bytes, without asking the library: it may refuse the type, and is to do
 /// so in the program's own call, for whose communicator the program has chosen what happens then.
 template <class Count>
 inline bool is_at_most(std::uint64_t most, const Thread& thread, Count count, MPI_Datatype type) noexcept {
   if (count <= 0) return true;
-  const std::uint64_t key = handle_key(type);
-  const TypeSlot& slot = thread.types[((key >> 4) ^ key) % kTypeSlots];
-  const bool known = slot.handle == key && slot.generation == runtime().type_generation.load(std::memory_order_relaxed);
-  return known && size_as_u64(count) <= most && size_as_u64(count) * slot.size <= most;
+  const TypeSlot* const known = known_type(thread, handle_key(type));
+  return known != nullptr && size_as_u64(count) <= most && size_as_u64(count) * known->size <= most;
 }
 
 /// Bytes of so many elements. The type of no data is not asked for: libraries take any then, and their error handlers would

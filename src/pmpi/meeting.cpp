@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "pmpi/caches.hpp"
 #include "pmpi/scope.hpp"
+#include "pmpi/sleep_plan.hpp"
 #include "pmpi/wait_parts.hpp"
 
 namespace fallow::pmpi {
@@ -21,18 +23,42 @@ void wake_ranks(Thread& t, std::int32_t from, std::int32_t to) noexcept {
   });
 }
 
+/// The communicator of the call under way, if that is a call of all its ranks and is told by what each rank does who has come to it; else null.
+const CommInfo* told_group(const Thread& t) noexcept {
+  Runtime& rt = runtime();
+  const Venue venue{rt.oversubscribed, rt.started_here, rt.node.page().threads.load(std::memory_order_relaxed) != 0};
+  if (t.peer != kSeveralPeers || !tells_who_came(venue)) return nullptr;
+  const CommInfo* const info = rt.comms.known(t.comm_handle);
+  return info != nullptr && !info->inter && info->members != 0 ? info : nullptr;
+}
+
+bool none_computes_since_before(const Thread& t, const CommInfo& group) noexcept {
+  return !runtime().node.some_compute_since(group.world, t.enter);
+}
+
+/// Bytes of a rank's part in the collective call under way, where it can be told.
+std::uint64_t part_of(const Thread& t) noexcept {
+  const TypeSlot* const type = known_type(t, t.part_type);
+  return type != nullptr ? t.part * type->size : 0;
+}
+
 }  // namespace
 
 std::uint32_t meeting_of(const Thread& t) noexcept {
-  Runtime& rt = runtime();
-  const Venue venue{rt.oversubscribed, rt.started_here, rt.node.page().threads.load(std::memory_order_relaxed) != 0};
-  if (!meets(t) || !tells_who_came(venue)) return 0;
-  const CommInfo* const info = rt.comms.known(t.comm_handle);
-  return info != nullptr && !info->inter ? info->members : 0;
+  const CommInfo* const group = meets(t) ? told_group(t) : nullptr;
+  return group != nullptr ? group->members : 0;
 }
 
 bool all_have_come(const Thread& t) noexcept {
-  return meeting_of(t) != 0 && !runtime().node.some_compute_since(runtime().comms.known(t.comm_handle)->world, t.enter);
+  const CommInfo* const group = meets(t) ? told_group(t) : nullptr;
+  return group != nullptr && none_computes_since_before(t, *group);
+}
+
+double data_move_for_ns(const Thread& t) noexcept {
+  if (t.part == 0) return 0;
+  const CommInfo* const group = told_group(t);
+  const double ns = group != nullptr ? moving_ns(part_of(t), group->peers) : 0;
+  return ns > 0 && none_computes_since_before(t, *group) ? ns : 0;
 }
 
 bool spares_meetings(const Thread& t) noexcept {

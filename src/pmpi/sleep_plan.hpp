@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "base/clock.hpp"
@@ -24,6 +25,7 @@ enum class Step : std::uint8_t {
 /// The first of these that applies. `wait` is asked in this order, and no more than is needed: some answers take time, some draw lots.
 template <class Wait>
 Step next_step(Wait&& wait) {
+  if (wait.moves_data()) return Step::stay_awake;
   if (wait.does_not_weigh()) return Step::grow;
   if (wait.is_about_to_end() || wait.needs_target_unseen()) return Step::stay_awake;
   if (wait.is_contended()) {
@@ -65,6 +67,15 @@ GrowingPlan growing_plan(const WaitState& w, const WaitingCall& call, const Surr
   const bool end_wakes = !call.many_steps && w.stirred == 0 && where.whole_job_here && where.wakes;
   if (end_wakes) slice_ns = std::max(slice_ns, usual_ns() - waited_ns);
   return {false, {to_nanoseconds(std::min(slice_ns, kLongestSleepNs)), to_nanoseconds(0)}};
+}
+
+/// How long the data of a collective call among so many ranks are on their way at most, of each rank `bytes`, ns; 0 where they are few. Some
+/// libraries move them in pieces that no poll takes long for; were a rank asleep, each piece would take as long as its sleep.
+inline double moving_ns(std::uint64_t bytes, std::int32_t ranks) noexcept {
+  constexpr double kNsPerByte = 1.0, kLongestNs = 100e6;
+  constexpr std::uint64_t kFewBytes = 4096;
+  const auto rounds = static_cast<double>(std::bit_width(static_cast<std::uint32_t>(std::max(ranks - 1, 1))));
+  return bytes > kFewBytes ? std::min(rounds * kNsPerByte * static_cast<double>(bytes), kLongestNs) : 0.0;
 }
 
 /// Until when a rank that was woken at tick `woke_at` can have answered: it is not slept through.

@@ -17,9 +17,10 @@ constexpr std::uint64_t after(double ns) { return kEnter + ticks(ns); }
 /// A wait of which everything is known at once, and what was asked of it by lot or at a cost.
 struct KnownWait {
   bool grows = false, about_to_end = false, target_unseen = false, contended = false, with_debts = false, held = false, pays = true;
-  bool just_woken = false, needed_unseen = false, compared = false;
+  bool just_woken = false, needed_unseen = false, compared = false, moves = false;
   std::string asked{};
 
+  bool moves_data() const { return moves; }
   bool does_not_weigh() const { return grows; }
   bool is_about_to_end() { return asked += 'e', about_to_end; }
   bool needs_target_unseen() const { return target_unseen; }
@@ -43,6 +44,21 @@ TEST(NextStep, ModeSleepAndRanksThatShareCoresNeverWeigh) {
   KnownWait wait{.grows = true, .about_to_end = true, .contended = true, .just_woken = true, .compared = true};
   EXPECT_EQ(next_step(wait), Step::grow);
   EXPECT_EQ(wait.asked, "");
+}
+
+TEST(NextStep, WhileDataMoveNobodySleepsInAnyMode) {
+  EXPECT_EQ(next_step(KnownWait{.grows = true, .moves = true}), Step::stay_awake);
+  EXPECT_EQ(next_step(KnownWait{.contended = true, .moves = true}), Step::stay_awake);
+}
+
+TEST(MovingData, TakeLongerTheMoreThereAreAndTheMoreRanksTheyGoThrough) {
+  EXPECT_EQ(moving_ns(8, 2), 0.0) << "such a call is weighed like others";
+  EXPECT_EQ(moving_ns(4096, 1024), 0.0);
+  EXPECT_EQ(moving_ns(2'000'000, 2), 2 * kMs);
+  EXPECT_EQ(moving_ns(2'000'000, 16), 4 * 2 * kMs);
+  EXPECT_EQ(moving_ns(2'000'000, 17), 5 * 2 * kMs);
+  EXPECT_EQ(moving_ns(2'000'000, 1), 2 * kMs) << "as of two";
+  EXPECT_EQ(moving_ns(~std::uint64_t{0}, 1024), 100 * kMs) << "what callers say may be anything where it is not significant";
 }
 
 TEST(NextStep, WhatIsAboutToEndOrNeedsTheRankIsNotSleptIn) {

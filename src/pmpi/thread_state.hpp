@@ -74,6 +74,8 @@ struct alignas(64) Thread {
   std::uint32_t patient_polls = 0; ///< idle polls left to the call under way before it is looked at
   std::uint64_t woke_at = 0;       ///< tick at which it last woke a rank
   std::uint64_t idle_poll = 0;     ///< ticks of a poll that finds nothing; 0: not known
+  std::uint64_t part = 0;          ///< elements of a rank's part in a collective call, as the caller says: to be taken for an estimate
+  std::uint64_t part_type = 0;     ///< their datatype; may be none
   WaitState wait;
   std::uint64_t poll_began = 0;    ///< tick of the last poll before a look
   std::int64_t core_lost = 0;      ///< times that the kernel gave its core to others, before the poll that is under way

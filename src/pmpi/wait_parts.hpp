@@ -89,6 +89,8 @@ inline void note_wait(Thread& t, const PendingWait& wait, trace::Event& event) n
 std::uint32_t meeting_of(const Thread& t) noexcept;
 /// Whether all have come to the meeting that the call under way is.
 bool all_have_come(const Thread& t) noexcept;
+/// For how long the data of the collective call under way may be on their way, ns, if all have come to it, or have left it again; else 0.
+double data_move_for_ns(const Thread& t) noexcept;
 /// Of a blocking collective call, in which nothing long has moved that others could go on with: who sleeps in a meeting is woken by
 /// wake_meeting() alone.
 bool spares_meetings(const Thread& t) noexcept;

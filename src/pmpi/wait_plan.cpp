@@ -14,6 +14,15 @@ struct AskedWait {
   std::uint64_t now;
   Runtime& rt = runtime();
 
+  /// All have come to a collective call with much data: all of them are needed until these are there.
+  bool moves_data() const noexcept {
+    WaitState& w = t.wait;
+    if (w.moves_until == 0) {
+      const double ns = data_move_for_ns(t);
+      if (ns > 0) w.moves_until = now + rt.clock.to_ticks(ns);
+    }
+    return now < w.moves_until;
+  }
   bool does_not_weigh() const noexcept { return rt.options.mode == WaitMode::sleep || rt.oversubscribed; }
   /// All have come to the call lately: it is about to end, and who came last has woken those who slept.
   bool is_about_to_end() const noexcept {

@@ -52,6 +52,7 @@ struct WaitState {
   std::uint64_t held_up = 0;     ///< ticks by which sleeps are taken to have held up the call before the last of them; paid
   std::uint64_t received = 0;    ///< if `watched`: bytes that had come over sockets before
   std::uint64_t all_came = 0;    ///< tick at which all were seen to have come to a call that nobody leaves before; 0: not yet
+  std::uint64_t moves_until = 0; ///< tick until which the data of a collective call, to which all have come, may be on their way; 0: not seen yet
   std::uint64_t kind = 0;        ///< key of the predicted kind of this wait; 0: only the call site is known
   std::uint32_t polls_since = 1; ///< polls between two looks at the time
   std::uint32_t sleeps = 0;

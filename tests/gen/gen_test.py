@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -83,6 +84,25 @@ def test_in_place_and_missing_roots_are_not_looked_into() -> None:
     text = emit_wrappers(table, parse_prototypes(header), "mpi.h")["wrappers.cpp"]
     assert "is_rank(root) ?" in text
     assert "sendbuf == MPI_IN_PLACE ? scope.bytes(recvcount, recvtype) : scope.bytes(sendcount, sendtype)" in text
+
+
+def test_a_collective_call_tells_how_much_a_part_is_that_the_rank_has() -> None:
+    header = """int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm);
+      int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
+        int root, MPI_Comm comm);
+      int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
+        MPI_Comm comm);
+      int MPI_Barrier(MPI_Comm comm);
+      int MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request);"""
+    text = emit_wrappers(load_table(GEN / "calls.toml"), parse_prototypes(header), "mpi.h")["wrappers.cpp"]
+    told = dict(re.findall(r"int wrap_MPI_(\w+)\(.*?wake_partners\((.*?)\);", text, re.DOTALL))
+    assert told == {
+        "Reduce": "comm, count, datatype",
+        "Gather": "comm, sendcount, sendtype",
+        "Allgather": "comm, recvcount, recvtype",
+        "Barrier": "comm",
+        "Ibcast": "comm",  # goes on in other calls
+    }
 
 
 def test_the_coverage_list_tells_which_tests_may_rest() -> None:

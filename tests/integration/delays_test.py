@@ -164,8 +164,9 @@ def test_the_target_of_one_sided_calls_of_many_steps_does_not_sleep_through_them
     shown(lambda: (us(mode), us("spin")), lambda took: took[0] < 5 * took[1] + 300000, _TRIES // 2)
 
 
-# Each step moves a megabyte in one poll or test, the first after a sleep at times. MPICH 5 tells of none of them; where they were not
-# noticed, both slept until their time was over: 22 (reduce), 13 (waited) and 23 times as long. Others 1.0 to 1.6 times, before and after.
+# Each step moves a megabyte in one poll or test, the first after a sleep at times, or MPICH 5's reductions 16 KB in polls that are hardly
+# longer than others. It tells of none of them; where they were not noticed, both slept until their time was over: 13 (waited), 23
+# (tested) and up to 400 (auto) and 1,500 times as long (reduce). Others 1.0 to 1.6 times, before and after.
 @pytest.mark.parametrize("how", ["reduce", "waited", "tested"])
 def test_who_has_moved_data_in_one_poll_wakes_its_peer(lab: Lab, how: str) -> None:
     def us(mode: str) -> float:
@@ -173,7 +174,7 @@ def test_who_has_moved_data_in_one_poll_wakes_its_peer(lab: Lab, how: str) -> No
         assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
         return float(trial.outcome.out.split()[-1])
 
-    shown(lambda: (us("auto"), us("spin")), lambda took: took[0] < 3 * took[1] + 500, _TRIES // 2)
+    shown(lambda: (us("auto"), us("sleep"), us("spin")), lambda took: max(took[:2]) < 3 * took[2] + 500, _TRIES // 4)
 
 
 @pytest.mark.parametrize("how", ["started", "persistent", "fence"])
