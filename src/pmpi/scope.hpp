@@ -248,23 +248,22 @@ class Scope {
     if (peer >= 0) thread_.keep_recent(handle_key(win), peer);
     if (someone_sleeps()) [[unlikely]] wake_target_slow(thread_, win, peer);
   }
-  template <class Count>
-  FALLOW_HOT void wake_partners(MPI_Comm comm, Count part, MPI_Datatype type) noexcept {
+  /// `part`: elements of this rank's part, as far as one number says that.
+  template <class Count = int>
+  FALLOW_HOT void wake_partners(MPI_Comm comm, Count part = 0, MPI_Datatype type = MPI_DATATYPE_NULL) noexcept {
     if constexpr (kBlocks) {
+      thread_.comm_handle = handle_key(comm);
+      thread_.peer = kSeveralPeers;
       thread_.part = size_as_u64(part);
       thread_.part_type = handle_key(type);
+    } else {
+      thread_.collective_on = handle_key(comm);
+      thread_.collective_at = thread_.recorded;
     }
-    wake_partners_of(comm);
-  }
-  FALLOW_HOT void wake_partners(MPI_Comm comm) noexcept {
-    if constexpr (kBlocks) thread_.part = 0;
-    wake_partners_of(comm);
+    if (someone_sleeps()) [[unlikely]] wake_partners_slow(thread_, runtime().comms.known(handle_key(comm)));
   }
   FALLOW_HOT void wake_partners() noexcept {
-    if constexpr (kBlocks) {
-      thread_.part = 0;
-      thread_.peer = kSeveralPeers;
-    }
+    if constexpr (kBlocks) thread_.peer = kSeveralPeers;
     if (someone_sleeps()) [[unlikely]] wake_partners_slow(thread_, nullptr);
   }
   /// A persistent request was made.
@@ -336,17 +335,6 @@ class Scope {
 
  private:
   FALLOW_HOT static bool someone_sleeps() noexcept { return runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0; }
-
-  FALLOW_HOT void wake_partners_of(MPI_Comm comm) noexcept {
-    if constexpr (kBlocks) {
-      thread_.comm_handle = handle_key(comm);
-      thread_.peer = kSeveralPeers;
-    } else {
-      thread_.collective_on = handle_key(comm);
-      thread_.collective_at = thread_.recorded;
-    }
-    if (someone_sleeps()) [[unlikely]] wake_partners_slow(thread_, runtime().comms.known(handle_key(comm)));
-  }
 
   template <class Size>
   std::uint64_t to_neighbors(MPI_Comm comm, Size size_of) noexcept {

@@ -164,7 +164,7 @@ def test_the_target_of_one_sided_calls_of_many_steps_does_not_sleep_through_them
     shown(lambda: (us(mode), us("spin")), lambda took: took[0] < 5 * took[1] + 300000, _TRIES // 2)
 
 
-# Each step moves a megabyte in one poll or test, the first after a sleep at times, or MPICH 5's reductions 16 KB in polls that are hardly
+# Each step moves a megabyte in one poll or test, the first after a sleep at times, or in MPICH 5's reductions some KB in polls that are hardly
 # longer than others. It tells of none of them; where they were not noticed, both slept until their time was over: 13 (waited), 23
 # (tested) and up to 400 (auto) and 1,500 times as long (reduce). Others 1.0 to 1.6 times, before and after.
 @pytest.mark.parametrize("how", ["reduce", "waited", "tested"])
