@@ -33,15 +33,16 @@ class TestLoop {
     bool left = false;
     if (enter - last_ > l.gap) [[unlikely]] {
       if (last_ == 0) vain_since_ = enter;
-      if (events == events_ && last_ - since_ < l.long_enough) {
-        after_young_gap(l, enter);
-      } else {
-        left = after_gap(l, enter, events);
-      }
+      left = after_long_gap(l, enter, events);
     }
     last_ = exit;
     places_ |= mark(place);
     return left;
+  }
+
+  /// Whether a test that began at `enter` and has found nothing is surely one of the loop; if not, in_vain() tells which it belongs to.
+  bool goes_on(const TestLoopLimits& l, std::uint64_t enter, std::uint64_t events) const noexcept {
+    return last_ != 0 && enter - last_ <= (events == events_ ? l.gap : l.own_gap);
   }
 
   /// Whether a test that ended at `exit` and found something ends a long loop.
@@ -73,11 +74,14 @@ class TestLoop {
     last_ = 0;
   }
 
-  /// The same, at the end of a long loop. Where it is found in a test that was not one of the loop, the loop was left for something
-  /// else, and did no more than look for messages meanwhile. Returns whether it was a wait.
-  bool found_after(const TestLoopLimits& l, std::uint64_t exit, const void* place) noexcept {
+  /// The same by a test that began at `enter`, long after the loop did. Where that was not one of the loop, as it came too late or is
+  /// made elsewhere, the loop was left for something else, and did no more than look for messages meanwhile. Returns whether it was a wait.
+  bool found_after(const TestLoopLimits& l, std::uint64_t enter, std::uint64_t exit, std::uint64_t events, const void* place) noexcept {
+    const std::uint64_t since = since_;
+    if (enter - last_ > l.gap) after_long_gap(l, enter, events);
     last_ = 0;
     short_ = exit - since_ < l.after_short;
+    if (since_ != since) return false;
     if ((places_ & mark(place)) == 0) {
       lose_trust(kLeft);
       return false;
@@ -124,6 +128,13 @@ class TestLoop {
     places_ = odd_ = rested_ = 0;
     taken_up_ = false;
     due_ = trust_ >= kTrusted ? enter + enough(l) : kNever;
+  }
+
+  /// The test that began at `enter` is one of the loop or begins another. True if one that was long enough was left.
+  bool after_long_gap(const TestLoopLimits& l, std::uint64_t enter, std::uint64_t events) noexcept {
+    if (events != events_ || last_ - since_ >= l.long_enough) return after_gap(l, enter, events);
+    after_young_gap(l, enter);
+    return false;
   }
 
   /// The same in one that is not long enough: some gaps are always a little longer, by other threads of the core or its caches.

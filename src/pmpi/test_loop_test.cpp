@@ -24,9 +24,11 @@ struct Program {
     for (const std::uint64_t end = now + ticks; now < end;) test_in_vain(gap);
   }
   /// True if that ended a wait.
-  bool find(const void* place = &kHere) {
-    now += 120;
-    if (loop.ends_wait(kLimits, now)) return loop.found_after(kLimits, now, place);
+  bool find(const void* place = &kHere, std::uint64_t gap = 20) {
+    now += gap;
+    const std::uint64_t enter = now;
+    now += 100;
+    if (loop.ends_wait(kLimits, now)) return loop.found_after(kLimits, enter, now, events, place);
     loop.found();
     return false;
   }
@@ -270,6 +272,51 @@ TEST(TestLoop, SoDoesFindingSomethingElse) {
   }
   p.test_for(200'000);
   EXPECT_FALSE(p.due());
+}
+
+TEST(TestLoop, WhatIsFoundAfterOtherWorkEndsNoWait) {
+  Program p;
+  for (int i = 0; i < 8; ++i) {
+    p.test_in_vain();
+    EXPECT_FALSE(p.find(&kHere, 3'000'000));
+  }
+  EXPECT_FALSE(p.loop.may_rest()) << "trust is earned by waits";
+  p.earn_trust();
+  p.test_for(200'000);
+  EXPECT_FALSE(p.find(&kHere, 3'000'000));
+  p.test_for(100'000);
+  EXPECT_TRUE(p.loop.may_rest());
+  p.earn_trust();
+  for (int i = 0; i < 4; ++i) {
+    p.test_for(200'000);
+    EXPECT_FALSE(p.find(&kHere, 3'000'000));
+  }
+  EXPECT_FALSE(p.loop.may_rest()) << "left four times, for other work";
+}
+
+TEST(TestLoop, AnInterruptBeforeItIsFoundDoesNotMatter) {
+  Program p;
+  p.test_for(200'000);
+  EXPECT_TRUE(p.find(&kHere, 3'000));
+}
+
+TEST(TestLoop, AloneATestIsNoneOfALoopBefore) {
+  Program p;
+  p.earn_trust();
+  p.test_in_vain();
+  const auto begins = [&p](std::uint64_t after) { return p.loop.goes_on(kLimits, p.now + after, p.events); };
+  EXPECT_TRUE(begins(20));
+  EXPECT_FALSE(begins(60));
+  p.now += 3'000'000;
+  EXPECT_TRUE(p.due());
+  EXPECT_FALSE(begins(0)) << "it is due, but begins a loop";
+  p.test_in_vain();
+  EXPECT_FALSE(p.due());
+  ++p.events;
+  EXPECT_TRUE(begins(4'000));
+  EXPECT_FALSE(begins(6'000));
+  p.find();
+  EXPECT_FALSE(begins(20));
 }
 
 TEST(TestLoop, OneThatTestsSeveralThingsMayFindAny) {

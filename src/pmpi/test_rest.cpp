@@ -160,6 +160,7 @@ bool rest_in_test(Thread& t) noexcept {
   const CancelGuard whole;
   const OwnState state(t, whole.saved());
   t.loop_rest = {};
+  if (!t.loop.goes_on(runtime().test_loops, t.enter, t.totalled)) return false;  // the loop is over: that this is due says nothing
   const bool armed = t.wait.phase == WaitPhase::armed;
   const std::uint64_t now = runtime().clock.now(), since = armed ? t.wait.last_poll : t.enter;
   t.owes_wake = t.owes_wake && somebody_sleeps();  // else who was to be woken has woken by itself
@@ -188,7 +189,7 @@ void test_wait_over(Thread& t, std::uint64_t exit) noexcept {
   Runtime& rt = runtime();
   t.loop_rest = {};
   const std::uint64_t since = t.loop.since();
-  if (t.loop.found_after(rt.test_loops, exit, t.caller) && (t.look == Look::taken || may_rest_now(t))) {
+  if (t.loop.found_after(rt.test_loops, t.enter, exit, t.totalled, t.caller) && (t.look == Look::taken || may_rest_now(t))) {
     if (t.look == Look::none) take_up(t, t.enter);
     if (t.wait.phase == WaitPhase::armed) disarm(t);
     const std::uint64_t entered = t.enter;

@@ -67,6 +67,21 @@ def test_a_loop_that_does_something_else_now_and_then_does_not_rest(lab: Lab, mo
     shown(awake, lambda part: part > 0.5, 6)
 
 
+@pytest.mark.parametrize("mode", ["auto", _SLEEP])
+def test_a_test_between_works_does_not_rest(lab: Lab, mode: str) -> None:
+    """Whatever loops there were before: it is one of none."""
+    needs_two_processors()
+
+    def asleep_in_loops() -> float:
+        trial = lab.run(mode, 2, lab.program("rests_in_tests.c"), "alone", "3000", "100")
+        assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
+        asleep = {f["function"]: f["wait_asleep_s"] for f in lab.fallow.report(trial.record)["functions"]}
+        assert asleep["MPI_Iprobe"] == 0, trial.outcome.describe()  # of 0.1 s: 0.01 to 0.06 where the last loop seemed to go on
+        return asleep["MPI_Test"]
+
+    shown(asleep_in_loops, lambda seconds: seconds > 0, 3)  # without a loop that is known nothing rests anyway
+
+
 def test_how_much_there_may_be_between_tests_is_an_option(lab: Lab) -> None:
     args = "apart", "5000", "100"
     assert _asleep_in_tests(lab, "auto", *args)[0] < 0.05  # of half a second: some, where a test itself is interrupted

@@ -1,7 +1,8 @@
 // Rank 0 works, then sends to the others, which wait in a loop of tests that does nothing else. Rank 1 prints the part of its waiting
 // time that it took from its core, and the mean time in microseconds from what rank 0 sends to the end of the loop.
 // `apart` has 0.3 us between its tests; `counted` and `other` do something else now and then.
-// usage: rests_in_tests recv|test|iprobe|testall|several|both|get_status|apart|counted|other WAIT_US ROUNDS
+// `alone` looks for other messages once in a while, as it works, after each of its waits.
+// usage: rests_in_tests recv|test|iprobe|testall|several|both|get_status|apart|counted|other|alone WAIT_US ROUNDS
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -64,6 +65,14 @@ static double wait_for(const char *how) {
       }
     }
     MPI_Wait(&own, MPI_STATUS_IGNORE);
+  } else if (strcmp(how, "alone") == 0) {
+    while (!found) MPI_Test(&requests[0], &found, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 3; ++i) {  // looks for messages between works, once each
+      int other = 0;
+      compute(300e-6);
+      MPI_Iprobe(0, 2, MPI_COMM_WORLD, &other, MPI_STATUS_IGNORE);
+      CHECK(!other);
+    }
   } else if (strcmp(how, "several") == 0 || strcmp(how, "both") == 0) {  // the first waits for something that never comes
     while (!found) {
       int other = 0;
