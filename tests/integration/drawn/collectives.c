@@ -1,7 +1,6 @@
 // Blocking collective operations.
 #include "drawn.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_RANKS = 64 };
@@ -9,20 +8,6 @@ enum { MOST_RANKS = 64 };
 static int in_place(const struct place *p) { return p->shape & 32; }
 static int root_of(const struct place *p) { return p->shape % p->size; }
 static int part(const struct place *p) { return p->count / p->size; }
-
-static int sum_of(const struct place *p, int from, int to, int index) {
-  int sum = 0;
-  for (int r = from; r < to; ++r) sum += value_of(p, r, index);
-  return sum;
-}
-
-static void expect_sums(const struct place *p, const int *data, int from, int to, int offset, int count) {
-  for (int i = 0; i < count; ++i)
-    if (data[i] != sum_of(p, from, to, offset + i)) {
-      expect_that(0, p, "sums are right");
-      return;
-    }
-}
 
 static void barrier(struct place *p) { MPI_Barrier(p->comm); }
 

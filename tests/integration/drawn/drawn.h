@@ -30,6 +30,8 @@ extern const struct operation point_to_point[], completions[], collectives[], no
 int value_of(const struct place *p, int rank, int index);             // what `rank` sends at `index`
 void fill(const struct place *p, int *data, int rank, int count);     // as `rank` sends it
 void expect(const struct place *p, const int *data, int rank, int count);
+// `data` holds the sums of what ranks `from` to `to` - 1 send, from index `offset` on.
+void expect_sums(const struct place *p, const int *data, int from, int to, int offset, int count);
 void expect_that(int holds, const struct place *p, const char *text);  // a failure is told, counted and becomes the exit code
 uint32_t own_random(void);                                            // differs between ranks
 void work(double us);                                                 // computes

@@ -56,6 +56,20 @@ void expect_that(int holds, const struct place *p, const char *text) {
   fprintf(stderr, "FAILED %s, rank %d of %d, %d ints, shape %d: %s\n", running, p->rank, p->size, p->count, p->shape, text);
 }
 
+static int sum_of(const struct place *p, int from, int to, int index) {
+  int sum = 0;
+  for (int r = from; r < to; ++r) sum += value_of(p, r, index);
+  return sum;
+}
+
+void expect_sums(const struct place *p, const int *data, int from, int to, int offset, int count) {
+  for (int i = 0; i < count; ++i)
+    if (data[i] != sum_of(p, from, to, offset + i)) {
+      expect_that(0, p, "sums are right");
+      return;
+    }
+}
+
 static double now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
