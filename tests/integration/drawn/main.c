@@ -129,58 +129,74 @@ static void free_communicators(void) {
   }
 }
 
-static void phase(int number, int size, int tell) {
-  struct place places[PLACES];
-  const struct operation *ops[PLACES];
-  struct late late[PLACES];
-  static const int turn_kinds[] = {1, 4, 20, 60};
+struct step {  // of a loop
+  const struct operation *op;
+  struct late late;
+  int which;  // communicator
+  struct place place;
+};
+
+static void draw_step(struct step *s, int number, int size) {
   static const double us_kinds[] = {2, 20, 80, 300, 3000};
+  memset(s, 0, sizeof *s);
+  s->op = draw_operation();
+  s->which = draw(draw(2) ? 1 : COMMS);
+  if (s->op->makes_windows) s->which %= WINDOWED;
+  struct place *p = &s->place;
+  p->comm = comms[s->which];
+  p->aside = asides[s->which];
+  p->count = draw_count(size);
+  p->shape = draw(1 << 16);
+  p->tag = 10 * number;
+  s->late = (struct late){draw(LATE_KINDS), draw(size), us_kinds[draw(5)]};
+  if (p->comm == MPI_COMM_NULL) return;
+  MPI_Comm_rank(p->comm, &p->rank);
+  MPI_Comm_size(p->comm, &p->size);
+  p->out = calloc((size_t)p->count * (size_t)p->size + 1, sizeof *p->out);
+  p->in = calloc((size_t)p->count * (size_t)p->size + 1, sizeof *p->in);
+}
+
+static void take_turn(struct step *s, int turn, int size, uint32_t key) {
+  be_late(&s->late, turn, size);
+  if (s->place.comm == MPI_COMM_NULL) return;
+  running = s->op->name;
+  s->place.key = key + (uint32_t)turn * 17u;
+  s->op->run(&s->place);
+}
+
+static void end_step(struct step *s) {
+  if (s->place.comm == MPI_COMM_NULL) return;
+  if (s->op->end) s->op->end(&s->place);
+  free(s->place.out);
+  free(s->place.in);
+}
+
+static void tell_time(int number, double seconds, int turns, const struct step *steps, int n) {
+  fprintf(stderr, "phase %d %.6f %d", number, seconds, turns);
+  for (const struct step *s = steps; s < steps + n; ++s)
+    fprintf(stderr, " %s(comm %d, %d ints, shape %d, late %d by %g)", s->op->name, s->which, s->place.count, s->place.shape,
+            s->late.kind, s->late.us);
+  fprintf(stderr, "\n");
+}
+
+static void phase(int number, int size, int tell) {
+  struct step steps[PLACES];
+  static const int turn_kinds[] = {1, 4, 20, 60};
   const int n = 1 + draw(PLACES);
-  int turns = turn_kinds[draw(4)], which[PLACES];
+  int turns = turn_kinds[draw(4)];
   for (int i = 0; i < n; ++i) {
-    struct place *p = &places[i];
-    ops[i] = draw_operation();
-    which[i] = draw(draw(2) ? 1 : COMMS);
-    if (ops[i]->makes_windows) which[i] %= WINDOWED;
-    memset(p, 0, sizeof *p);
-    p->comm = comms[which[i]];
-    p->aside = asides[which[i]];
-    p->count = draw_count(size);
-    p->shape = draw(1 << 16);
-    p->tag = 10 * i;
-    late[i] = (struct late){draw(LATE_KINDS), draw(size), us_kinds[draw(5)]};
-    if ((late[i].us > 1000 || p->count > 20000) && turns > 8) turns = 8;
-    if (p->comm == MPI_COMM_NULL) continue;
-    MPI_Comm_rank(p->comm, &p->rank);
-    MPI_Comm_size(p->comm, &p->size);
-    p->out = calloc((size_t)p->count * (size_t)p->size + 1, sizeof *p->out);
-    p->in = calloc((size_t)p->count * (size_t)p->size + 1, sizeof *p->in);
+    draw_step(&steps[i], i, size);
+    if ((steps[i].late.us > 1000 || steps[i].place.count > 20000) && turns > 8) turns = 8;
   }
   const uint32_t key = (uint32_t)draw(1000);
   const double start = now();
   for (int turn = 0; turn < turns; ++turn)
-    for (int i = 0; i < n; ++i) {
-      be_late(&late[i], turn, size);
-      if (places[i].comm == MPI_COMM_NULL) continue;
-      running = ops[i]->name;
-      places[i].key = key + (uint32_t)turn * 17u;
-      ops[i]->run(&places[i]);
-    }
+    for (int i = 0; i < n; ++i) take_turn(&steps[i], turn, size, key);
   const double seconds = now() - start;
-  for (int i = 0; i < n; ++i) {
-    if (places[i].comm == MPI_COMM_NULL) continue;
-    if (ops[i]->end) ops[i]->end(&places[i]);
-    free(places[i].out);
-    free(places[i].in);
-  }
+  for (int i = 0; i < n; ++i) end_step(&steps[i]);
   double most = seconds;
   MPI_Allreduce(&seconds, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);  // the next phase uses the tags of this one
-  if (!tell || world_rank) return;
-  fprintf(stderr, "phase %d %.6f %d", number, most, turns);
-  for (int i = 0; i < n; ++i)
-    fprintf(stderr, " %s(comm %d, %d ints, shape %d, late %d by %g)", ops[i]->name, which[i], places[i].count, places[i].shape,
-            late[i].kind, late[i].us);
-  fprintf(stderr, "\n");
+  if (tell && world_rank == 0) tell_time(number, most, turns, steps, n);
 }
 
 static void *chat(void *argument) {  // a thread of its own, with a communicator of its own
