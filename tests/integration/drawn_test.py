@@ -13,7 +13,7 @@ import pytest
 from harness.building import build
 from harness.fallow import BARE
 from harness.families import REPOSITORY
-from harness.lab import Lab, assert_same
+from harness.lab import PROGRAMS, Lab, assert_same
 
 _SOURCES = REPOSITORY / "tests/integration/drawn"
 _PHASES = 8
@@ -37,7 +37,8 @@ def _seeds() -> Sequence[int]:
 def _check(lab: Lab, seed: int, ways: Sequence[str]) -> None:
     chance = random.Random(seed)
     ranks, threads = chance.choice((2, 2, 3, 4, 5)), chance.randrange(4) == 0
-    program = build(lab.family, "drawn", sorted(_SOURCES.glob("*.c")), ["-O1", "-g", "-pthread", "-w"], _SOURCES.glob("*.h"))
+    headers = *_SOURCES.glob("*.h"), PROGRAMS / "check.h"
+    program = build(lab.family, "drawn", sorted(_SOURCES.glob("*.c")), ["-O1", "-g", "-pthread", "-w"], headers)
     args = str(seed), str(_PHASES), str(int(threads))
     bare = lab.run(BARE, ranks, program, *args).outcome
     assert not bare.timed_out and bare.rc == 0, "bare program: " + bare.describe()

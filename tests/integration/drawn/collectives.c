@@ -6,8 +6,6 @@
 enum { MOST_RANKS = 64 };
 
 static int in_place(const struct place *p) { return p->shape & 32; }
-static int root_of(const struct place *p) { return p->shape % p->size; }
-static int part(const struct place *p) { return p->count / p->size; }
 
 static void barrier(struct place *p) { MPI_Barrier(p->comm); }
 
@@ -61,21 +59,21 @@ static void allreduce_in_order(struct place *p) {
 }
 
 static void gather(struct place *p) {
-  const int root = root_of(p), n = part(p);
+  const int root = root_of(p), n = share_of(p);
   fill(p, p->out, p->rank, n);
   MPI_Gather(p->out, n, MPI_INT, p->in, n, MPI_INT, root, p->comm);
   for (int r = 0; r < p->size && p->rank == root; ++r) expect(p, p->in + r * n, r, n);
 }
 
 static void scatter(struct place *p) {
-  const int root = root_of(p), n = part(p);
+  const int root = root_of(p), n = share_of(p);
   for (int r = 0; r < p->size && p->rank == root; ++r) fill(p, p->out + r * n, r, n);
   MPI_Scatter(p->out, n, MPI_INT, p->in, n, MPI_INT, root, p->comm);
   expect(p, p->in, p->rank, n);
 }
 
 static void allgather(struct place *p) {
-  const int n = part(p);
+  const int n = share_of(p);
   fill(p, p->out, p->rank, n);
   if (in_place(p)) {
     fill(p, p->in + p->rank * n, p->rank, n);
@@ -87,7 +85,7 @@ static void allgather(struct place *p) {
 }
 
 static void alltoall(struct place *p) {
-  const int n = part(p);
+  const int n = share_of(p);
   for (int r = 0; r < p->size; ++r) fill(p, p->out + r * n, p->rank + r, n);
   MPI_Alltoall(p->out, n, MPI_INT, p->in, n, MPI_INT, p->comm);
   for (int r = 0; r < p->size; ++r) expect(p, p->in + r * n, p->rank + r, n);
@@ -95,7 +93,7 @@ static void alltoall(struct place *p) {
 
 // What one rank sends to another where that differs; some send nothing.
 static int uneven(const struct place *p, int from, int to) {
-  return (from + to) % 3 == 2 ? 0 : part(p) / (1 + (from * 3 + to + p->shape) % 4);
+  return (from + to) % 3 == 2 ? 0 : share_of(p) / (1 + (from * 3 + to + p->shape) % 4);
 }
 
 static int total_from(const struct place *p, int counts[], int offsets[], int root) {
@@ -166,7 +164,7 @@ static void scan(struct place *p) {
 
 static void reduce_scatter(struct place *p) {
   int counts[MOST_RANKS], before = 0;
-  const int n = part(p);
+  const int n = share_of(p);
   for (int r = 0; r < p->size; ++r) counts[r] = p->shape & 64 ? n : uneven(p, r, 0);
   for (int r = 0; r < p->rank; ++r) before += counts[r];
   fill(p, p->out, p->rank, p->count);

@@ -38,4 +38,6 @@ void work(double us);                                                 // compute
 
 static inline int left_of(const struct place *p, int by) { return ((p->rank - by) % p->size + p->size) % p->size; }
 static inline int right_of(const struct place *p, int by) { return (p->rank + by) % p->size; }
+static inline int root_of(const struct place *p) { return p->shape % p->size; }
+static inline int share_of(const struct place *p) { return p->count / p->size; }  // of each rank where all ranks' make up a message
 #define EXPECT(condition) expect_that(!!(condition), p, #condition)

@@ -1,5 +1,6 @@
 // drawn SEED [PHASES [THREADS]]: a loop of one to four operations in each phase. With DRAWN_TIMES set, tells what each phase took.
 #include "drawn.h"
+#include "../programs/check.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -70,16 +71,7 @@ void expect_sums(const struct place *p, const int *data, int from, int to, int o
     }
 }
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-void work(double us) {
-  for (const double end = now() + 1e-6 * us; now() < end;) {
-  }
-}
+void work(double us) { compute(1e-6 * us); }
 
 static void be_late(const struct late *late, int turn, int size) {
   double us = 0;
@@ -189,10 +181,10 @@ static void phase(int number, int size, int tell) {
     if ((steps[i].late.us > 1000 || steps[i].place.count > 20000) && turns > 8) turns = 8;
   }
   const uint32_t key = (uint32_t)draw(1000);
-  const double start = now();
+  const double start = seconds_now();
   for (int turn = 0; turn < turns; ++turn)
     for (int i = 0; i < n; ++i) take_turn(&steps[i], turn, size, key);
-  const double seconds = now() - start;
+  const double seconds = seconds_now() - start;
   for (int i = 0; i < n; ++i) end_step(&steps[i]);
   double most = seconds;
   MPI_Allreduce(&seconds, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);  // the next phase uses the tags of this one

@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int root_of(const struct place *p) { return p->shape % p->size; }
-static int part(const struct place *p) { return p->count / p->size; }
-
 static void complete(const struct place *p, MPI_Request *request) {
   int flag = 0;
   switch ((p->shape >> 4) % 4) {
@@ -59,7 +56,7 @@ static void ireduce(struct place *p) {
 
 static void iallgather(struct place *p) {
   MPI_Request request;
-  const int n = part(p);
+  const int n = share_of(p);
   fill(p, p->out, p->rank, n);
   MPI_Iallgather(p->out, n, MPI_INT, p->in, n, MPI_INT, p->comm, &request);
   complete(p, &request);
@@ -68,7 +65,7 @@ static void iallgather(struct place *p) {
 
 static void ialltoall(struct place *p) {
   MPI_Request request;
-  const int n = part(p);
+  const int n = share_of(p);
   for (int r = 0; r < p->size; ++r) fill(p, p->out + r * n, p->rank + r, n);
   MPI_Ialltoall(p->out, n, MPI_INT, p->in, n, MPI_INT, p->comm, &request);
   complete(p, &request);

@@ -98,7 +98,7 @@ static void flushed(struct place *p) {
 
 static void added(struct place *p) {
   struct exposed *e = exposed(p);
-  const int root = p->shape % p->size, one = 1;
+  const int root = root_of(p), one = 1;
   int before = -1, now = -1;
   MPI_Win_lock(MPI_LOCK_SHARED, root, 0, e->win);
   if (p->shape & 64) {
@@ -119,7 +119,7 @@ static void added(struct place *p) {
 
 static void critical(struct place *p) {  // a lock of compare-and-swap around a sum that is not atomic
   struct exposed *e = exposed(p);
-  const int root = p->shape % p->size, is_free = 0, taken = 1;
+  const int root = root_of(p), is_free = 0, taken = 1;
   int found = 1, value = 0;
   MPI_Win_lock_all(0, e->win);
   for (;;) {

@@ -50,7 +50,7 @@ static void chain(struct place *p) {  // each waits for all before it
 }
 
 static void gathered_as_they_come(struct place *p) {
-  const int root = p->shape % p->size;
+  const int root = root_of(p);
   if (p->rank != root) {
     fill(p, p->out, p->rank, p->count);
     MPI_Send(p->out, p->count, MPI_INT, root, p->tag + p->rank % 10, p->comm);
