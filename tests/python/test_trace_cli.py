@@ -12,7 +12,7 @@ import pytest
 
 import trace_samples as samples
 from fallow import cli
-from fallow.traces import convert, parquet
+from fallow.traces import convert
 from fallow.traces.found import launches
 from fallow.traces.model import Event, FileSource, Info, MemorySource, write_source
 
@@ -318,18 +318,6 @@ def test_of_many_programs_few_are_named(tmp_path: Path, capsys: pytest.CaptureFi
         (tmp_path / f"trace{number}.ftr").touch()
     assert cli.main(["trace", "info", str(tmp_path)]) == 2
     assert capsys.readouterr().err.endswith("name one of them: trace2.ftr, trace3.ftr, trace4.ftr ... trace119.ftr (118 in all)\n")
-
-
-def test_parquet_of_many_ranks_has_few_groups_of_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of each rank would be thousands, which are larger by far and slow to read."""
-    monkeypatch.setattr(parquet, "_ROWS", 3)
-    source = MemorySource(Info(size=5), [[Event(op=1, enter_ns=10 * r + i, exit_ns=10 * r + i) for i in range(2)] for r in range(5)])
-    convert.convert(source, tmp_path / "a.parquet", None)
-    file = pq.ParquetFile(tmp_path / "a.parquet")
-    assert file.num_row_groups == 4
-    table = file.read()
-    assert table["rank"].to_pylist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
-    assert table["enter_ns"].to_pylist() == [10 * r + i for r in range(5) for i in range(2)]
 
 
 def test_windows_of_traces_say_so(fallow, tmp_path):

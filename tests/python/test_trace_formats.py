@@ -11,7 +11,6 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 import trace_samples as samples
@@ -332,15 +331,6 @@ def test_perfetto_names_both_sides_of_an_exchange_and_call_sites(tmp_path: Path)
                     "compute_ns": 400, "site": "solve at 0x4f20 in /opt/app"}  # fmt: skip
     assert [taken[k] for k in ("peer", "tag", "flags")] == ["any", "any", "any source, any tag, failed"] and "site" not in taken
     assert any("the members of communicators" in line for line in notes)
-
-
-def test_parquet_has_a_row_for_each_call(tmp_path: Path) -> None:
-    source = samples.rich()
-    convert.convert(source, tmp_path / "a.parquet", None)
-    table = pq.read_table(tmp_path / "a.parquet")
-    assert table.num_rows == sum(len(x) for x in source.lists)
-    assert table["op"][0].as_py() == "MPI_Init"
-    assert table["requests"].to_pylist()[1] == [0]
 
 
 def test_simgrid_reads_what_its_tools_write(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@
 #include "trace/outcomes.hpp"
 #include "trace/statistics.hpp"
 #include "trace/stream_writer.hpp"
+#include "trace_columns.hpp"
 
 namespace nb = nanobind;
 using namespace fallow::trace;
@@ -155,6 +156,11 @@ nb::list batch(EventSource& r, std::uint32_t rank, std::size_t most) {
   return out;
 }
 
+nb::tuple columns(EventSource& r, std::uint32_t rank, std::size_t most) {
+  if (rank >= r.info().ranks.size()) throw nb::index_error("no such rank");
+  return fallow::trace_columns(r, rank, most);
+}
+
 void rewind(EventSource& r, std::uint32_t rank) {
   if (rank >= r.info().ranks.size()) throw nb::index_error("no such rank");
   r.rewind(rank);
@@ -217,6 +223,8 @@ void bind_tracefile(nb::module_& m) {
       .def("problems", [](const TraceReader& r) { return r.problems(); })
       .def("batch", [](TraceReader& r, std::uint32_t rank, std::size_t most) { return batch(r, rank, most); }, nb::arg("rank"), nb::arg("most"),
            "The next events of a rank, at most so many; empty at its end.")
+      .def("columns", [](TraceReader& r, std::uint32_t rank, std::size_t most) { return columns(r, rank, most); }, nb::arg("rank"),
+           nb::arg("most"), "The same column by column: how many, 16 columns of int64, 4 lists (begins as int32, numbers as uint64).")
       .def("rewind", [](TraceReader& r, std::uint32_t rank) { rewind(r, rank); }, nb::arg("rank"))
       .def("statistics", &statistics)
       .def("merge", &merge, nb::arg("out"), nb::arg("progress") = nb::none(), "Calls progress(done, total) every 64 MiB.")

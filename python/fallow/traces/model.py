@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import islice
+from itertools import accumulate, chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -53,6 +54,10 @@ class Event(NamedTuple):
     recv_counts: Sequence[int] = ()
     requests: Sequence[int] = ()
     completed: Sequence[int] = ()
+
+
+LISTS = ("counts", "recv_counts", "requests", "completed")
+"""Fields of an event that are several numbers, its last ones."""
 
 
 class Op(NamedTuple):
@@ -183,6 +188,16 @@ def runs_of(ranks: Sequence[int]) -> list[Run]:
     return out
 
 
+class Columns(NamedTuple):
+    """Calls of one rank, column by column."""
+
+    calls: int
+    numbers: Sequence[bytes]
+    """Of each field of Event that is one number, in their order: one int64 for each call."""
+    lists: Sequence[tuple[bytes, bytes]]
+    """Of each other field: int32 of where each call's numbers begin, and of where the last ones end; uint64 of them."""
+
+
 class Source(Protocol):
     """Anything that has events by rank."""
 
@@ -234,6 +249,17 @@ class FileSource:
         except ValueError as error:
             raise UserError(str(error)) from None
 
+    def columns(self, rank: int, most: int) -> Iterator[Columns]:
+        """The same column by column, at most so many events at a time."""
+        self.reader.rewind(rank)
+        try:
+            while (columns := Columns(*self.reader.columns(rank, most))).calls:
+                if self.watch is not None:
+                    self.watch(columns.calls)
+                yield columns
+        except ValueError as error:
+            raise UserError(str(error)) from None
+
 
 class Events(Protocol):
     """Events of one rank, in a list or the like."""
@@ -256,6 +282,23 @@ class MemorySource:
     def events(self, rank: int) -> Iterator[Event]:
         """Events of a rank."""
         return iter(self.lists[rank])
+
+
+def columns_of(source: Source, rank: int, most: int) -> Iterator[Columns]:
+    """Events of a rank from its first on, at most so many at a time."""
+    if isinstance(source, FileSource):
+        yield from source.columns(rank, most)
+        return
+    events = source.events(rank)
+    while batch := list(islice(events, most)):
+        fields = list(zip(*batch, strict=True))
+        numbers = [array("q", field).tobytes() for field in fields[:-len(LISTS)]]
+        yield Columns(len(batch), numbers, [_list_column(field) for field in fields[-len(LISTS):]])
+
+
+def _list_column(lists: Sequence[Sequence[int]]) -> tuple[bytes, bytes]:
+    begins = array("i", accumulate(map(len, lists), initial=0))
+    return begins.tobytes(), array("Q", chain.from_iterable(lists)).tobytes()
 
 
 def first_of_rank(event: Event) -> Event:

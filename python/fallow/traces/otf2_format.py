@@ -26,7 +26,6 @@ COMPUTE = "fallow.compute_ns"
 WAIT = "fallow.wait_ns"
 SITE = "fallow.site"
 KEPT = ("flags", "comm", "site", "peer", "tag", "recv_peer", "recv_tag", "root", "size_bytes", "recv_bytes")
-LISTS = ("counts", "recv_counts", "requests", "completed")
 _DEFAULTS = Event()
 
 
@@ -59,7 +58,7 @@ def _mend_intercommunicators(otf2: Handle) -> None:
 def _pack(e: Event) -> str:
     """What of a call is neither its name nor a time: "peer=3 size_bytes=8 requests=1,2"."""
     words = [f"{name}={getattr(e, name)}" for name in KEPT if getattr(e, name) != getattr(_DEFAULTS, name)]
-    words += [f"{name}={','.join(map(str, getattr(e, name)))}" for name in LISTS if getattr(e, name)]
+    words += [f"{name}={','.join(map(str, getattr(e, name)))}" for name in model.LISTS if getattr(e, name)]
     return " ".join(words)
 
 

@@ -15,7 +15,7 @@ from fallow.text import seconds
 from fallow.traces import model, otf2_errors, others, persistent
 from fallow.traces.model import COMM_SELF, COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Site
 from fallow.traces.otf2_errors import BadDefinitionError
-from fallow.traces.otf2_format import COMPUTE, FIELDS, KEPT, LISTS, ROOTS, SITE, TIMER_HZ, WAIT, Handle, library
+from fallow.traces.otf2_format import COMPUTE, FIELDS, KEPT, ROOTS, SITE, TIMER_HZ, WAIT, Handle, library
 from fallow.traces.packed import PackedEvents
 from fallow.traces.text import site_of
 
@@ -33,7 +33,7 @@ def _unpack(text: str) -> dict[str, Any]:
         try:
             if name in KEPT:
                 out[name] = int(value)
-            elif name in LISTS:
+            elif name in model.LISTS:
                 out[name] = tuple(int(v) for v in value.split(","))
         except ValueError:
             raise BadDefinitionError(f"'{ascii(word)[1:-1]}' is no field of a call") from None

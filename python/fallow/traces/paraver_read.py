@@ -14,7 +14,6 @@ from fallow.traces.packed import PackedEvents
 from fallow.traces.paraver import (
     COMM,
     COMM_SIDES,
-    LISTS,
     MPI_TYPES,
     OWN,
     RECV_SIZE,
@@ -132,7 +131,7 @@ class _Reader:
             if OWN <= kind < OWN + len(Event._fields):
                 self.own = True
                 name = Event._fields[kind - OWN]
-                if name in LISTS:
+                if name in model.LISTS:
                     call.fields[name] = (*call.fields.get(name, ()), value)
                 elif name == "comm":
                     call.fields[name] = self.comms.get(value, value if value <= model.COMM_SELF else 0)

@@ -3,17 +3,58 @@
 from __future__ import annotations
 
 import importlib
-from itertools import islice
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from fallow.errors import UserError
 from fallow.traces import model
-from fallow.traces.model import Event, Source
+from fallow.traces.model import Columns, Event, Source
 from fallow.traces.text import Losses
 
 _ROWS = 1 << 17  # rows of a group, of as many ranks as they are: thousands of small groups would be slow to read
-_LISTS = ("counts", "recv_counts", "requests", "completed")
+
+Arrow = Any
+"""Of the library, which has no types."""
+
+
+class _Layout:
+    """The columns of the file."""
+
+    def __init__(self, pa: Arrow, source: Source) -> None:
+        self.pa = pa
+        op = pa.field("op", pa.dictionary(pa.int16(), pa.string()))
+        self.numbers = [
+            pa.field(name, pa.uint64() if name in ("size_bytes", "recv_bytes") else pa.int64())
+            for name in Event._fields
+            if name not in ("op", *model.LISTS)
+        ]
+        self.lists = [pa.field(name, pa.list_(pa.uint64())) for name in model.LISTS]
+        fields = [pa.field("rank", pa.int32()), op, *self.numbers, *self.lists]
+        self.schema = pa.schema(fields, metadata={"fallow": json.dumps(source.info.as_dict())})
+        self.plain = self.schema.set(1, pa.field("op", pa.int64()))
+        self._names = pa.array([o.name for o in model.ops()])
+
+    def table(self, rank: int, columns: Columns) -> Arrow:
+        """Calls of one rank; operations by number."""
+        pa, calls = self.pa, columns.calls
+
+        def numbers(kind: Arrow, data: bytes, count: int = calls) -> Arrow:
+            return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(data)])
+
+        arrays = [pa.repeat(pa.scalar(rank, pa.int32()), calls), numbers(pa.int64(), columns.numbers[0])]
+        arrays += [numbers(f.type, data) for f, data in zip(self.numbers, columns.numbers[1:], strict=True)]
+        for begins, values in columns.lists:
+            items = numbers(pa.uint64(), values, len(values) // 8)
+            arrays.append(pa.ListArray.from_arrays(numbers(pa.int32(), begins, calls + 1), items))
+        return pa.Table.from_arrays(arrays, schema=self.plain)
+
+    def named(self, table: Arrow) -> Arrow:
+        """With the names of operations: a group has those that it needs alone."""
+        number = table["op"].combine_chunks().dictionary_encode()
+        op = self.pa.DictionaryArray.from_arrays(number.indices.cast("int16"), self._names.take(number.dictionary))
+        return table.set_column(1, self.schema.field(1), op).cast(self.schema)
 
 
 def write(source: Source, path: Path, losses: Losses) -> None:  # one signature for all formats
@@ -23,27 +64,24 @@ def write(source: Source, path: Path, losses: Losses) -> None:  # one signature 
         pq = importlib.import_module("pyarrow.parquet")
     except ImportError:
         raise UserError("Parquet needs pyarrow; install it with: pip install pyarrow") from None
-    types = {"op": pa.dictionary(pa.int16(), pa.string()), "size_bytes": pa.uint64(), "recv_bytes": pa.uint64()}
-    fields = [pa.field("rank", pa.int32())]
-    for name in Event._fields:
-        kind = pa.list_(pa.uint64()) if name in _LISTS else types.get(name, pa.int64())
-        fields.append(pa.field(name, kind))
-    schema = pa.schema(fields, metadata={"fallow": _metadata(source)})
-    names = [op.name for op in model.ops()]
-    with pq.ParquetWriter(path, schema, compression="zstd") as file:
-        calls = ((rank, event) for rank in range(source.info.size) for event in source.events(rank))
-        while rows := list(islice(calls, _ROWS)):
-            columns = [pa.array([rank for rank, _ in rows], pa.int32())]
-            for index, name in enumerate(Event._fields):
-                values: list[Any] = [event[index] for _, event in rows]
-                if name == "op":
-                    array = pa.array([names[v] for v in values]).dictionary_encode().cast(types["op"])
-                else:
-                    array = pa.array([list(v) for v in values] if name in _LISTS else values, schema.field(name).type)
-                columns.append(array)
-            file.write_table(pa.table(columns, schema=schema))
+    layout = _Layout(pa, source)
+    with pq.ParquetWriter(path, layout.schema, compression="zstd") as file:
+        for table in _groups(layout, source):
+            file.write_table(layout.named(table))
 
 
-def _metadata(source: Source) -> str:
-    json = importlib.import_module("json")
-    return str(json.dumps(source.info.as_dict()))
+def _groups(layout: _Layout, source: Source) -> Iterator[Arrow]:
+    """All calls, so many at a time as a group of rows has."""
+    waiting, rows = [layout.plain.empty_table()], 0
+    for rank in range(source.info.size):
+        for columns in model.columns_of(source, rank, _ROWS):
+            waiting.append(layout.table(rank, columns))
+            rows += columns.calls
+            if rows >= _ROWS:
+                table = layout.pa.concat_tables(waiting)
+                while rows >= _ROWS:
+                    yield table.slice(0, _ROWS)
+                    table, rows = table.slice(_ROWS), rows - _ROWS
+                waiting = [table]
+    if rows:
+        yield layout.pa.concat_tables(waiting)
