@@ -11,7 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fallow.traces import model, others, persistent
 from fallow.traces.model import FIRST_COMM, Event, Info, Source
@@ -46,8 +46,11 @@ SCALARS = (
     "recv_bytes",
     "wait_ns",
 )
-LISTS = ("counts", "recv_counts", "requests", "completed")
 _DEFAULTS = Event()
+_OWN_TYPES = [(at, OWN + at, name) for at, name in enumerate(Event._fields)]
+_FIELDS = tuple((at, own, SHIFT if name in SHIFTED else 0) for at, own, name in _OWN_TYPES if name in SCALARS)
+_LISTS = tuple((at, own) for at, own, name in _OWN_TYPES if name in model.LISTS)
+_COMPUTE = OWN + Event._fields.index("compute_ns")
 _STATES = (
     "Idle", "Running", "Not created", "Waiting a message", "Blocking Send", "Synchronization", "Test/Probe",
     "Scheduling and Fork/Join", "Wait/WaitAll", "Blocked", "Immediate Send", "Immediate Receive", "I/O",
@@ -90,6 +93,7 @@ Record = tuple[int, int, str]
 
 def _call_records(place: str, e: Event, told: others.Told, last_exit: int, turn: int) -> Iterator[Record]:
     op, shown = model.ops()[e.op], _DEFAULTS
+    fields: Sequence[Any] = e
     if e.enter_ns > last_exit:
         yield last_exit, turn, f"1:{place}:{last_exit}:{e.enter_ns}:1"
     yield e.enter_ns, turn + 1, f"1:{place}:{e.enter_ns}:{e.exit_ns}:{_STATE_OF_KIND.get(op.kind, 15)}"
@@ -99,26 +103,28 @@ def _call_records(place: str, e: Event, told: others.Told, last_exit: int, turn:
         given, got, root = told
         pairs += [(SEND_SIZE, given), (RECV_SIZE, got), *[(ROOT, 1)] * root, (COMM, e.comm)]
         shown = _DEFAULTS._replace(size_bytes=given, recv_bytes=got)
-    for name in SCALARS:
-        value = getattr(e, name)
-        if value != getattr(shown, name):
-            pairs.append((OWN + Event._fields.index(name), value + SHIFT if name in SHIFTED else value))
+    pairs += [(own, fields[at] + shift) for at, own, shift in _FIELDS if fields[at] != shown[at]]
     if e.flags & model.CPU_TIME:
-        pairs.append((OWN + Event._fields.index("compute_ns"), e.compute_ns))
-    for name in LISTS:
-        pairs += [(OWN + Event._fields.index(name), v) for v in getattr(e, name)]
-    yield e.enter_ns, turn + 2, f"2:{place}:{e.enter_ns}:" + ":".join(f"{t}:{v}" for t, v in pairs)
+        pairs.append((_COMPUTE, e.compute_ns))
+    for at, own in _LISTS:
+        if fields[at]:
+            pairs += [(own, v) for v in fields[at]]
+    yield e.enter_ns, turn + 2, f"2:{place}:{e.enter_ns}:" + ":".join([f"{t}:{v}" for t, v in pairs])
     yield e.exit_ns, turn + 3, f"2:{place}:{e.exit_ns}:{kind}:0"
 
 
-def _rank_records(source: Source, rank: int, cpu: int) -> Iterator[Record]:
+def _rank_records(source: Source, rank: int, cpu: int, threads: int) -> Iterator[Record]:
     last: dict[int, int] = {}
     waiting: list[Record] = []  # records of the exits of calls, until what comes before them is out
     for number, e in enumerate(source.events(rank)):
         place, told = f"{cpu}:1:{rank + 1}:{e.thread + 1}", others.told(source.info, rank, e)
-        for record in _call_records(place, e, told, last.get(e.thread, e.enter_ns), 4 * number):
-            heapq.heappush(waiting, record)
+        records = _call_records(place, e, told, last.get(e.thread, e.enter_ns), 4 * number)
         last[e.thread] = e.exit_ns
+        if threads == 1:
+            yield from records
+            continue
+        for record in records:
+            heapq.heappush(waiting, record)
         # No later event has a record before its thread's last exit.
         safe = min(last.values())
         while waiting and waiting[0][0] < safe:
@@ -251,7 +257,7 @@ def write(source: Source, path: Path, losses: Losses, states: Iterable[RestState
             file.write(f"c:1:{number}:{len(members)}:" + ":".join(str(r + 1) for r in members) + "\n")
         cpus = _cpus(info)
         rows = (_rest_record(s, cpus[s.rank], calls[s.rank]) for s in rests)
-        streams = [_rank_records(source, rank, cpus[rank]) for rank in range(info.size)]
+        streams = [_rank_records(source, rank, cpus[rank], calls[rank]) for rank in range(info.size)]
         for _, _, line in heapq.merge(*streams, iter(_Messages(source, losses).records), rows):
             file.write(line + "\n")
     _write_pcf(path.with_suffix(".pcf"), used, info)
