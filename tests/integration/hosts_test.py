@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from harness.fallow import RankRecord
-from harness.hosts import Hosts, two_hosts
+from harness.hosts import Hosts, launcher, two_hosts
 from harness.lab import Lab
 from harness.quiet import shown
 
@@ -21,15 +21,6 @@ WAYS = ("launcher", "launcher -x", "script")
 
 
 @pytest.fixture
-def hosts(tmp_path: Path) -> Iterator[Hosts]:
-    """Two hosts; only without root there are none. What UCX sends goes over memory, what Open MPI sends over TCP."""
-    if os.geteuid() != 0:
-        pytest.skip("network name spaces need root")
-    with two_hosts(tmp_path, memory_shared=True) as found:
-        yield found
-
-
-@pytest.fixture
 def tcp_hosts(tmp_path: Path) -> Iterator[Hosts]:
     """Two hosts between which there is only TCP."""
     if os.geteuid() != 0:
@@ -38,17 +29,9 @@ def tcp_hosts(tmp_path: Path) -> Iterator[Hosts]:
         yield found
 
 
-def _launcher(lab: Lab, hosts: Hosts, way: str, each: int = 2) -> list[str]:
-    first, second = hosts.addresses
-    if lab.family.name == "openmpi":
-        options = ["--host", f"{first}:{each},{second}:{each}", "--mca", "plm_rsh_agent", str(hosts.agent)]
-        options += ["--mca", "btl", "tcp,self,vader", "--mca", "btl_tcp_if_include", "10.213.77.0/24"]
-        options += ["--mca", "oob_tcp_if_include", "10.213.77.0/24"]
-        # The hosts are one machine: bound, the first ranks of both would have the same core.
-        options += ["--bind-to", "none"] if each == 1 else ["--mca", "mpi_yield_when_idle", "1"]
-        return [*lab.family.mpiexec, *options, *(["-x", "HOME"] if way == "launcher -x" else [])]
-    options = ["-hosts", f"{first}:{each},{second}:{each}", "-launcher", "rsh", "-launcher-exec", str(hosts.agent)]
-    return [*lab.family.mpiexec, *options, *(["-genv", "HOME", "/"] if way == "launcher -x" else [])]
+def _launcher(lab: Lab, hosts: Hosts, way: str) -> list[str]:
+    further = ["-x", "HOME"] if lab.family.name == "openmpi" else ["-genv", "HOME", "/"]
+    return [*launcher(lab.family, hosts, 2), *(further if way == "launcher -x" else [])]
 
 
 def check_records_of_two_hosts(lab: Lab, hosts: Hosts, launcher: list[str], way: str) -> None:
@@ -79,7 +62,7 @@ def test_every_rank_has_a_record(lab: Lab, hosts: Hosts, way: str) -> None:
 def _two_ranks(lab: Lab, hosts: Hosts, *arguments: str) -> list[RankRecord]:
     """What the ranks of `late`, one on each host, leave behind."""
     out = lab.scratch / f"late-{len(list(lab.scratch.iterdir()))}"
-    command = [*_launcher(lab, hosts, "launcher", 1), "-n", "2", str(lab.program("late.c")), *arguments]
+    command = [*launcher(lab.family, hosts, 1), "-n", "2", str(lab.program("late.c")), *arguments]
     running, _ = lab.start("bare", hosts.on_first(lab.fallow.wrap("auto", out, command)))
     outcome = running.finish()
     assert outcome.rc == 0 and not outcome.timed_out, outcome.describe()

@@ -104,15 +104,22 @@ static void written(struct place *p) {
   MPI_File_close(&file);
 }
 
-static void seen_in_memory(struct place *p) {  // waits without an MPI call that waits
+static void seen_in_memory(struct place *p) {  // waits without an MPI call that waits, for ranks of the same host
   MPI_Win win;
   volatile int *mine, *theirs;
   MPI_Aint bytes;
-  int unit;
-  MPI_Win_allocate_shared(sizeof(int), sizeof(int), MPI_INFO_NULL, p->comm, (void *)&mine, &win);
-  MPI_Win_shared_query(win, left_of(p, 1), &bytes, &unit, (void *)&theirs);
+  int unit, rank, size;
+  MPI_Comm *host = p->kept;
+  if (!host) {
+    p->kept = host = malloc(sizeof *host);
+    MPI_Comm_split_type(p->comm, MPI_COMM_TYPE_SHARED, p->rank, MPI_INFO_NULL, host);
+  }
+  MPI_Comm_rank(*host, &rank);
+  MPI_Comm_size(*host, &size);
+  MPI_Win_allocate_shared(sizeof(int), sizeof(int), MPI_INFO_NULL, *host, (void *)&mine, &win);
+  MPI_Win_shared_query(win, (rank + size - 1) % size, &bytes, &unit, (void *)&theirs);
   *mine = -1;
-  MPI_Barrier(p->comm);
+  MPI_Barrier(*host);
   MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
   *mine = (int)p->key;
   MPI_Win_sync(win);
@@ -122,6 +129,11 @@ static void seen_in_memory(struct place *p) {  // waits without an MPI call that
   }
   MPI_Win_unlock_all(win);
   MPI_Win_free(&win);
+}
+
+static void end_seen_in_memory(struct place *p) {
+  if (p->kept) MPI_Comm_free(p->kept);
+  free(p->kept);
 }
 
 static void alone(struct place *p) {  // to itself, and to nobody
@@ -142,7 +154,7 @@ const struct operation others[] = {
     {"two_groups", two_groups, NULL, 0},
     {"neighbours", neighbours, end_neighbours, 0},
     {"written", written, NULL, 0},
-    {"seen_in_memory", seen_in_memory, NULL, 1},
+    {"seen_in_memory", seen_in_memory, end_seen_in_memory, 1},
     {"alone", alone, NULL, 0},
     {NULL, NULL, NULL, 0},
 };

@@ -7,15 +7,17 @@ checkout's .venv has.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.fallow import MODES, Fallow
 from harness.families import FAMILY_NAMES, REPOSITORY, Family, find_family
+from harness.hosts import Hosts, two_hosts
 from harness.lab import Lab
 
-__all__ = ["fallow", "families", "family", "lab", "mode", "pytest_collection_modifyitems"]
+__all__ = ["fallow", "families", "family", "hosts", "lab", "mode", "pytest_collection_modifyitems"]
 
 _VENV_BIN = REPOSITORY / ".venv/bin"
 
@@ -56,3 +58,12 @@ def mode(request: pytest.FixtureRequest) -> str:
 def lab(family: Family, fallow: Fallow, tmp_path: Path) -> Lab:
     """Runs programs of one family, bare and under Fallow."""
     return Lab(family, fallow, tmp_path)
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Iterator[Hosts]:
+    """Two hosts; only without root there are none. What UCX sends goes over memory, what Open MPI sends over TCP."""
+    if os.geteuid() != 0:
+        pytest.skip("network name spaces need root")
+    with two_hosts(tmp_path, memory_shared=True) as found:
+        yield found

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.families import Family
+
 DEVICE = "eth0"  # the link, on both hosts
 
 _AGENT = """#!/bin/sh
@@ -80,3 +82,18 @@ def two_hosts(scratch: Path, memory_shared: bool = False) -> Iterator[Hosts]:
         for space in spaces:
             with contextlib.suppress(subprocess.CalledProcessError):
                 _ip("netns", "delete", space)
+
+
+def launcher(family: Family, hosts: Hosts, each: int) -> list[str]:
+    """The family's launcher of `each` ranks on both hosts, up to where options and the program follow."""
+    first, second = hosts.addresses
+    if family.name != "openmpi":
+        options = ["-hosts", f"{first}:{each},{second}:{each}", "-launcher", "rsh", "-launcher-exec", str(hosts.agent)]
+        return [*family.mpiexec, *options]
+    options = ["--host", f"{first}:{each},{second}:{each}", "--mca", "plm_rsh_agent", str(hosts.agent)]
+    options += ["--mca", "btl", "tcp,self,vader", "--mca", "btl_tcp_if_include", "10.213.77.0/24"]
+    options += ["--mca", "oob_tcp_if_include", "10.213.77.0/24"]
+    options += ["--mca", "osc", "pt2pt,sm"]  # its default makes no windows over TCP
+    # The hosts are one machine: bound, the first ranks of both would have the same core.
+    options += ["--bind-to", "none"] if each == 1 else ["--mca", "mpi_yield_when_idle", "1"]
+    return [*family.mpiexec, *options]
