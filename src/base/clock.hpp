@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "base/options.hpp"
@@ -95,22 +96,23 @@ class TickClock {
   Instant recalibrate() noexcept {
     const Instant i = instant();
     if (tsc_ && i.ns > start_.ns && i.ticks > start_.ticks) {
-      rate_.ticks_per_ns = static_cast<double>(i.ticks - start_.ticks) / static_cast<double>(i.ns - start_.ns);
+      const double found = static_cast<double>(i.ticks - start_.ticks) / static_cast<double>(i.ns - start_.ns);
+      std::atomic_ref(ticks_per_ns_).store(found, std::memory_order_relaxed);
     }
     return i;
   }
 
   bool uses_tsc() const noexcept { return tsc_; }
-  const TickRate& rate() const noexcept { return rate_; }
-  double ticks_per_ns() const noexcept { return rate_.ticks_per_ns; }
+  TickRate rate() const noexcept { return {ticks_per_ns()}; }
+  double ticks_per_ns() const noexcept { return std::atomic_ref(ticks_per_ns_).load(std::memory_order_relaxed); }
   std::uint64_t start_ticks() const noexcept { return start_.ticks; }
   std::uint64_t start_ns() const noexcept { return start_.ns; }
-  std::uint64_t to_ticks(double ns) const noexcept { return rate_.to_ticks(ns); }
-  double to_ns(std::uint64_t ticks) const noexcept { return rate_.to_ns(ticks); }
+  std::uint64_t to_ticks(double ns) const noexcept { return rate().to_ticks(ns); }
+  double to_ns(std::uint64_t ticks) const noexcept { return rate().to_ns(ticks); }
 
  private:
   bool tsc_ = false;
-  TickRate rate_;
+  mutable double ticks_per_ns_ = 1.0;  // a thread may recalibrate while others ask
   Instant start_{};
 };
 

@@ -23,7 +23,7 @@ void* wrap(const char* name, void* next) noexcept {
   const auto found = std::lower_bound(entries.begin(), entries.end(), plain,
                                       [](const WrapperEntry& e, const char* n) { return std::strcmp(e.name, n) < 0; });
   if (found == entries.end() || std::strcmp(found->name, plain) != 0) return nullptr;
-  g_next[2 * found->op + (profiling ? 1 : 0)] = next;
+  g_next[2 * found->op + (profiling ? 1 : 0)].store(next, std::memory_order_relaxed);
   return profiling ? found->profiling_wrapper : found->wrapper;
 }
 

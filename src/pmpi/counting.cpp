@@ -21,13 +21,14 @@ constexpr double kNoWaitsNs = 50;    // where no loop rests: what gaps may diffe
 /// Whether the program's calls of this function go to the MPI library at once, by either name that has been called yet: another tool
 /// would have it that we see them twice.
 bool goes_to_library(std::uint16_t op) noexcept try {
-  if (g_own[op] == nullptr) {
+  void* own = g_own[op].load(std::memory_order_relaxed);
+  if (own == nullptr) {
     const std::string name = std::string("P") + runtime().writer.header().ops[op].name;
-    g_own[op] = runtime().preload->find(name.c_str());
+    own = runtime().preload->find(name.c_str());
+    g_own[op].store(own, std::memory_order_relaxed);
   }
-  const void* const own = g_own[op];
   const auto is_own = [own](const void* next) { return next == nullptr || next == own; };
-  return own != nullptr && is_own(g_next[2 * op]) && is_own(g_next[2 * op + 1]);
+  return own != nullptr && is_own(g_next[2 * op].load(std::memory_order_relaxed)) && is_own(g_next[2 * op + 1].load(std::memory_order_relaxed));
 } catch (...) {
   return false;  // no memory for its name
 }
@@ -107,7 +108,7 @@ void consider_counting(Thread& t) noexcept {
   }
   if (all_are_recorded) return;
   const std::uint64_t work = t.loop.waits_unseen() ? rt.count_limits.work : rt.count_limits.work_of_waiters;
-  CallSample sample(rt.reading, rt.watches_tests ? rt.test_loops.gap + work : 0);
+  CallSample sample(rt.reading.load(std::memory_order_relaxed), rt.watches_tests ? rt.test_loops.longest_gap() + work : 0);
   for (std::uint64_t n = t.recorded - kCalls; n != t.recorded; ++n) {
     if (!sample.add(recorded(t, n))) return;
   }

@@ -2,6 +2,7 @@
 // place and the program runs on.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -21,6 +22,8 @@ class RankWriter {
   /// False if there was no memory either.
   bool usable() const noexcept { return header_ != nullptr; }
   trace::RankHeader& header() noexcept { return *header_; }
+  /// What the rank is doing; by any thread.
+  void tell(trace::RankState state) noexcept { std::atomic_ref(header_->state).store(static_cast<std::uint32_t>(state), std::memory_order_relaxed); }
 
   /// Gives a thread its counters. False when all blocks are taken: the thread is then not recorded.
   bool attach(Thread& thread) noexcept;

@@ -340,7 +340,7 @@ void finish_runtime(std::uint32_t how) noexcept {
   touch_header(true);
   // Some libraries return from MPI_Abort.
   if (rt.writer.header().finalized != kAborted) rt.writer.header().finalized = how;
-  rt.writer.header().state = static_cast<std::uint32_t>(trace::RankState::ended);
+  rt.writer.tell(trace::RankState::ended);
   rt.node.detach();
   rt.preload->pass_through();
   fallow_tls.direct = fallow_tls.thread = nullptr;

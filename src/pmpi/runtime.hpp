@@ -80,7 +80,7 @@ struct Runtime {
   bool sleep_allowed = false;       ///< mode, hook and threads allow sleeping
   TestLoopLimits test_loops;        ///< which loops of tests rest
   bool watches_tests = false;       ///< these are set
-  std::uint64_t reading = 0;        ///< ticks that a reading of the clock takes
+  std::atomic<std::uint64_t> reading{0};  ///< ticks that a reading of the clock takes
   CountLimits count_limits;         ///< which calls are counted only
   bool hooked = false;
   bool polls_tell = false;          ///< the hook is called once a poll, so that its time tells whether something moved

@@ -14,7 +14,7 @@
 
 namespace fallow::pmpi {
 
-void* g_next[2 * trace::kMaxOps] = {};
+std::atomic<void*> g_next[2 * trace::kMaxOps] = {};
 
 using trace::OpKind;
 

@@ -2,6 +2,7 @@
 // allocation, except at the first use of a thread, communicator, datatype or call site.
 #pragma once
 
+#include <atomic>
 #include <bit>
 #include <cstdint>
 
@@ -14,14 +15,14 @@
 namespace fallow::pmpi {
 
 /// Functions that the wrappers call on: [2 * op] what MPI_X resolves to, [2 * op + 1] PMPI_X.
-extern void* g_next[2 * trace::kMaxOps];
+extern std::atomic<void*> g_next[2 * trace::kMaxOps];
 
 /// [op] the library's own PMPI_X, where the wrapper asks for it: load_twins() looks it up, which takes microseconds each.
-extern void* g_own[trace::kMaxOps];
+extern std::atomic<void*> g_own[trace::kMaxOps];
 
 template <bool kProfiling>
 inline void* next_of(std::uint16_t op) noexcept {
-  return g_next[2 * op + (kProfiling ? 1 : 0)];
+  return g_next[2 * op + (kProfiling ? 1 : 0)].load(std::memory_order_relaxed);
 }
 
 /// True if `root` names a rank, not MPI_ROOT or MPI_PROC_NULL, for which other arguments have no meaning.
@@ -299,7 +300,7 @@ class Scope {
   /// Not where `next` is another tool's, which would see more calls than the program makes.
   template <class Function>
   FALLOW_HOT bool rests(Function next) noexcept {
-    if (enter_ < thread_.loop.due() || g_own[op_] != reinterpret_cast<void*>(next)) [[likely]] return false;
+    if (enter_ < thread_.loop.due() || g_own[op_].load(std::memory_order_relaxed) != reinterpret_cast<void*>(next)) [[likely]] return false;
     rested_ = true;
     return rest_in_test(thread_);
   }
@@ -327,7 +328,7 @@ class Scope {
   /// Whether the call is to be carried out as its non-blocking twin; not where `next` is another tool's.
   template <class Function>
   FALLOW_HOT bool twinned(Function next) const noexcept {
-    return runtime().twinned.load(std::memory_order_relaxed) && g_own[op_] == reinterpret_cast<void*>(next);
+    return runtime().twinned.load(std::memory_order_relaxed) && g_own[op_].load(std::memory_order_relaxed) == reinterpret_cast<void*>(next);
   }
 
   /// MPI_Finalize has returned.

@@ -17,6 +17,10 @@ struct TestLoopLimits {
   std::uint64_t long_enough = ~std::uint64_t{0};  ///< a loop that is a wait worth resting in
   std::uint64_t after_short = ~std::uint64_t{0};  ///< the same if the one before was shorter than this
   std::uint64_t noticed = ~std::uint64_t{0};      ///< tests in vain, with or without work in between, whose end others are told of
+
+  /// `gap`, which any thread may have measured anew meanwhile.
+  std::uint64_t longest_gap() const noexcept { return __atomic_load_n(&gap, __ATOMIC_RELAXED); }
+  void measured(std::uint64_t ticks) noexcept { __atomic_store_n(&gap, ticks, __ATOMIC_RELAXED); }
 };
 
 /// The loop of tests that a thread is in, and what became of those before. All zero is a thread that has not tested.
@@ -31,9 +35,9 @@ class TestLoop {
   /// makes the test. True if a loop was left before, for something else.
   bool in_vain(const TestLoopLimits& l, std::uint64_t enter, std::uint64_t exit, std::uint64_t events, const void* place) noexcept {
     bool left = false;
-    if (enter - last_ > l.gap) [[unlikely]] {
+    if (const std::uint64_t usual = l.longest_gap(); enter - last_ > usual) [[unlikely]] {
       if (last_ == 0) vain_since_ = enter;
-      left = after_long_gap(l, enter, events);
+      left = after_long_gap(l, usual, enter, events);
     }
     last_ = exit;
     places_ |= mark(place);
@@ -42,7 +46,7 @@ class TestLoop {
 
   /// Whether a test that began at `enter` and has found nothing is surely one of the loop; if not, in_vain() tells which it belongs to.
   bool goes_on(const TestLoopLimits& l, std::uint64_t enter, std::uint64_t events) const noexcept {
-    return last_ != 0 && enter - last_ <= (events == events_ ? l.gap : l.own_gap);
+    return last_ != 0 && enter - last_ <= (events == events_ ? l.longest_gap() : l.own_gap);
   }
 
   /// Whether a test that ended at `exit` and found something ends a long loop.
@@ -78,7 +82,7 @@ class TestLoop {
   /// made elsewhere, the loop was left for something else, and did no more than look for messages meanwhile. Returns whether it was a wait.
   bool found_after(const TestLoopLimits& l, std::uint64_t enter, std::uint64_t exit, std::uint64_t events, const void* place) noexcept {
     const std::uint64_t since = since_;
-    if (enter - last_ > l.gap) after_long_gap(l, enter, events);
+    if (const std::uint64_t usual = l.longest_gap(); enter - last_ > usual) after_long_gap(l, usual, enter, events);
     last_ = 0;
     short_ = exit - since_ < l.after_short;
     if (since_ != since) return false;
@@ -130,21 +134,22 @@ class TestLoop {
     due_ = trust_ >= kTrusted ? enter + enough(l) : kNever;
   }
 
-  /// The test that began at `enter` is one of the loop or begins another. True if one that was long enough was left.
-  bool after_long_gap(const TestLoopLimits& l, std::uint64_t enter, std::uint64_t events) noexcept {
-    if (events != events_ || last_ - since_ >= l.long_enough) return after_gap(l, enter, events);
-    after_young_gap(l, enter);
+  /// The test that began at `enter`, after a gap longer than `usual`, is one of the loop or begins another. True if one that was long
+  /// enough was left.
+  bool after_long_gap(const TestLoopLimits& l, std::uint64_t usual, std::uint64_t enter, std::uint64_t events) noexcept {
+    if (events != events_ || last_ - since_ >= l.long_enough) return after_gap(l, usual, enter, events);
+    after_young_gap(l, usual, enter);
     return false;
   }
 
   /// The same in one that is not long enough: some gaps are always a little longer, by other threads of the core or its caches.
-  void after_young_gap(const TestLoopLimits& l, std::uint64_t enter) noexcept {
-    const std::uint64_t odd = odd_ + (enter - last_ - l.gap);
+  void after_young_gap(const TestLoopLimits& l, std::uint64_t usual, std::uint64_t enter) noexcept {
+    const std::uint64_t odd = odd_ + (enter - last_ - usual);
     if (odd > (enter - since_) / kOddPartOfYoung) return begin(l, enter);
     odd_ = odd;
   }
 
-  bool after_gap(const TestLoopLimits& l, std::uint64_t enter, std::uint64_t events) noexcept {
+  bool after_gap(const TestLoopLimits& l, std::uint64_t usual, std::uint64_t enter, std::uint64_t events) noexcept {
     const std::uint64_t gap = enter - last_;
     bool left = false;
     if (last_ != 0) {
@@ -152,7 +157,7 @@ class TestLoop {
         events_ = events;
         return false;
       }
-      const std::uint64_t longer = gap - l.gap;
+      const std::uint64_t longer = gap - usual;
       if (gap <= l.interrupt && odd_ + longer <= l.slack + (enter - since_) / kOddPart) {
         odd_ += longer;
         return false;

@@ -38,8 +38,9 @@ std::uint64_t reading(const TickClock& clock) noexcept {
 }
 
 void measure_gap(Runtime& rt) noexcept {
-  rt.reading = reading(rt.clock);
-  rt.test_loops.gap = rt.test_loops.between + kReadings * rt.reading;
+  const std::uint64_t ticks = reading(rt.clock);
+  rt.reading.store(ticks, std::memory_order_relaxed);
+  rt.test_loops.measured(rt.test_loops.between + kReadings * ticks);
 }
 
 /// Takes up the wait that the loop is, as a call that blocks would be in.
@@ -144,7 +145,7 @@ void watch_test_loops() noexcept {
   const bool rests = rt.sleep_allowed && !rt.oversubscribed;
   rt.watches_tests = rests;
   if (!rests) {
-    rt.reading = reading(rt.clock);
+    rt.reading.store(reading(rt.clock), std::memory_order_relaxed);
     return;
   }
   const auto ticks = [&rt](double ns) { return rt.clock.to_ticks(ns); };

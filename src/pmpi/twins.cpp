@@ -7,7 +7,7 @@
 
 namespace fallow::pmpi {
 
-void* g_own[trace::kMaxOps] = {};
+std::atomic<void*> g_own[trace::kMaxOps] = {};
 
 namespace twin {
 Calls g_calls;
@@ -88,7 +88,7 @@ bool twin::receives_end_alike(MPI_Comm comm, int source) noexcept {
 bool load_twins(Runtime& rt) noexcept try {
   if (!load_calls(*rt.preload)) return false;
   for (const WrapperEntry& entry : wrapper_entries()) {
-    if (entry.asks_own) g_own[entry.op] = rt.preload->find((std::string("P") + entry.name).c_str());
+    if (entry.asks_own) g_own[entry.op].store(rt.preload->find((std::string("P") + entry.name).c_str()), std::memory_order_relaxed);
   }
   return true;
 } catch (...) {

@@ -45,7 +45,7 @@ std::int32_t wanted_rank(const Thread& t) noexcept {
 /// Tells the node, and whoever reads the file of a killed rank. Short states are told to the node only, see scope.hpp.
 void show(trace::RankState state, std::uint64_t tick) noexcept {
   runtime().node.own().doing(state, tick);
-  runtime().writer.header().state = static_cast<std::uint32_t>(state);
+  runtime().writer.tell(state);
 }
 
 /// Whether a rank of this node that wakes us can do so while we sleep on sockets.

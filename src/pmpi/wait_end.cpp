@@ -150,7 +150,7 @@ void abandon_wait(Thread& t) noexcept {
   if (t.wait.phase == WaitPhase::armed) disarm(t);
   Runtime& rt = runtime();
   if (rt.sleeper.load(std::memory_order_relaxed) == &t) rt.sleeper.store(nullptr, std::memory_order_release);
-  rt.writer.header().state = static_cast<std::uint32_t>(trace::RankState::computing);
+  rt.writer.tell(trace::RankState::computing);
   std::atomic_ref(t.counters->open.enter).store(0, std::memory_order_release);
   t.look = Look::none;
   t.wait = WaitState{};
