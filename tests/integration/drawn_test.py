@@ -11,14 +11,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from harness.building import build
 from harness.fallow import BARE
-from harness.families import REPOSITORY
 from harness.hosts import Hosts, launcher
-from harness.lab import PROGRAMS, Lab, assert_same
+from harness.lab import Lab, assert_same
 from harness.running import Outcome
 
-_SOURCES = REPOSITORY / "tests/integration/drawn"
 _PHASES = 8
 _WAYS = {
     "auto": ("auto", []),
@@ -42,9 +39,7 @@ Runs = Callable[[str, Sequence[str]], Outcome]
 
 
 def _command(lab: Lab, seed: int, threads: bool = False) -> tuple[Path, str, str, str]:
-    headers = *_SOURCES.glob("*.h"), PROGRAMS / "check.h"
-    program = build(lab.family, "drawn", sorted(_SOURCES.glob("*.c")), ["-O1", "-g", "-pthread", "-w"], headers)
-    return program, str(seed), str(_PHASES), str(int(threads))
+    return lab.drawn(), str(seed), str(_PHASES), str(int(threads))
 
 
 def _check(runs: Runs, ways: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ from harness.running import HANGS_S, Outcome, Running
 
 PROGRAMS = REPOSITORY / "tests/integration/programs"
 SUBJECTS = REPOSITORY / "tests/integration/subjects"
+DRAWN = REPOSITORY / "tests/integration/drawn"
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,12 @@ class Lab:
         """All subjects in one executable."""
         sources = sorted(SUBJECTS.glob("*.c"))
         return build(self.family, "driver", sources, ["-O1", "-g", "-pthread"], SUBJECTS.glob("*.h"), libs=["-lm"])
+
+    def drawn(self, sanitizers: str = "") -> Path:
+        """The program that draws what it does from a seed."""
+        flags = ["-O1", "-g", "-pthread", "-w", *([f"-fsanitize={sanitizers}"] if sanitizers else [])]
+        headers = *DRAWN.glob("*.h"), PROGRAMS / "check.h"
+        return build(self.family, "-".join(["drawn", *filter(None, [sanitizers])]), sorted(DRAWN.glob("*.c")), flags, headers)
 
     def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         """What a run of this family starts with."""
