@@ -4,7 +4,6 @@ is built with them."""
 from __future__ import annotations
 
 import fcntl
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -38,12 +37,12 @@ def _runtime(lab: Lab, sanitizers: str) -> Path:
     name = f"libfallow-rt-{lab.family.name}.so"
     folder = REPOSITORY / "build" / f"{sanitizers}-{lab.family.name}"
     folder.mkdir(parents=True, exist_ok=True)
-    env = {**os.environ, "CXXFLAGS": f"-fsanitize={sanitizers} -fno-sanitize-recover=undefined -fno-omit-frame-pointer"}
     configure = ["cmake", "-S", REPOSITORY, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"]
+    configure.append(f"-DFALLOW_SANITIZE={sanitizers}")
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for command in (configure, ["ninja", "-C", folder, f"src/pmpi/{name}"]):
-            done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stdout + done.stderr
     installed = native.library(name)
     assert installed is not None
