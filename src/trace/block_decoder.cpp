@@ -233,14 +233,15 @@ bool BlockDecoder::next(CallEvent& e) {
   fill(e, t, x.values);
   const Times times = read_times(x, (e.flags & kEventCpuTime) != 0);
   e.enter_ns = times.enter, e.exit_ns = times.exit, e.wait_ns = times.wait, e.compute_ns = times.compute;
-  model_.learned(t, x.values.bytes);
+  model_.learned_seldom(t, x.values.bytes);
   ++decoded_;
   return true;
 }
 
-std::size_t BlockDecoder::next_calls(std::span<PackedCall> calls, ShapeNumbers& shapes, CallEvent& odd) {
-  std::size_t count = 0;
-  for (bool numbered = true; numbered && count < calls.size() && decoded_ < head_.events; ++decoded_) {
+std::size_t BlockDecoder::next_calls(std::span<std::uint32_t> places, ShapeNumbers& shapes, CallEvent& odd) {
+  std::uint32_t* at = places.data();
+  const std::uint32_t* const last = at + places.size() - PackedCall::kMostPlaces;
+  for (bool numbered = true; numbered && at <= last && decoded_ < head_.events; ++decoded_) {
     std::uint32_t t;
     Expectation& x = read_expectation(t);
     if (x.shape == 0) [[unlikely]] {
@@ -248,13 +249,17 @@ std::size_t BlockDecoder::next_calls(std::span<PackedCall> calls, ShapeNumbers& 
       x.shape = shapes.number_of(odd);
       numbered = x.shape != 0;
     }
-    const Template& f = model_.event_template(t);
-    const Times times = read_times(x, (f.flags & kEventCpuTime) != 0);
-    calls[count++] = {x.shape, f.peer, f.recv_peer, static_cast<std::uint32_t>(times.compute), static_cast<std::uint32_t>(times.compute >> 32)};
+    const Times times = read_times(x, x.cpu_time != 0);
     if (!numbered) [[unlikely]] odd.enter_ns = times.enter, odd.exit_ns = times.exit, odd.wait_ns = times.wait, odd.compute_ns = times.compute;
-    model_.learned(t, x.values.bytes);
+    std::int32_t peer = kNoPeer, recv_peer = kNoPeer;
+    if ((x.shape & PackedCall::kOwnPeers) != 0) [[unlikely]] {
+      const Template& f = model_.event_template(t);
+      peer = f.peer, recv_peer = f.recv_peer;
+    }
+    at = PackedCall::pack(at, x.shape, peer, recv_peer, times.compute);
+    model_.learned_seldom(t, x.values.bytes);
   }
-  return count;
+  return static_cast<std::size_t>(at - places.data());
 }
 
 }  // namespace fallow::trace

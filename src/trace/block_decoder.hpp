@@ -11,6 +11,7 @@
 #include "trace/block_model.hpp"
 #include "trace/coding.hpp"
 #include "trace/event.hpp"
+#include "trace/packed_call.hpp"
 
 namespace fallow::trace {
 
@@ -27,18 +28,10 @@ class BlockError : public std::runtime_error {
 /// Checks the head of a block of this many bytes; throws BlockError.
 BlockHead read_block_head(std::span<const std::byte> bytes, std::uint64_t block_bytes);
 
-/// An event less its times: what it has in common with others as a number, and the rest.
-struct PackedCall {
-  std::uint32_t shape = 0;  ///< 0: none
-  std::int32_t peer = kNoPeer, recv_peer = kNoPeer;
-  std::uint32_t compute_low = 0, compute_high = 0;  ///< nanoseconds
-  std::uint64_t compute_ns() const noexcept { return std::uint64_t{compute_high} << 32 | compute_low; }
-};
-static_assert(sizeof(PackedCall) == 20);
-
 class ShapeNumbers {
  public:
-  /// Number of what `event` (as its rank numbers communicators and sites) is but for peers and times; 0: it gets none.
+  /// Number of what `event` (as its rank numbers communicators and sites) is but for times, and with PackedCall::kOwnPeers
+  /// but for peers; 0: it gets none.
   virtual std::uint32_t number_of(const CallEvent& event) = 0;
 
  protected:
@@ -56,10 +49,10 @@ class BlockDecoder {
   /// Spans stay valid until the next call.
   bool next(CallEvent& event);
 
-  /// Up to calls.size() more events, fewer at the block's end; none once it is reached. Throws BlockError. Events whose
-  /// shape is new are given to `shapes`; one that it gives no number comes last, as `odd`, whose spans stay valid
-  /// until the next call.
-  std::size_t next_calls(std::span<PackedCall> calls, ShapeNumbers& shapes, CallEvent& odd);
+  /// More events, packed, as many as there is room for, fewer at the block's end; none once it is reached. Returns the places that
+  /// they take up. Throws BlockError. Events whose shape is new are given to `shapes`; one that it gives no number comes last, as
+  /// `odd`, whose spans stay valid until the next call.
+  std::size_t next_calls(std::span<std::uint32_t> places, ShapeNumbers& shapes, CallEvent& odd);
 
   /// Brings nearer what next() will touch beyond the decoder itself.
   void prefetch() const noexcept {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "trace/event.hpp"
+
 namespace fallow::trace {
 
 BlockModel::BlockModel(bool fixed) {
@@ -51,8 +53,28 @@ std::uint16_t BlockModel::place_for(std::uint32_t event_template) {
   entry.check = check_;
   entry.slot = static_cast<std::uint16_t>(slot_);
   entry.next = kNowhere;
+  entry.successor = Expectation::kNoSuccessor;
+  entry.newest = 0;
+  entry.cpu_time = (known_[event_template].fields.flags & kEventCpuTime) != 0 ? 1 : 0;
   contexts_[place] = entry;
   return place;
+}
+
+/// The present context has the last event of its template.
+void BlockModel::take_over(std::uint32_t t) noexcept {
+  Known& k = known_[t];
+  if (k.place < used_) contexts_[k.place].newest = 0;
+  k.place = place_;
+  contexts_[place_].newest = 1;
+  contexts_[place_].successor = Expectation::kNoSuccessor;  // others may have written it meanwhile
+}
+
+/// The present context, of this template, follows the last event's.
+void BlockModel::follow(std::uint32_t t) noexcept {
+  known_[previous_].successor = t;
+  contexts_[previous_place_].next = place_;
+  // The event's entry may have taken the place of the last one's.
+  if (previous_place_ != place_ || previous_ == t) contexts_[previous_place_].successor = static_cast<std::uint16_t>(t & Expectation::kNoSuccessor);
 }
 
 bool BlockModel::add_template(const Template& t) {

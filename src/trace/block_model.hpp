@@ -85,15 +85,19 @@ struct TimeState {
 static_assert(time_code_max(kMaxTimeBits) < ~0u && TimeState::kLargestResidual << 4 < 1u << 30 && TimeState::kSlow == 2);
 
 struct Expectation {
+  static constexpr std::uint16_t kNoSuccessor = (1u << 13) - 1;
   std::uint32_t check = 0;
   std::uint16_t event_template = 0;
   std::uint16_t slot = 0;    ///< of the table of contexts
   std::uint16_t next = ~0;   ///< place of the context that followed
+  std::uint16_t successor : 13 = kNoSuccessor;  ///< what learned_seldom() has written as its template's, while `newest`
+  std::uint16_t newest : 1 = 0;                 ///< for learned_seldom(): it has the last event of its template
+  std::uint16_t cpu_time : 1 = 0;               ///< the template's kEventCpuTime
   std::uint32_t shape = 0;   ///< of template and values, for readers that number them; 0: not looked up
   Values values;
   TimeState gap, duration, wait, compute;
 };
-static_assert(sizeof(Expectation) == 80);
+static_assert(sizeof(Expectation) == 80 && kTemplates <= Expectation::kNoSuccessor);
 
 class BlockModel {
  public:
@@ -122,6 +126,9 @@ class BlockModel {
   std::uint16_t last_place() const noexcept { return previous_place_; }
   /// The event has this template and these bytes; its entry is up to date.
   void learned(std::uint32_t event_template, std::uint64_t bytes) noexcept;
+  /// The same for readers: looks at nothing but the context's entry where that repeats what came before, so that what they
+  /// know of templates stays out of the cache. A model is told in this way of all its events, or of none.
+  void learned_seldom(std::uint32_t event_template, std::uint64_t bytes) noexcept;
 
   std::uint32_t templates() const noexcept { return templates_; }
   const Template& event_template(std::uint32_t i) const noexcept { return known_[i].fields; }
@@ -130,14 +137,12 @@ class BlockModel {
 
   /// Brings nearer what the next events of a loop will touch.
   void prefetch() const noexcept {
-    constexpr std::size_t kAhead = 1024, kLine = 64;  // a dozen contexts
+    constexpr std::size_t kAhead = 1152, kLine = 64;  // a loop of fourteen
     if (previous_place_ == kNowhere) return;
     const std::uint16_t next = contexts_[previous_place_].next;
     const auto* at = reinterpret_cast<const char*>(&contexts_[next < used_ ? next : previous_place_]);
     const auto* end = reinterpret_cast<const char*>(contexts_.data() + used_);
     for (std::size_t i = 0; i < kAhead && at + i < end; i += kLine) __builtin_prefetch(at + i, 1);
-    const auto* known = reinterpret_cast<const char*>(known_.data());
-    for (std::size_t i = 0; i < kAhead / 2 && i < templates_ * sizeof(Known); i += kLine) __builtin_prefetch(known + i);
   }
 
   /// Contexts in use now and contexts that others pushed out: for choosing the next block's size.
@@ -153,6 +158,8 @@ class BlockModel {
   };
   Expectation last_of(std::uint32_t event_template) const noexcept;
   std::uint16_t place_for(std::uint32_t event_template);
+  void take_over(std::uint32_t event_template) noexcept;
+  void follow(std::uint32_t event_template) noexcept;
 
   static constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio
   static std::uint32_t fold(std::uint64_t a, std::uint64_t b) noexcept {
@@ -234,6 +241,19 @@ inline void BlockModel::learned(std::uint32_t t, std::uint64_t bytes) noexcept {
   // What the next event will ask for comes nearer while the caller deals with this one.
   if (const std::uint16_t next = contexts_[place_].next; next < used_) __builtin_prefetch(&contexts_[next], 1);
   if (known_[t].successor != kNone) __builtin_prefetch(&known_[known_[t].successor]);
+}
+
+inline void BlockModel::learned_seldom(std::uint32_t t, std::uint64_t bytes) noexcept {
+  Expectation& x = contexts_[place_];
+  if (x.newest == 0) [[unlikely]] take_over(t);
+  if (previous_ != kNone) [[likely]] {
+    const Expectation& p = contexts_[previous_place_];
+    if (p.next != place_ || p.successor != t || p.newest == 0) [[unlikely]] follow(t);
+  }
+  previous_ = t;
+  previous_place_ = place_;
+  remember(t, bytes);
+  if (x.next < used_) __builtin_prefetch(&contexts_[x.next], 1);
 }
 
 inline void BlockModel::learned_again(std::uint16_t place) noexcept {

@@ -140,16 +140,50 @@ Packed pack(const std::vector<Stored>& events, EncoderOptions options) {
   return p.take();
 }
 
+void expect_back_exactly(const std::vector<Stored>& events) {
+  const auto back = unpack(pack(events, {.exact_times = true}));
+  ASSERT_EQ(back.size(), events.size());
+  for (std::size_t i = 0; i < events.size() && !::testing::Test::HasFailure(); ++i) {
+    SCOPED_TRACE(i);
+    expect_same(events[i], back[i]);
+  }
+}
+
 TEST(Block, RandomEventsComeBackExactly) {
-  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
-    const auto events = random_events(seed, 3000);
-    const auto back = unpack(pack(events, {.exact_times = true}));
-    ASSERT_EQ(back.size(), events.size());
-    for (std::size_t i = 0; i < events.size() && !::testing::Test::HasFailure(); ++i) {
-      SCOPED_TRACE(i);
-      expect_same(events[i], back[i]);
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) expect_back_exactly(random_events(seed, 3000));
+}
+
+/// Loops over few calls, which change, and in which a call follows now this and now that one.
+std::vector<Stored> changing_loops(std::uint32_t seed, std::size_t n) {
+  std::mt19937 random(seed);
+  const auto below = [&random](std::uint32_t k) { return static_cast<std::uint32_t>(random() % k); };
+  std::vector<Stored> out;
+  std::vector<std::uint32_t> loop;
+  std::uint64_t now = 0;
+  while (out.size() < n) {
+    if (loop.empty() || below(4) == 0) {
+      loop.resize(1 + below(9));
+      for (std::uint32_t& call : loop) call = below(12);
+    }
+    for (const std::uint32_t call : loop) {
+      CallEvent e;
+      e.op = call % 2 == 0 ? Op::isend : Op::allreduce;
+      e.comm = kCommWorld;
+      e.site = below(30) == 0 ? below(12) : call;
+      e.peer = static_cast<std::int32_t>(call);
+      e.bytes = below(20) == 0 ? below(4) : 8;
+      if (call == 3) e.flags = kEventCpuTime, e.compute_ns = 500 + below(5);
+      e.enter_ns = now + (call == 3 ? 600 : 100);
+      if (call != 3) e.compute_ns = out.empty() ? 0 : e.enter_ns - now;
+      e.exit_ns = now = e.enter_ns + 50 + below(3);
+      out.emplace_back(e);
     }
   }
+  return out;
+}
+
+TEST(Block, WhatFollowsNowThisAndNowThatComesBackExactly) {
+  for (std::uint32_t seed = 1; seed <= 40; ++seed) expect_back_exactly(changing_loops(seed, 8000));
 }
 
 /// Six calls of a loop, by number: what is not a time of call `n`.

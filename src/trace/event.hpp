@@ -155,7 +155,7 @@ class EventSource {
   /// Some call of `rank` says what became of requests (tells_outcomes()).
   virtual bool has_outcomes(std::uint32_t /*rank*/) const noexcept { return false; }
   /// A hint that events of `rank` will be wanted before long: in steps 0 to 2, each of which needs what the one before it
-  /// has brought.
+  /// has brought; or, in step 3 after step 0, that a single one will.
   virtual void prefetch(std::uint32_t /*rank*/, unsigned /*step*/) const noexcept {}
 
  protected:

@@ -242,7 +242,9 @@ bool TraceReader::advance(std::uint32_t rank, Cursor& c, CallEvent& event) {
 
 void TraceReader::leave_out_times(bool out) {
   without_times_ = out;
-  if (out && calls_.empty()) calls_.resize(std::size_t{kReady} * blocks_.size());
+  if (!out || !calls_.empty()) return;
+  ready_ = blocks_.size() <= kManyRanks ? 512 : 256;
+  calls_.resize(std::size_t{ready_} * blocks_.size());
 }
 
 bool TraceReader::decode_calls(std::uint32_t rank) {
@@ -251,32 +253,41 @@ bool TraceReader::decode_calls(std::uint32_t rank) {
     TraceReader& reader;
     std::uint32_t rank;
     const Cursor& cursor;
+    bool odd = false;  ///< the last one, which ends the row
     Numbers(TraceReader& r, std::uint32_t number, const Cursor& c) : reader(r), rank(number), cursor(c) {}
     std::uint32_t number_of(const CallEvent& event) override {
       CallEvent global = event;
       reader.localize(rank, cursor, global);
-      return reader.shapes_.number_of(global);
+      const std::uint32_t number = reader.shapes_.number_of(rank, global);
+      odd = number == 0;
+      return number;
     }
   } numbers(*this, rank, c);
-  const std::span calls(&calls_[std::size_t{rank} * kReady], kReady);
+  const std::span calls(&calls_[std::size_t{rank} * ready_], ready_);
   const std::size_t count = decode(rank, c, [&] { return c.decoder.next_calls(calls, numbers, c.event); });
   single_[rank].next = 0;
-  single_[rank].end = static_cast<std::uint32_t>(count);
-  if (count != 0 && calls[count - 1].shape == 0) localize(rank, c, c.event);
+  single_[rank].end = static_cast<std::uint16_t>(count);
+  if (numbers.odd) localize(rank, c, c.event);
   return count != 0;
 }
 
-void TraceReader::give(const Single& single, const PackedCall& call, CallEvent& event) const noexcept {
-  const CallEvent& shape = call.shape != 0 ? shapes_[call.shape] : single.cursor->event;
+void TraceReader::give(std::uint32_t rank, const std::uint32_t* place, CallEvent& event) const noexcept {
+  const PackedCall call = PackedCall::unpack(place);
+  if (call.number == 0) [[unlikely]] {
+    event = single_[rank].cursor->event;
+    return;
+  }
+  const CallShapes::Shape& kind = shapes_[call.number];
+  const CallEvent& shape = kind.call;
   event.op = shape.op, event.flags = shape.flags, event.thread = shape.thread;
   event.comm = shape.comm, event.site = shape.site;
   event.tag = shape.tag, event.recv_tag = shape.recv_tag, event.root = shape.root;
   event.bytes = shape.bytes, event.recv_bytes = shape.recv_bytes;
   event.counts = shape.counts, event.recv_counts = shape.recv_counts;
   event.requests = shape.requests, event.completed = shape.completed;
-  event.peer = call.peer;
-  event.recv_peer = call.recv_peer;
-  event.compute_ns = call.compute_ns();
+  event.peer = kind.peer_of(rank), event.recv_peer = kind.recv_peer_of(rank);
+  event.compute_ns = call.compute_ns;
+  if (call.own_peers) [[unlikely]] event.peer = call.peer, event.recv_peer = call.recv_peer;
 }
 
 void TraceReader::again(std::uint32_t rank, CallEvent& event) {
@@ -284,7 +295,7 @@ void TraceReader::again(std::uint32_t rank, CallEvent& event) {
   if (single.cursor == nullptr) {
     event = last_[rank]->event;
   } else {
-    give(single, calls_of(rank)[single.next - 1], event);
+    give(rank, calls_of(rank) + single.last, event);
   }
 }
 
@@ -295,7 +306,10 @@ bool TraceReader::next(std::uint32_t rank, CallEvent& event) {
       if (!without_times_) return advance(rank, *single.cursor, event);
       if (!decode_calls(rank)) return false;
     }
-    give(single, calls_of(rank)[single.next++], event);
+    const std::uint32_t* const place = calls_of(rank) + single.next;
+    single.last = single.next;
+    single.next = static_cast<std::uint16_t>(single.next + PackedCall::places(place));
+    give(rank, place, event);
     return true;
   }
   auto& cursors = cursors_[rank];
@@ -316,20 +330,24 @@ bool TraceReader::next(std::uint32_t rank, CallEvent& event) {
 }
 
 void TraceReader::prefetch(std::uint32_t rank, unsigned step) const noexcept {
-  constexpr std::size_t kLine = 64, kCalls = 16;  // so many of them
+  constexpr std::uint32_t kLine = 64, kCalls = 20;  // places of so many of them
   const Single& single = single_[rank];
   if (step == 0) return __builtin_prefetch(&single, 1);
   if (single.cursor == nullptr || calls_.empty()) return;
-  if (single.next == single.end) {
-    if (step == 2) return single.cursor->decoder.prefetch();
-    for (std::size_t i = 0; i < sizeof(Cursor); i += kLine) __builtin_prefetch(reinterpret_cast<const char*>(single.cursor) + i, 1);
-    const auto* room = reinterpret_cast<const char*>(calls_of(rank));
-    for (std::size_t i = 0; i < kReady * sizeof(PackedCall); i += kLine) __builtin_prefetch(room + i, 1);
-  } else if (step == 1) {
-    const PackedCall* calls = calls_of(rank);
-    const auto* end = reinterpret_cast<const char*>(calls + std::min(std::size_t{single.next} + kCalls, std::size_t{single.end}));
-    for (auto* at = reinterpret_cast<const char*>(calls + single.next); at < end; at += kLine) __builtin_prefetch(at);
+  const std::uint32_t* next = calls_of(rank) + single.next;
+  const std::uint32_t left = single.end - std::uint32_t{single.next};
+  if (step == 3) return __builtin_prefetch(next);
+  if (step == 2) {
+    if (left < kCalls) single.cursor->decoder.prefetch();
+    return;
   }
+  __builtin_prefetch(next);
+  if (left >= kCalls) return __builtin_prefetch(next + kCalls - 1);
+  const auto bring = [](const void* from, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; i += kLine) __builtin_prefetch(static_cast<const char*>(from) + i, 1);
+  };
+  bring(single.cursor, sizeof(Cursor));
+  bring(calls_of(rank), ready_ * sizeof(calls_[0]));
 }
 
 std::uint64_t TraceReader::stored_bytes() const noexcept {

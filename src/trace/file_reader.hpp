@@ -82,15 +82,15 @@ class TraceReader final : public EventSource {
   bool decode_calls(std::uint32_t rank);
   void localize(std::uint32_t rank, const Cursor& cursor, CallEvent& event) const noexcept;
 
-  /// Of a rank with one thread: its cursor, and its calls that are decoded already, without times. Dozens are decoded at
+  /// Of a rank with one thread: its cursor, and its calls that are decoded already, without times. Hundreds are decoded at
   /// once: with thousands of ranks a decoder's state has left the cache by the time when its rank goes on.
   struct Single {
     Cursor* cursor = nullptr;  ///< null: several threads
-    std::uint32_t next = 0, end = 0;
+    std::uint16_t next = 0, end = 0, last = 0;  ///< places; of the call given out last
   };
-  static constexpr std::uint32_t kReady = 64;
-  const PackedCall* calls_of(std::uint32_t rank) const noexcept { return &calls_[std::size_t{rank} * kReady]; }
-  void give(const Single& single, const PackedCall& call, CallEvent& event) const noexcept;
+  static constexpr std::uint32_t kManyRanks = 1u << 14;  ///< traces of more have fewer calls ready of each
+  const std::uint32_t* calls_of(std::uint32_t rank) const noexcept { return &calls_[std::size_t{rank} * ready_]; }
+  void give(std::uint32_t rank, const std::uint32_t* place, CallEvent& event) const noexcept;
 
   std::vector<std::unique_ptr<ChunkFile>> files_;
   std::vector<std::vector<Chunk>> definition_chunks_;
@@ -106,7 +106,8 @@ class TraceReader final : public EventSource {
   std::vector<std::string> problems_;
   bool without_times_ = false;
   CallShapes shapes_;
-  HugeVector<PackedCall> calls_;           ///< kReady for each rank, once times were left out
+  HugeVector<std::uint32_t> calls_;        ///< packed, ready_ for each rank, once times were left out
+  std::uint32_t ready_ = 0;                ///< places of 4 bytes
 };
 
 }  // namespace fallow::trace
