@@ -124,7 +124,7 @@ void Engine::replay(Time end) {
       network_.send_deferred();
     }
     if (events_ % kBetweenLooks == 0 && stop_ != nullptr && stop_->load(std::memory_order_relaxed)) [[unlikely]] throw Stopped();
-    prefetch();
+    if (--until_fetch_ == 0) [[unlikely]] fetch_ahead();
     happen(event);
   }
 }
@@ -168,91 +168,6 @@ void Engine::record(Recorder& recorder) {
   if (entered_.empty()) entered_ = Slice<Time>(0, size_);
   path_ = recorder.path();
   network_.record(recorder);
-}
-
-/// Brings what the next events will touch nearer: with many ranks it has left the cache since they last ran.
-void Engine::prefetch() const noexcept {
-  constexpr std::size_t kRecordAhead = 16, kRankAhead = 11, kQueueAhead = 6, kCollectiveAhead = 3;
-  const std::span<const ShortEvent> next = queue_.known();
-  if (next.size() > kRecordAhead) {
-    const ShortEvent& e = next[kRecordAhead];
-    if (e.kind() == EventKind::resume) {
-      source_.prefetch(e.index(), 0);
-    } else if (e.kind() == EventKind::pass) {
-      network_.prefetch_held(e.index());
-    } else if (e.kind() != EventKind::access && e.kind() != EventKind::deliver) {
-      pool_.prefetch(e.index());
-    }
-  }
-  if (next.size() > kRankAhead) prefetch_first(next[kRankAhead]);
-  if (next.size() > kQueueAhead) prefetch_second(next[kQueueAhead]);
-  if (next.size() <= kCollectiveAhead) return;
-  const ShortEvent& e = next[kCollectiveAhead];
-  if (e.kind() == EventKind::deliver) return prefetch_end(target_of(e.tie()));
-  if (e.kind() != EventKind::arrive) return;
-  if (const std::uint32_t r = pool_[e.index()].rank; ranks_.holds(r)) prefetch_end(r);
-}
-
-void Engine::prefetch_first(const ShortEvent& e) const noexcept {
-  if (e.kind() == EventKind::pass) return network_.prefetch_links(e.index(), target_of(e.tie()));
-  if (e.kind() == EventKind::hop) return network_.prefetch_next(pool_[e.index()]);
-  if (e.kind() == EventKind::deliver) return ranks_.prefetch(target_of(e.tie()));
-  if (e.kind() == EventKind::access) return;
-  ranks_.prefetch(e.kind() == EventKind::resume ? e.index() : pool_[e.index()].rank);
-  if (e.kind() == EventKind::resume) source_.prefetch(e.index(), 1);
-}
-
-void Engine::prefetch_second(const ShortEvent& e) const noexcept {
-  if (e.kind() == EventKind::hop || e.kind() == EventKind::pass) return;
-  if (e.kind() == EventKind::resume) return prefetch_start(e.index());
-  if (e.kind() != EventKind::arrive && e.kind() != EventKind::deliver) return;
-  const std::uint32_t r = e.kind() == EventKind::deliver ? target_of(e.tie()) : pool_[e.index()].rank;
-  if (!ranks_.holds(r)) return;  // what comes back from a rank of another share is no arrival at that
-  const Rank& rank = ranks_[r];
-  if (rank.posted.count > 1) {
-    if (rank.posted.front() != kNone) requests_.prefetch_row(rank.posted.front(), kTogether);
-  } else if (rank.posted.front() != kNone) {
-    requests_.prefetch(rank.posted.front());
-    source_.prefetch(r, 0);
-  }
-  if (rank.unexpected.front() != kNone) pool_.prefetch(rank.unexpected.front());
-}
-
-/// What a rank that goes on will ask for.
-void Engine::prefetch_start(std::uint32_t r) const noexcept {
-  network_.prefetch_card(r);
-  const Rank& rank = ranks_[r];
-  if (rank.spare != kNone) requests_.prefetch_row(rank.spare, kTogether);
-  if (rank.unexpected.front() != kNone) pool_.prefetch(rank.unexpected.front());
-  tables_.prefetch(rank.requests);
-  source_.prefetch(r, 2);
-}
-
-/// The same for ranks that begin.
-void Engine::prefetch_starting() const noexcept {
-  constexpr std::uint32_t kFar = 12, kNear = 6;
-  const std::uint32_t left = ranks_.last() - starting_;
-  if (left > kFar) {
-    ranks_.prefetch(starting_ + kFar);
-    source_.prefetch(starting_ + kFar, 1);
-  }
-  if (left > kNear) {
-    network_.prefetch_card(starting_ + kNear);
-    source_.prefetch(starting_ + kNear, 2);
-  }
-}
-
-/// What follows the last message that a rank waits for, or its collective.
-void Engine::prefetch_end(std::uint32_t r) const noexcept {
-  const Rank& rank = ranks_[r];
-  if (rank.posted.count != 1 || rank.posted.front() == kNone) return;
-  const Request& last = requests_[rank.posted.front()];
-  if ((last.flags & kOfCollective) != 0) {
-    collectives_.prefetch(last.owner);
-    network_.prefetch_card(r);
-  } else if (rank.pending == 1) {
-    source_.prefetch(r, 1);
-  }
 }
 
 void Engine::run_rank(std::uint32_t r) {

@@ -3,6 +3,7 @@
 // carried out message by message as fallow::coll has them. Deterministic: the same input gives the same result.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -118,6 +119,15 @@ class Engine {
     if (c.planned != 0) [[unlikely]] side_.drop(c.root_or_plan);
   }
 
+  /// Some of the events that come next, by what they are about. What is behind the counts may be anything.
+  struct Upcoming {
+    static constexpr std::size_t kMost = 8;
+    std::uint32_t passes = 0, deliveries = 0, others = 0;
+    std::array<std::uint32_t, kMost> held{}, targets{};  // of messages that pass on
+    std::array<std::uint32_t, kMost> receivers{};
+    std::array<ShortEvent, kMost> other{};
+  };
+
   static constexpr std::uint32_t kTogether = 6;            // requests of one rank side by side: whole cache lines
   static constexpr std::uint32_t kCompleted = 0xfffffffe;  // a request that needs no record any more
 
@@ -168,11 +178,15 @@ class Engine {
     std::optional<PathMessage> message_;
   };
   std::uint64_t kind_of_wait(const trace::CallEvent& call) const noexcept;
-  void prefetch() const noexcept;
-  void prefetch_first(const ShortEvent& event) const noexcept;
-  void prefetch_second(const ShortEvent& event) const noexcept;
-  void prefetch_end(std::uint32_t r) const noexcept;
-  void prefetch_start(std::uint32_t r) const noexcept;
+  // engine_ahead.cpp
+  void fetch_ahead() noexcept;
+  void sort_out(Upcoming& upcoming) const noexcept;
+  void fetch_first(const ShortEvent& event) const noexcept;
+  void fetch_second(const ShortEvent& event) const noexcept;
+  void fetch_third(const ShortEvent& event) const noexcept;
+  void fetch_receive(std::uint32_t r) const noexcept;
+  void fetch_end(std::uint32_t r) const noexcept;
+  void fetch_start(std::uint32_t r) const noexcept;
   void prefetch_starting() const noexcept;
 
   // engine_marks.cpp
@@ -358,6 +372,9 @@ class Engine {
   TooShort too_short_;                  // where messages are followed one by one
   SizeCheck sizes_;                     // likewise
   std::uint64_t longest_message_;
+  std::array<Upcoming, 3> upcoming_;
+  std::size_t newest_ = 0;                // of them
+  std::uint32_t until_fetch_ = 1;         // events until some more of those that come are looked at
   bool any_source_ = false, cancelled_ = false;  // the trace leaves open which messages some receives have taken
   std::vector<std::unique_ptr<Engine>> others_;  // which replay the other shares
 };

@@ -1,5 +1,5 @@
 // A calendar queue: buckets of equal width for what is near, a heap for the far future. A bucket is sorted before
-// its time comes, so early that the next sixteen events are known, which the engine prefetches by; what is pushed into
+// its time comes, so early that the next thirty-two events are known, which the engine fetches by; what is pushed into
 // the buckets that are sorted already goes to a small heap beside them.
 //
 // The order is total: (time, target rank, origin rank, the origin's count), so that what comes out does not
@@ -107,7 +107,7 @@ class EventQueue {
   static constexpr std::uint32_t kWidth = 1u << kWidthBits;
   static constexpr Time kBuckets = 16384;     ///< 2.1 ms in all: beyond a usual time step's computation
   static constexpr std::uint32_t kChunkEvents = 7;
-  static constexpr std::size_t kAhead = 16;   ///< events to be known in order, if they come within ...
+  static constexpr std::size_t kAhead = 32;   ///< events to be known in order, if they come within ...
   static constexpr Time kAheadBuckets = 8;    ///< ... 1 us: what is pushed below that takes the heap
   static constexpr Time kBaseReach = Time{1} << (ShortEvent::kTimeBits - 1);
 

@@ -29,6 +29,7 @@ Network::Network(const Machine& machine, const NetworkPolicy& policy, NodePool& 
   }
   prepare_rests(policy, used);
   find_border();
+  far_ = links_.size() * sizeof(Link) > kHugePage;
 }
 
 /// Domains are as far from each other as any two of them are. Who is told of what has come over a border hears of it

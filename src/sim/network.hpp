@@ -119,12 +119,13 @@ class Network {
     __builtin_prefetch(at, 1);
     __builtin_prefetch(at + sizeof(Link) - 1, 1);
   }
+  bool far() const noexcept { return far_; }
   void prefetch_held(std::uint32_t index) const noexcept { held_.prefetch(index); }
   void prefetch_links(std::uint32_t index, std::uint32_t target) const noexcept {
     const Held& h = held_[index];
     const std::uint32_t last = nodes() + node_of(target), after = std::min<std::uint32_t>(h.left - 1u, Held::kKept);
     fetch(h.next(after, last));
-    fetch(h.next(after == 0 ? 0 : after - 1, last));
+    if (far_) fetch(h.next(after == 0 ? 0 : after - 1, last));
   }
   void prefetch_card(std::uint32_t rank) const noexcept { fetch(node_of(rank)); }
   /// What tells the sender of this data that it has come.
@@ -354,6 +355,7 @@ class Network {
   bool packs_ = false;   // nothing but links and borders has a say, and there are not too many
   bool direct_ = false;  // without contention, where timers are all there is
   bool plain_ = false;   // and those rest by these timers or not at all
+  bool far_ = false;     // there are so many links that they are far from the processor
   std::array<Time, 2> timers_{kNever, kNever};  // of edge links, of upper ones
   Recorder* recorder_ = nullptr;
   Lags* lags_ = nullptr;

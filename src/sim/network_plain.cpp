@@ -21,8 +21,11 @@ Network::Deferred& Network::defer(const Walk& walk, Time now) {
   d.now = now;
   deferred_until_ = std::min(deferred_until_, walk.at);
   topology_->route(node_of(origin_of(walk.tie)), node_of(target_of(walk.tie)), d.path);
+  fetch(d.path.links[0]);
+  fetch(d.path.links[1]);
+  if (!far_) return d;  // the others are mostly taken later, by events
   constexpr std::uint32_t kUsual = 6;  // fetched without asking how many there are
-  for (std::uint32_t hop = 0; hop < kUsual; ++hop) fetch(d.path.links[std::min(hop, d.path.count - 1)]);
+  for (std::uint32_t hop = 2; hop < kUsual; ++hop) fetch(d.path.links[std::min(hop, d.path.count - 1)]);
   for (std::uint32_t hop = kUsual; hop < d.path.count; ++hop) fetch(d.path.links[hop]);
   return d;
 }

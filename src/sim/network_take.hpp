@@ -21,7 +21,7 @@ inline Time Network::take(std::uint32_t number, Time at, Time& tail, std::uint64
   link.low += (wake - low_from) & rested;
   link.delay += (start - at) & rested;
   link.rests -= static_cast<std::uint32_t>(rested);
-  link.bulk = at > link.free ? 0 : link.bulk;
+  link.bulk &= 0u - static_cast<std::uint32_t>(at <= link.free);  // `?` becomes a branch
   const Time duration = serialize(bytes, rate_);
   link.busy += duration;
   if (link.bulk != 0 && !bulk) [[unlikely]] return slip_in(number, at, tail, duration);

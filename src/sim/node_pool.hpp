@@ -165,8 +165,9 @@ struct alignas(8) Held {
   /// The link with `after` more behind it, of which there are fewer than kMostLinks - 1; `last` has none.
   std::uint32_t next(std::uint32_t after, std::uint32_t last) const noexcept {
     std::uint32_t inner;
-    std::memcpy(&inner, const_cast<Held*>(this)->place(after == 0 ? 0 : after - 1), sizeof inner);
-    return after == 0 ? last : inner & ((1u << kNumberBits) - 1);
+    const std::uint32_t none = after == 0 ? 1 : 0, mask = none - 1;  // `?` between links becomes a branch
+    std::memcpy(&inner, const_cast<Held*>(this)->place(after + none - 1), sizeof inner);
+    return (last & ~mask) | (inner & ((1u << kNumberBits) - 1) & mask);
   }
 
  private:

@@ -78,8 +78,13 @@ class Xgft final : public Topology {
   // is hard to foresee for the processor. `way_of` is asked for each level but the first, which has one way.
   template <class WayOf>
   void route(std::uint32_t source, std::uint32_t destination, Path& path, WayOf&& way_of) const noexcept {
+    if (levels_.size() == 3) return climb<3>(source, destination, path, way_of);  // most of those that are
+    climb<0>(source, destination, path, way_of);
+  }
+  template <std::uint32_t kHeight, class WayOf>
+  void climb(std::uint32_t source, std::uint32_t destination, Path& path, WayOf& way_of) const noexcept {
     std::uint32_t down[kMaxLevels];
-    const auto height = static_cast<std::uint32_t>(levels_.size());
+    const std::uint32_t height = kHeight != 0 ? kHeight : static_cast<std::uint32_t>(levels_.size());
     const Level* level = levels_.data();
     path.links[0] = level->up + source;
     down[0] = level->down + destination;
@@ -93,7 +98,10 @@ class Xgft final : public Topology {
       top += from != to ? 1 : 0;
       at += way * level->vertices_below;
     }
-    for (std::uint32_t i = height; i-- > 0;) path.links[i < top ? 2 * top - 1 - i : Path::kMaxHops] = down[i];
+    for (std::uint32_t i = height; i-- > 0;) {
+      const std::uint32_t used = i < top ? ~0u : 0u;  // `?` between places becomes a branch
+      path.links[((2 * top - 1 - i) & used) | (Path::kMaxHops & ~used)] = down[i];
+    }
     path.count = 2 * top;
   }
 
