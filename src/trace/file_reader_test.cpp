@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <cstring>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -132,15 +133,26 @@ std::string problem_of(std::vector<std::byte> bytes) {
   }
 }
 
+/// What stands at any offset, in a copy.
 template <class T>
-T* at(std::vector<std::byte>& bytes, std::size_t offset) {
-  return reinterpret_cast<T*>(bytes.data() + offset);
+T at(const std::vector<std::byte>& bytes, std::size_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+template <class T>
+void change(std::vector<std::byte>& bytes, std::size_t offset, auto&& how) {
+  T value = at<T>(bytes, offset);
+  how(value);
+  std::memcpy(bytes.data() + offset, &value, sizeof value);
 }
 
 void seal_chunk(std::vector<std::byte>& bytes, std::size_t offset) {
-  ChunkHead& h = *at<ChunkHead>(bytes, offset);
   const std::span<const std::byte> all(bytes);
-  h.crc = crc32c(all.subspan(offset + sizeof h, h.bytes), crc32c(all.subspan(offset + offsetof(ChunkHead, type), 8)));
+  change<ChunkHead>(bytes, offset, [&](ChunkHead& h) {
+    h.crc = crc32c(all.subspan(offset + sizeof h, h.bytes), crc32c(all.subspan(offset + offsetof(ChunkHead, type), 8)));
+  });
 }
 
 TEST(TraceReader, SaysWhatIsDamaged) {
@@ -148,7 +160,7 @@ TEST(TraceReader, SaysWhatIsDamaged) {
   write_part(folder / "a", 0, {.steps = 4});
   const auto good = read_file(folder / "a");
   constexpr std::size_t kFirst = sizeof(FileHead);  // the rank's chunk
-  const std::size_t second = kFirst + sizeof(ChunkHead) + at<ChunkHead>(const_cast<std::vector<std::byte>&>(good), kFirst)->bytes;
+  const std::size_t second = kFirst + sizeof(ChunkHead) + at<ChunkHead>(good, kFirst).bytes;
   const auto after = [&good](auto&& damage) {
     auto bytes = good;
     damage(bytes);
@@ -158,15 +170,15 @@ TEST(TraceReader, SaysWhatIsDamaged) {
   EXPECT_EQ(after([](auto&) {}), "");
   EXPECT_EQ(after([&](auto& b) { b.resize(kFirst); }), "") << "a rank that was killed as it began";
   EXPECT_EQ(after([&](auto& b) { b.resize(kFirst - 1); }), "memory: at offset 47: the file ends before its head; it is no Fallow trace");
-  EXPECT_TRUE(after([&](auto& b) { ++at<ChunkHead>(b, second)->magic; }).starts_with(where + ": no chunk begins here"));
-  EXPECT_TRUE(after([&](auto& b) { at<ChunkHead>(b, second)->type = 0; }).starts_with(kind + ": unknown kind of chunk 0"));
-  EXPECT_TRUE(after([&](auto& b) { at<ChunkHead>(b, second)->type = 7; }).starts_with(kind + ": unknown kind of chunk 7"));
-  EXPECT_TRUE(after([&](auto& b) { ++at<ChunkHead>(b, second)->crc; }).starts_with(where + ": the chunk's checksum is wrong"));
-  const auto head = [&](auto&& change) {
+  EXPECT_TRUE(after([&](auto& b) { change<ChunkHead>(b, second, [](ChunkHead& h) { ++h.magic; }); }).starts_with(where + ": no chunk begins here"));
+  EXPECT_TRUE(after([&](auto& b) { change<ChunkHead>(b, second, [](ChunkHead& h) { h.type = 0; }); }).starts_with(kind + ": unknown kind of chunk 0"));
+  EXPECT_TRUE(after([&](auto& b) { change<ChunkHead>(b, second, [](ChunkHead& h) { h.type = 7; }); }).starts_with(kind + ": unknown kind of chunk 7"));
+  EXPECT_TRUE(after([&](auto& b) { change<ChunkHead>(b, second, [](ChunkHead& h) { ++h.crc; }); }).starts_with(where + ": the chunk's checksum is wrong"));
+  const auto head = [&](auto&& how) {
     return after([&](auto& b) {
-      FileHead& h = *at<FileHead>(b, 0);
-      change(h);
-      h.crc = crc32c(std::span<const std::byte>(b).first(offsetof(FileHead, crc)));
+      change<FileHead>(b, 0, how);
+      const std::uint32_t crc = crc32c(std::span<const std::byte>(b).first(offsetof(FileHead, crc)));
+      change<FileHead>(b, 0, [crc](FileHead& h) { h.crc = crc; });
     });
   };
   EXPECT_EQ(head([](FileHead& h) { ++h.version; }), "memory: at offset 8: version 2; this Fallow reads version 1");
@@ -181,11 +193,10 @@ TEST(TraceReader, BelievesNoIndexThatIsWrong) {
   TraceReader part({folder / "a"});
   merge_trace(part, folder / "merged");
   auto bytes = read_file(folder / "merged");
-  const std::size_t index = at<FileTail>(bytes, bytes.size() - sizeof(FileTail))->index_offset;
-  auto& first = *at<IndexEntry>(bytes, index + sizeof(ChunkHead));
-  const std::size_t there = first.offset;
+  const std::size_t index = at<FileTail>(bytes, bytes.size() - sizeof(FileTail)).index_offset;
+  const std::size_t first = index + sizeof(ChunkHead), there = at<IndexEntry>(bytes, first).offset;
   const auto refused = [&](std::size_t offset) {
-    first.offset = offset;
+    change<IndexEntry>(bytes, first, [offset](IndexEntry& e) { e.offset = offset; });
     seal_chunk(bytes, index);
     return problem_of(bytes);
   };
@@ -193,7 +204,7 @@ TEST(TraceReader, BelievesNoIndexThatIsWrong) {
   EXPECT_EQ(refused(there + 1), "memory: at offset " + std::to_string(there + 1) + ": no chunk begins here");
   EXPECT_EQ(refused(sizeof(FileHead)), "memory: at offset 48: the index names a block that is not there");
   EXPECT_EQ(refused(index), "memory: at offset " + std::to_string(index) + ": the index names a block that is not there");
-  at<ChunkHead>(bytes, index)->type = static_cast<std::uint32_t>(ChunkType::events);
+  change<ChunkHead>(bytes, index, [](ChunkHead& h) { h.type = static_cast<std::uint32_t>(ChunkType::events); });
   EXPECT_EQ(refused(there), "memory: at offset " + std::to_string(index) + ": the index is damaged");
 }
 
@@ -344,7 +355,7 @@ TEST(TraceReader, RefusesBlocksThatDoNotFollowEachOther) {
       }
       const auto packed = encoder.finish();
       std::vector<std::byte> bytes(packed.begin(), packed.end());
-      at<BlockHead>(bytes, 0)->first_event = block.first_event;
+      change<BlockHead>(bytes, 0, [&block](BlockHead& h) { h.first_event = block.first_event; });
       w.write_block(bytes);
     }
     w.close();
