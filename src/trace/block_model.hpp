@@ -124,7 +124,7 @@ class BlockModel {
   void learned_again(std::uint16_t place) noexcept;
   /// Where the entry of the event stands that was learned last.
   std::uint16_t last_place() const noexcept { return previous_place_; }
-  /// The event has this template and these bytes; its entry is up to date.
+  /// The event has this template and these bytes; its entry is up to date. For encoders.
   void learned(std::uint32_t event_template, std::uint64_t bytes) noexcept;
   /// The same for readers: looks at nothing but the context's entry where that repeats what came before, so that what they
   /// know of templates stays out of the cache. A model is told in this way of all its events, or of none.
@@ -229,18 +229,14 @@ inline Expectation& BlockModel::expectation(std::uint32_t event_template) {
 }
 
 inline void BlockModel::learned(std::uint32_t t, std::uint64_t bytes) noexcept {
-  // What stays as it was is not written: with many ranks every touched line counts.
-  if (known_[t].place != place_) known_[t].place = place_;
+  known_[t].place = place_;
   if (previous_ != kNone) {
-    if (known_[previous_].successor != t) known_[previous_].successor = t;
-    if (contexts_[previous_place_].next != place_) contexts_[previous_place_].next = place_;
+    known_[previous_].successor = t;
+    contexts_[previous_place_].next = place_;
   }
   previous_ = t;
   previous_place_ = place_;
   remember(t, bytes);
-  // What the next event will ask for comes nearer while the caller deals with this one.
-  if (const std::uint16_t next = contexts_[place_].next; next < used_) __builtin_prefetch(&contexts_[next], 1);
-  if (known_[t].successor != kNone) __builtin_prefetch(&known_[known_[t].successor]);
 }
 
 inline void BlockModel::learned_seldom(std::uint32_t t, std::uint64_t bytes) noexcept {
