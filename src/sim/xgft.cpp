@@ -78,13 +78,8 @@ class Xgft final : public Topology {
   // is hard to foresee for the processor. `way_of` is asked for each level but the first, which has one way.
   template <class WayOf>
   void route(std::uint32_t source, std::uint32_t destination, Path& path, WayOf&& way_of) const noexcept {
-    if (levels_.size() == 3) return climb<3>(source, destination, path, way_of);  // most of those that are
-    climb<0>(source, destination, path, way_of);
-  }
-  template <std::uint32_t kHeight, class WayOf>
-  void climb(std::uint32_t source, std::uint32_t destination, Path& path, WayOf& way_of) const noexcept {
     std::uint32_t down[kMaxLevels];
-    const std::uint32_t height = kHeight != 0 ? kHeight : static_cast<std::uint32_t>(levels_.size());
+    const auto height = static_cast<std::uint32_t>(levels_.size());
     const Level* level = levels_.data();
     path.links[0] = level->up + source;
     down[0] = level->down + destination;
