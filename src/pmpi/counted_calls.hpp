@@ -123,7 +123,8 @@ class CountedCalls {
     gap_ = gap;
     return {gap, 1, 1};
   }
-  /// Of the time that was divided last, ticks that neither these calls nor what is usual between them took.
+  /// Of the time that was divided last, ticks that these calls took with what is usual between them, and what neither took.
+  std::uint64_t explained() const noexcept { return explained_; }
   std::uint64_t unexplained() const noexcept { return unexplained_; }
   void close() noexcept {
     taken_ += open_;
@@ -142,8 +143,8 @@ class CountedCalls {
   void judge(const CountLimits& l, std::uint64_t ticks, std::uint64_t calls) noexcept {
     few_ = open_ < kFew ? few_ + 1 : 0;
     const bool whole = open_ == kAtATime, at_leisure = ticks > open_ * l.slow;
-    const std::uint64_t usual = calls + gap_ * (open_ + 1);
-    unexplained_ = ticks - std::min(ticks, usual);
+    explained_ = std::min(ticks, calls + gap_ * (open_ + 1));
+    unexplained_ = ticks - explained_;
     const bool odd = ticks > calls + (kOddTimes * gap_ + l.nothing) * (open_ + 1);
     odd_ = odd && (only_tests_ || at_leisure) ? odd_ + 1 : 0;  // one-sided calls may come in bursts, with computations between
     const bool waits = whole && run_ >= open_ && !by_trust_ && ticks <= calls + open_ * l.nothing;
@@ -157,7 +158,7 @@ class CountedCalls {
   CallPlace* now_ = nullptr;
   std::uint32_t used_ = 0, next_ = 0;  ///< of the places
   std::uint64_t gap_ = 0;   ///< ticks between two calls, of late
-  std::uint64_t unexplained_ = 0;
+  std::uint64_t explained_ = 0, unexplained_ = 0;
   std::uint64_t run_ = 0;   ///< tests in a row that were counted and found nothing, with no call of another kind in between
   std::uint32_t left_ = 0;  ///< to be counted until one is recorded
   std::uint32_t taken_ = 0; ///< counted since it was last asked whether that pays

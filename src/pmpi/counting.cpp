@@ -64,11 +64,18 @@ void end_run(Thread& t, bool found) noexcept {
   if (t.counted.by_trust() && lasted >= rt.count_limits.long_enough) t.loop.ended_unseen(found);
 }
 
+/// Whether the thread has done something else between the calls that were counted.
+bool has_worked(Thread& t) noexcept {
+  const TestLoopLimits& limits = runtime().test_loops;
+  const std::uint64_t odd = t.counted.unexplained();
+  return t.counted.by_trust() ? t.loop.left_unseen(limits, t.counted.explained(), odd) : odd > limits.interrupt;
+}
+
 /// The calls that were counted are added, as a call is to be recorded.
 void settle_counted(Thread& t, std::uint64_t now) noexcept {
   Runtime& rt = runtime();
   add_counted(t, now);
-  if (rt.watches_tests && t.counted.unexplained() > rt.test_loops.interrupt) end_run(t, false);  // it has done something else meanwhile
+  if (rt.watches_tests && has_worked(t)) end_run(t, false);
   t.loop.break_off();
   if (somebody_sleeps()) t.owes_wake = true;
   if (rt.forecast.belongs_to(&t)) {

@@ -13,7 +13,9 @@ struct TestLoopLimits {
   std::uint64_t between = 0;                    ///< of it, what the program may take
   std::uint64_t own_gap = 0;                    ///< the same where this runtime did something in between
   std::uint64_t interrupt = 0;                  ///< the longest that an interrupt may take
+  std::uint64_t held_up = 0;                    ///< the same where interrupts take long: on a virtual machine whose host is busy
   std::uint64_t slack = 0;                      ///< that such gaps may take together at first
+  std::uint64_t remembered = 0;                 ///< of the time in loops, as far as it tells what part of it such gaps take
   std::uint64_t long_enough = ~std::uint64_t{0};  ///< a loop that is a wait worth resting in
   std::uint64_t after_short = ~std::uint64_t{0};  ///< the same if the one before was shorter than this
   std::uint64_t noticed = ~std::uint64_t{0};      ///< tests in vain, with or without work in between, whose end others are told of
@@ -63,6 +65,11 @@ class TestLoop {
 
   /// Tests were made that this is not told of: the next one begins another loop.
   void break_off() noexcept { last_ = 0; }
+  /// Of `ticks` that they took, `unexplained` went into something else. Whether the loop that they are was left for it.
+  bool left_unseen(const TestLoopLimits& l, std::uint64_t ticks, std::uint64_t unexplained) noexcept {
+    remember(l, ticks);
+    return unexplained > l.interrupt && !is_held_up(l, unexplained);
+  }
   /// So were those of a whole loop that was long enough, and ended as something was found or was left for something else.
   void ended_unseen(bool found) noexcept {
     if (found) {
@@ -86,6 +93,7 @@ class TestLoop {
     last_ = 0;
     short_ = exit - since_ < l.after_short;
     if (since_ != since) return false;
+    remember_until(l, exit);
     if ((places_ & mark(place)) == 0) {
       lose_trust(kLeft);
       return false;
@@ -103,7 +111,10 @@ class TestLoop {
 
   /// In a loop that lasts many times as long as any before, rests end: its program may have counted on so many tests in some time.
   bool may_rest() const noexcept { return trust_ >= kTrusted && rested_ < kTimesLongest * longest_; }
-  void rested(std::uint64_t ticks) noexcept { rested_ += ticks; }
+  void rested(std::uint64_t ticks) noexcept {
+    rested_ += ticks;
+    remembered_until_ += ticks;
+  }
   /// The thread takes the loop up as a wait. True the first time.
   bool takes_up() noexcept { return !std::exchange(taken_up_, true); }
 
@@ -111,8 +122,8 @@ class TestLoop {
   static constexpr std::uint32_t kTrusted = 4, kMostTrust = 16, kLeft = 4;
   static constexpr std::uint32_t kWorks = 16, kMostWorks = 32;
   static constexpr std::uint64_t kTimesLongest = 8;
-  static constexpr std::uint64_t kOddPart = 64;  // of a loop may go into gaps that are too long: interrupts, misses of caches
-  static constexpr std::uint64_t kOddPartOfYoung = 32;  // while it is not long enough
+  static constexpr std::uint64_t kOddPart = 20;  // of loops may go into gaps that are too long: interrupts, misses of caches
+  static constexpr std::uint64_t kOddPartOfYoung = 32;  // of one that is not long enough yet
 
   std::uint64_t enough(const TestLoopLimits& l) const noexcept { return short_ ? l.after_short : l.long_enough; }
   static std::uint64_t mark(const void* place) noexcept { return std::uint64_t{1} << (reinterpret_cast<std::uintptr_t>(place) >> 1 & 63); }
@@ -128,7 +139,7 @@ class TestLoop {
   }
 
   void begin(const TestLoopLimits& l, std::uint64_t enter) noexcept {
-    since_ = enter;
+    since_ = remembered_until_ = enter;
     places_ = odd_ = rested_ = 0;
     taken_up_ = false;
     due_ = trust_ >= kTrusted ? enter + enough(l) : kNever;
@@ -157,11 +168,8 @@ class TestLoop {
         events_ = events;
         return false;
       }
-      const std::uint64_t longer = gap - usual;
-      if (gap <= l.interrupt && odd_ + longer <= l.slack + (enter - since_) / kOddPart) {
-        odd_ += longer;
-        return false;
-      }
+      remember_until(l, enter);
+      if (is_held_up(l, gap - usual)) return false;
       left = last_ - since_ >= l.long_enough;
       if (left) lose_trust(gap <= l.interrupt ? 1 : kLeft);
     }
@@ -170,13 +178,32 @@ class TestLoop {
     return left;
   }
 
+  void remember(const TestLoopLimits& l, std::uint64_t ticks) noexcept {
+    in_loops_ += ticks;
+    for (; in_loops_ > l.remembered; in_loops_ /= 2) odd_in_loops_ /= 2;
+  }
+  void remember_until(const TestLoopLimits& l, std::uint64_t tick) noexcept {
+    remember(l, tick - std::min(tick, remembered_until_));
+    remembered_until_ = tick;
+  }
+
+  /// Whether a gap that is too long by `ticks` is no work: if such gaps take a small part of all loops. Interrupts come now and then
+  /// whatever the program does, some longer than many works.
+  bool is_held_up(const TestLoopLimits& l, std::uint64_t ticks) noexcept {
+    if (ticks > l.held_up) return false;
+    odd_in_loops_ += ticks;
+    return odd_in_loops_ <= l.slack + in_loops_ / kOddPart;
+  }
+
   std::uint64_t last_ = 0;   ///< tick at the end of the last test that was in vain; 0: the last one was not
   std::uint64_t since_ = 0;
   std::uint64_t vain_since_ = 0;  ///< the first test since something was found
   std::uint64_t due_ = 0;
   std::uint64_t places_ = 0;   ///< where it tests: a bit each
   std::uint64_t events_ = 0;
-  std::uint64_t odd_ = 0;      ///< gaps in the loop, as far as they were too long
+  std::uint64_t odd_ = 0;      ///< gaps in the loop, while it was young, as far as they were too long
+  std::uint64_t in_loops_ = 0, odd_in_loops_ = 0;  ///< time in loops that were long enough, and what of it such gaps took; forgotten slowly
+  std::uint64_t remembered_until_ = 0;  ///< what of the loop is among it; later by as much as was rested
   std::uint64_t rested_ = 0;   ///< in the loop
   std::uint64_t longest_ = 0;  ///< loop in which something was found; forgotten slowly
   std::uint32_t trust_ = 0, left_for_work_ = 0;

@@ -5,7 +5,8 @@
 namespace fallow::pmpi {
 namespace {
 
-constexpr TestLoopLimits kLimits{.gap = 50, .own_gap = 5'000, .interrupt = 60'000, .slack = 2'000, .long_enough = 50'000, .after_short = 80'000, .noticed = 6'000};
+constexpr TestLoopLimits kLimits{.gap = 50, .own_gap = 5'000, .interrupt = 60'000, .held_up = 250'000, .slack = 2'000,
+                                   .remembered = 20'000'000, .long_enough = 50'000, .after_short = 80'000, .noticed = 6'000};
 const int kHere = 0, kThere[4] = {};
 
 /// A program that tests, a test being 100 ticks long.
@@ -32,12 +33,24 @@ struct Program {
     loop.found();
     return false;
   }
+  /// In a test that begins at once.
+  void rest_for(std::uint64_t ticks) {
+    const std::uint64_t enter = now += 20;
+    now += ticks;
+    loop.rested(ticks);
+    left += loop.in_vain(kLimits, enter, now, events, &kHere) ? 1 : 0;
+  }
   bool due() const { return now >= loop.due(); }
   void earn_trust() {
     for (int i = 0; i < 8; ++i, now += 10'000) {
       test_for(200'000);
       find();
     }
+  }
+  /// Between its tests, for a third of the time.
+  void work_for_long() {
+    for (int i = 0; i < 50; ++i, now += 60'000) test_for(120'000);
+    now += 1'000'000;
   }
 };
 
@@ -184,7 +197,7 @@ TEST(TestLoop, OfManyGapsAPartMayBeTooLong) {  // by what they may take together
   p.test_for(60'000);
   for (int i = 0; i < 2'000; ++i) p.test_in_vain(i % 100 == 99 ? 150 : 20);  // 1 in 120 of the time
   EXPECT_TRUE(p.due());
-  for (int i = 0; i < 2'000; ++i) p.test_in_vain(i % 10 == 9 ? 450 : 20);  // 1 in 4
+  for (int i = 0; i < 4'000; ++i) p.test_in_vain(i % 10 == 9 ? 450 : 20);  // 1 in 4
   EXPECT_FALSE(p.due());
 }
 
@@ -214,7 +227,7 @@ TEST(TestLoop, WhatThisRuntimeDoesExcusesNoLaterGaps) {
   ++p.events;
   p.test_in_vain(1'000);
   EXPECT_TRUE(p.due());
-  for (int i = 0; i < 200; ++i) p.test_in_vain(i % 10 == 9 ? 1'000 : 20);
+  for (int i = 0; i < 2'000; ++i) p.test_in_vain(i % 10 == 9 ? 1'000 : 20);
   EXPECT_FALSE(p.due());
 }
 
@@ -256,11 +269,77 @@ TEST(TestLoop, EachThatIsLeftCostsTheTrustOfFourFinds) {
 TEST(TestLoop, AGapThatAnInterruptMayBeCostsTheTrustOfOne) {
   for (const int gaps : {1, 4, 5}) {
     Program p;
+    p.work_for_long();
     p.earn_trust();
+    p.left = 0;
     for (int i = 0; i < gaps; ++i, p.now += 30'000) p.test_for(200'000);
     p.test_for(100'000);
+    EXPECT_EQ(p.left, gaps);
     EXPECT_EQ(p.due(), gaps != 5) << gaps;
   }
+}
+
+TEST(TestLoop, InterruptsMayTakeLongIfTheyTakeLittleOfAllLoops) {
+  for (const auto& [wait, left] : {std::pair{4'000'000, false}, std::pair{1'000'000, true}}) {  // 1 in 40 of the time, and 1 in 10
+    Program p;
+    p.earn_trust();
+    p.left = 0;
+    for (int i = 0; i < 50; ++i) {
+      p.test_for(static_cast<std::uint64_t>(wait / 2));
+      p.now += 100'000;
+      p.test_for(static_cast<std::uint64_t>(wait / 2));
+      p.find();
+    }
+    EXPECT_EQ(p.left > 25, left) << wait;
+    EXPECT_EQ(p.left == 0, !left) << wait;
+  }
+}
+
+TEST(TestLoop, WhatTakesLongerThanInterruptsIsWork) {
+  Program p;
+  p.earn_trust();
+  p.test_for(50'000'000);
+  EXPECT_EQ(p.left, 0);
+  p.now += 260'000;
+  p.test_in_vain();
+  EXPECT_EQ(p.left, 1);
+}
+
+TEST(TestLoop, OfLoopsInWhichItRestsInterruptsTakeAPartOfTheRest) {
+  for (const bool rests : {false, true}) {
+    Program p;
+    p.work_for_long();
+    p.earn_trust();
+    p.left = 0;
+    p.test_for(100'000);
+    rests ? p.rest_for(100'000'000) : p.test_for(100'000'000);
+    p.now += 50'000;
+    p.test_in_vain();
+    EXPECT_EQ(p.left, rests ? 1 : 0);
+  }
+}
+
+TEST(TestLoop, WhoBeginsToWorkInLoopsIsSoonSeen) {
+  Program p;
+  for (int i = 0; i < 200; ++i) {
+    p.test_for(1'000'000);
+    p.find();
+  }
+  int works = 0;
+  for (; works < 100 && !p.loop.waits_unseen(); ++works) {
+    p.now += 100'000;
+    p.test_for(200'000);
+  }
+  EXPECT_LT(works, 20);
+}
+
+TEST(TestLoop, SoDoLoopsThatEndUnseen) {
+  Program p;
+  EXPECT_FALSE(p.loop.left_unseen(kLimits, 10'000, 60'000)) << "it may be an interrupt";
+  EXPECT_TRUE(p.loop.left_unseen(kLimits, 10'000, 100'000));
+  for (int i = 0; i < 500; ++i) EXPECT_FALSE(p.loop.left_unseen(kLimits, 10'000, 0));
+  EXPECT_FALSE(p.loop.left_unseen(kLimits, 10'000, 100'000));
+  EXPECT_TRUE(p.loop.left_unseen(kLimits, 10'000, 260'000));
 }
 
 TEST(TestLoop, SoDoesFindingSomethingElse) {

@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::uint64_t kReadings = 2;     // of the clock, that may come to what is between tests: one is in it
 constexpr double kOwnGapNs = 5e3;          // adding to the totals, writing the trace
-constexpr double kInterruptNs = 60e3, kSlackNs = 2e3;
+constexpr double kInterruptNs = 60e3, kHeldUpNs = 250e3, kSlackNs = 2e3;
+constexpr double kRememberedNs = 50e6;
 constexpr double kLongEnoughNs = 30e3, kAfterShortNs = 50e3;  // what is learnt of shorter ones costs more than they are worth
 constexpr std::uint32_t kTestsWhileArmed = 4;
 constexpr double kMovedNs = 1e3;           // a test that lasts longer has done something; a shorter one may have been held up
@@ -150,8 +151,8 @@ void watch_test_loops() noexcept {
   }
   const auto ticks = [&rt](double ns) { return rt.clock.to_ticks(ns); };
   const double between = test_gap_of(rt.options, rt.writer.header().program);
-  rt.test_loops = {0, ticks(between), ticks(between + kOwnGapNs), ticks(between + kInterruptNs), ticks(kSlackNs), ticks(kLongEnoughNs),
-                   ticks(kAfterShortNs), ticks(kFirstLookNs)};
+  rt.test_loops = {0, ticks(between), ticks(between + kOwnGapNs), ticks(between + kInterruptNs), ticks(kHeldUpNs), ticks(kSlackNs),
+                   ticks(kRememberedNs), ticks(kLongEnoughNs), ticks(kAfterShortNs), ticks(kFirstLookNs)};
   measure_gap(rt);
 }
 
