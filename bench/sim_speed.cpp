@@ -2,7 +2,7 @@
 // one wait, one 8-byte all-reduce, 1 ms of computation), from a trace that is decoded meanwhile or made up as it goes;
 // each beside its goal. Two threads must give the same bytes.
 //
-//   sim_speed [RANKS [ITERATIONS [jitter [policy [lookahead-ns [none|full [trace|synth [threads]]]]]]]]
+//   sim_speed [RANKS [ITERATIONS [jitter [policy [lookahead-ns [none|full [trace|synth [threads [sums|path]]]]]]]]]
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -37,10 +37,12 @@ struct Case {
   sim::Time lookahead = 1 * sim::kUs;
   bool from_trace = true;
   unsigned threads = 1;
+  bool path = false;  ///< with the critical path and the idle times of links, as `fallow sim` shows them
 };
 
 /// Million operations per CPU second that are asked for; 0: none.
 double goal_of(const Case& c) {
+  if (c.path) return 0;
   if (c.contention == sim::Contention::none) return c.ranks == 4096 ? 5.0 : 0;
   return c.ranks == 4096 ? 3.0 : c.ranks == 32768 ? 1.5 : 0;
 }
@@ -84,6 +86,8 @@ Measured measure(const Case& c) {
   }
   const double before = seconds_of(CLOCK_PROCESS_CPUTIME_ID), began = seconds_of(CLOCK_MONOTONIC);
   sim::Engine engine(machine, sim::make_policy(c.policy, {}, machine), *source, c.threads);
+  sim::Recorder recorder(c.ranks, 1, nullptr, c.path);
+  if (c.path) engine.record(recorder);
   const sim::Result result = engine.run();
   const double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - before, wall = seconds_of(CLOCK_MONOTONIC) - began;
   rusage usage{};
@@ -91,8 +95,8 @@ Measured measure(const Case& c) {
   const auto calls = static_cast<double>(result.calls);
   char goal[16] = "-";
   if (goal_of(c) > 0) std::snprintf(goal, sizeof goal, "%.2f", calls / cpu * 1e-6 / goal_of(c));
-  std::printf("%8u %5u %5.2f %-4s %-10s %-5s %2u %8.2f %7s %9.2f %8.0f %7.2f %9.1f %11.6f %8.3f %8.3f\n", c.ranks, c.iterations, c.jitter,
-              c.contention == sim::Contention::full ? "full" : "none", c.policy.c_str(), c.from_trace ? "trace" : "synth", engine.threads(),
+  std::printf("%8u %5u %5.2f %-4s %-10s %-5s %-4s %2u %8.2f %7s %9.2f %8.0f %7.2f %9.1f %11.6f %8.3f %8.3f\n", c.ranks, c.iterations, c.jitter,
+              c.contention == sim::Contention::full ? "full" : "none", c.policy.c_str(), c.from_trace ? "trace" : "synth", c.path ? "path" : "sums", engine.threads(),
               calls / cpu * 1e-6, goal, static_cast<double>(result.events) / calls, static_cast<double>(result.memory_bytes) / c.ranks,
               scratch.bytes() / calls, static_cast<double>(usage.ru_maxrss) / 1024, sim::seconds(result.makespan).value, cpu, wall);
   std::fflush(stdout);
@@ -113,7 +117,7 @@ bool compare_threads(Case c) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::printf("%8s %5s %5s %-4s %-10s %-5s %2s %8s %7s %9s %8s %7s %9s %11s %8s %8s\n", "ranks", "iter", "jitt", "net", "policy", "from", "th",
+  std::printf("%8s %5s %5s %-4s %-10s %-5s %-4s %2s %8s %7s %9s %8s %7s %9s %11s %8s %8s\n", "ranks", "iter", "jitt", "net", "policy", "from", "of", "th",
               "Mops/cpu", "of goal", "events/op", "B/rank", "B/op", "peak MiB", "simulated s", "cpu s", "wall s");
   if (argc > 1) {
     Case c{static_cast<std::uint32_t>(std::atoi(argv[1])), argc > 2 ? static_cast<std::uint32_t>(std::atoi(argv[2])) : 100u};
@@ -123,6 +127,7 @@ int main(int argc, char** argv) {
     if (argc > 6 && std::strcmp(argv[6], "none") == 0) c.contention = sim::Contention::none;
     if (argc > 7 && std::strcmp(argv[7], "synth") == 0) c.from_trace = false;
     if (argc > 8) c.threads = static_cast<unsigned>(std::atoi(argv[8]));
+    c.path = argc > 9 && std::strcmp(argv[9], "path") == 0;
     measure(c);
     return 0;
   }
@@ -134,6 +139,7 @@ int main(int argc, char** argv) {
       if (ranks < 4096) {
         measure({ranks, iterations, jitter});
       } else {
+        if (ranks == 4096) measure({.ranks = ranks, .iterations = iterations, .jitter = jitter, .path = true});
         same = compare_threads({ranks, iterations, jitter}) && same;
       }
     }

@@ -21,6 +21,7 @@ struct PathShare {
   Time core_wake = 0;  ///< until its core noticed or was awake again
 
   Time total() const noexcept { return computing + in_calls + transfer + link_wake + core_wake; }
+  friend bool operator==(const PathShare&, const PathShare&) = default;
 };
 
 struct CriticalPathResult {
@@ -35,7 +36,7 @@ struct PathHead {
 };
 
 /// A message under way, with the path of its sender.
-struct PathMessage {
+struct alignas(64) PathMessage {
   PathHead head;
   std::uint32_t rank = kNone;
   Time at = 0, held = 0;
@@ -58,9 +59,12 @@ class CriticalPath {
   }
   /// The message has come; its number may be used again.
   PathMessage receive(std::uint32_t message) {
-    if (message >= messages_.size()) return {};
-    const PathMessage m = messages_[message];
-    messages_[message].rank = kNone;
+    PathMessage m;
+    if (message < messages_.size()) {
+      m = messages_[message];
+      messages_[message].rank = kNone;
+    }
+    received_.push_back(m.rank != kNone ? m.head.link : kNone);
     return m;
   }
   /// `rank` waited for this message, which came at `at`; a later one may take its place.
@@ -69,34 +73,54 @@ class CriticalPath {
   void probed(std::uint32_t message, std::uint32_t rank, Time at, Time since) {
     if (message < messages_.size() && at > since) adopt(messages_[message], rank, at);
   }
-  /// What receive() gave is of no more use.
-  void forget(const PathMessage& message) {
-    if (message.rank != kNone) release(message.head.link);
+  /// What receive() gave last, of what is not forgotten yet, is of no more use.
+  void forget() noexcept { received_.pop_back(); }
+
+  /// What is kept of a message that comes soon, and what it will touch, is brought nearer.
+  void prefetch_message(std::uint32_t message) const noexcept {
+    if (message < messages_.size()) __builtin_prefetch(&messages_[message], 1);
   }
+  void prefetch_head(std::uint32_t rank) const noexcept { __builtin_prefetch(&heads_[rank], 1); }
 
   /// The path that ends with `rank` at `end`. Once.
   CriticalPathResult result(std::uint32_t rank, Time end);
 
+  std::size_t memory_bytes() const noexcept {
+    return heads_.capacity() * sizeof(PathHead) + messages_.capacity() * sizeof(PathMessage) + totals_.capacity() * sizeof(PathShare) +
+           links_.capacity() * sizeof(Link) + (parents_.capacity() + uses_.capacity() + free_.capacity() + received_.capacity()) * sizeof(std::uint32_t);
+  }
+
  private:
   /// A rank's own part of a path, and the message that took it on to another.
   struct Link {
-    std::uint32_t parent = kNone, references = 0;
     std::uint32_t from = 0, to = 0;
     PathShare share;  // computing .. in_calls, core_wake of `from`; transfer, link_wake of `to`
   };
-  std::uint32_t take();
-  void release(std::uint32_t link);
-  void add(const Link& link);
+  std::uint32_t take() {
+    if (free_.empty()) [[unlikely]] return make();
+    const std::uint32_t link = free_.back();
+    free_.pop_back();
+    return link;
+  }
+  std::uint32_t make();
+  void collect();
+  std::size_t mark();
   void fold();
+  void add(const Link& link);
   static PathShare own(const PathHead& head, Time until) noexcept;
 
   std::vector<PathHead> heads_;
   std::vector<PathMessage> messages_;  // by number
+  std::vector<std::uint32_t> received_;  // the paths of messages that are not forgotten yet
+  // Links are not counted as they come and go, which would touch one or two more for each message: those that no path goes
+  // through are found once there is no other left.
   std::vector<Link> links_;
+  std::vector<std::uint32_t> parents_;  // of links; kNone: a path begins with it
+  std::vector<std::uint32_t> uses_;     // of links, by heads, messages and links; as of the last mark()
   std::vector<std::uint32_t> free_;
+  std::size_t room_ = 0;  ///< links that there may be before those are looked for that are of no more use
   std::vector<PathShare> totals_;
   std::uint64_t on_path_ = 0;
-  std::size_t live_ = 0, fold_at_ = 4096;
 };
 
 }  // namespace fallow::sim

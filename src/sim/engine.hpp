@@ -168,7 +168,7 @@ class Engine {
     Told& operator=(const Told&) = delete;
     ~Told() {
       if (engine_ == nullptr) [[likely]] return;
-      engine_->path_->forget(*message_);
+      engine_->path_->forget();
       engine_->cause_ = before_;
     }
 

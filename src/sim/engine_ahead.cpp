@@ -58,7 +58,11 @@ void Engine::sort_out(Upcoming& u) const noexcept {
 
 void Engine::fetch_first(const ShortEvent& e) const noexcept {
   if (e.kind() == EventKind::access) return;
-  if (e.kind() != EventKind::resume) return pool_.prefetch(e.index());
+  if (e.kind() != EventKind::resume) {
+    if (path_ != nullptr) [[unlikely]] path_->prefetch_message(e.index());
+    return pool_.prefetch(e.index());
+  }
+  if (path_ != nullptr) [[unlikely]] path_->prefetch_head(e.index());
   source_.prefetch(e.index(), 0);
   ranks_.prefetch(e.index());
 }
@@ -67,7 +71,9 @@ void Engine::fetch_second(const ShortEvent& e) const noexcept {
   if (e.kind() == EventKind::access) return;
   if (e.kind() == EventKind::resume) return source_.prefetch(e.index(), 1);
   if (e.kind() == EventKind::hop) return network_.prefetch_next(pool_[e.index()]);
-  ranks_.prefetch(pool_[e.index()].rank);
+  const std::uint32_t rank = pool_[e.index()].rank;
+  if (path_ != nullptr) [[unlikely]] path_->prefetch_head(rank);
+  ranks_.prefetch(rank);
 }
 
 void Engine::fetch_third(const ShortEvent& e) const noexcept {

@@ -96,6 +96,7 @@ void Network::set_out(Walk w, const Path& path, Time now) {
   if (bytes > train_bytes_ && (node.flags & kData) != 0) [[unlikely]] return walk(w, path, now, false);
   const bool away = leaves(node);
   const Manner manner = manner_of(node);
+  taking_ = w.index;
   const std::uint32_t until = away ? path.count / 2 : path.count;
   std::uint32_t hop = 0;
   do {
@@ -165,7 +166,8 @@ void Network::find_way(Node& node, std::uint32_t source, std::uint32_t target, P
   node.left = 0;
 }
 
-void Network::walk(Walk w, const Path& path, Time now, bool by_event) {
+void Network::walk(const Walk& begun, const Path& path, Time now, bool by_event) {
+  Walk w = begun;
   Node* node = &pool_[w.index];
   const std::uint32_t target = node_of(node->rank);
   const std::uint32_t border = leaves(*node) ? path.count / 2 : Path::kMaxHops;
@@ -314,6 +316,22 @@ inline Time Network::wake_timed(std::uint32_t number, const LinkPolicy& policy, 
   const RestResult r = detail::after_timer(policy, machine_.link, links_[number].free, arrival);
   add_rest(number, r, arrival, true);
   return r.ready;
+}
+
+/// Tells the recorder what take() is about to do.
+void Network::tell_take(std::uint32_t number, Time at) noexcept {
+  const Time free = links_[number].free;
+  CriticalPath* const path = recorder_->path();
+  if (at <= free) {
+    if (path != nullptr && at < woken_[number].until) path->held(taking_, woken_[number].until - std::max(at, woken_[number].from));
+    return;
+  }
+  recorder_->idled(number, nodes(), free, at);
+  const Time begin = free + timers_[number >= edge_links_ ? 1 : 0];
+  if (at <= begin || path == nullptr) return;
+  const Time ready = std::max(at, begin + machine_.link.rest.down) + machine_.link.rest.up;
+  woken_[number] = {at, ready};
+  path->held(taking_, ready - at);
 }
 
 /// take() where more has a say than timers.

@@ -85,8 +85,12 @@ class Network {
   /// Tells it what links do from now on.
   void record(Recorder& recorder) noexcept {
     recorder_ = &recorder;
-    edge_timed_ = upper_timed_ = defers_ = plain_ = direct_ = false;
-    if (recorder.path() != nullptr) woken_.assign(topology_->links(), {});
+    recorded_ = plain_ && !recorder.draws();
+    if (recorder.draws()) defers_ = false;  // spans come in the order of events
+    edge_timed_ = upper_timed_ = plain_ = direct_ = false;
+    if (recorder.path() == nullptr) return;
+    woken_.assign(topology_->links(), {});
+    packs_ = false;
   }
   /// All ranks have ended, the last one at `end`: what comes to a link afterwards counts for nothing but that it arrives. Shares hear
   /// of it in the window after, so nothing depends on it before.
@@ -191,7 +195,7 @@ class Network {
     Time tail = 0;    // when the tail has come
     std::uint64_t tie = 0;
   };
-  void walk(Walk walk, const Path& path, Time now, bool by_event);
+  void walk(const Walk& walk, const Path& path, Time now, bool by_event);
   struct Deferred {
     Walk walk;  // of a message without a record: without its number
     Time now = 0;
@@ -239,6 +243,7 @@ class Network {
   /// Whether more has to be known of messages than events tell.
   bool keeps_records() const noexcept { return lags_ != nullptr || (recorder_ != nullptr && recorder_->path() != nullptr); }
   Time take(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes, Manner manner) noexcept;
+  void tell_take(std::uint32_t link, Time at) noexcept;
   Time take_any(std::uint32_t link, Time at, Time& tail, std::uint64_t bytes, Manner manner) noexcept;
   Time slip_in(std::uint32_t number, Time at, Time& tail, Time duration) noexcept;
   void keep_long(std::uint32_t number, Time bulk) noexcept;
@@ -355,6 +360,7 @@ class Network {
   bool packs_ = false;   // nothing but links and borders has a say, and there are not too many
   bool direct_ = false;  // without contention, where timers are all there is
   bool plain_ = false;   // and those rest by these timers or not at all
+  bool recorded_ = false;  // plain_, but that it is recorded; nothing is drawn
   bool far_ = false;     // there are so many links that they are far from the processor
   std::array<Time, 2> timers_{kNever, kNever};  // of edge links, of upper ones
   Recorder* recorder_ = nullptr;

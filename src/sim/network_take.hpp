@@ -8,7 +8,10 @@ namespace fallow::sim {
 /// Takes a link at `at`, the earliest, and moves `tail` to its far end. Returns when the head gets there. Without a
 /// branch on whether it rested or is taken: in programs whose ranks go out of step neither can be foreseen.
 inline Time Network::take(std::uint32_t number, Time at, Time& tail, std::uint64_t bytes, Manner manner) noexcept {
-  if (!plain_) [[unlikely]] return take_any(number, at, tail, bytes, manner);
+  if (!plain_) [[unlikely]] {
+    if (!recorded_) return take_any(number, at, tail, bytes, manner);
+    tell_take(number, at);
+  }
   const bool bulk = manner.bulk;
   Link& link = links_[number];
   const RestState& rest = machine_.link.rest;

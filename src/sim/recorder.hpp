@@ -69,6 +69,7 @@ class Recorder {
   }
 
   CriticalPath* path() noexcept { return path_.get(); }
+  bool draws() const noexcept { return draws_; }
 
   /// A rank's predictor had expected the call that it has left.
   void expected(std::uint32_t rank) { ++expected_[rank]; }

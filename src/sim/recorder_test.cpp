@@ -134,6 +134,35 @@ TEST(CriticalPath, AddsUpToTheRunTimeAndRecordingChangesNothing) {
   }
 }
 
+/// Where nothing is drawn, links are followed in a shorter way.
+TEST(Recorder, ShowsTheSameWhetherItDrawsOrNot) {
+  for (const SynthInfo& info : synth_programs()) {
+    for (const char* name : {"always-on", "hardware", "oracle"}) {
+      SynthOptions options;
+      options.ranks = 60;
+      options.iterations = 20;
+      options.jitter = 0.2;
+      options.bytes = 20'000;
+      options.compute = Nanoseconds(200'000);
+      const auto source = synthesize(info.name, options);
+      Machine machine = crossbar(64);
+      machine.topology = full_fat_tree(64, 3);
+      const Policy policy = make_policy(name, {}, machine);
+      TimelineOptions timeline;
+      Recorder draws(60, 1, &timeline, true), does_not(60, 1, nullptr, true);
+      const Recorded a = replay(machine, policy, *source, draws), b = replay(machine, policy, *source, does_not);
+      EXPECT_EQ(to_json(a.result), to_json(b.result)) << info.name << " " << name;
+      EXPECT_TRUE(a.path.ranks == b.path.ranks) << info.name << " " << name;
+      EXPECT_EQ(a.path.messages, b.path.messages);
+      EXPECT_GT(draws.edge_idle().class_count[0] + draws.edge_idle().class_count[1], 0u);
+      for (const auto idle : {&Recorder::edge_idle, &Recorder::upper_idle}) {
+        EXPECT_EQ((draws.*idle)().count, (does_not.*idle)().count) << info.name << " " << name;
+        EXPECT_TRUE((draws.*idle)().time == (does_not.*idle)().time) << info.name << " " << name;
+      }
+    }
+  }
+}
+
 TEST(Recorder, SpansOfLinksAddUpToTheirSums) {
   SynthOptions options;
   options.ranks = 16;
