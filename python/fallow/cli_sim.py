@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
-from fallow import native
+from fallow import json_text, native
 from fallow.cli_synth import add_synth_options, synth_options
 from fallow.errors import UserError
 from fallow.files import deliver, expect_apart, expect_room
@@ -351,7 +350,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.timeline:
         _write_timeline(found, arguments.timeline)
     if arguments.json:
-        print(json.dumps(text.as_dict(found), indent=1))
+        print(json_text.dumps(text.as_dict(found)))
     elif arguments.html:
         deliver(arguments.html, page.page(found))
     else:

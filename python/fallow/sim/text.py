@@ -125,7 +125,7 @@ def path_dict(o: Outcome) -> dict[str, Any] | None:
     return {
         "messages": o.path.messages,
         "total": {part: o.path.total_s(part) for part in PATH_PARTS},
-        "ranks": [asdict(row) | {"total_s": row.total_s} for row in o.path.rows],
+        "ranks": [vars(row) | {"total_s": row.total_s} for row in o.path.rows],
     }
 
 
@@ -157,8 +157,8 @@ def outcome_dict(study: Study, o: Outcome) -> dict[str, Any]:
         "raw": dict(o.raw),
         "critical_path": path_dict(o),
         "edge_idle": asdict(o.edge_idle) if o.edge_idle else None,
-        "ranks": [asdict(r) for r in o.ranks],
-        "links": [asdict(x) for x in o.links],
+        "ranks": [vars(r) for r in o.ranks],
+        "links": [vars(x) for x in o.links],
     }
 
 
