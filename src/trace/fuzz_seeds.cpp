@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
   std::filesystem::create_directories(traces);
   std::filesystem::create_directories(ranks);
   write_part(traces + "part", 0, {.steps = 4});
+  write_part(traces + "long", 1, {.steps = 6, .computes_long = true});
   write_part(traces + "killed", 1, {.steps = 3, .ends_well = false});
   const TemporaryFolder folder;
   write_part(folder / "a", 0, {.steps = 3, .threads = 2});

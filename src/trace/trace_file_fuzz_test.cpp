@@ -100,6 +100,12 @@ TEST(TraceFileFuzz, EveryMutationOfAPartIsReadOrRefused) {
   fuzz(read_file(folder / "a"), 1);
 }
 
+TEST(TraceFileFuzz, EveryMutationOfAProgramThatComputesForLongIsReadOrRefused) {
+  const TemporaryFolder folder;
+  testing::write_part(folder / "a", 1, {.steps = 12, .block_events = 20, .computes_long = true});
+  fuzz(read_file(folder / "a"), 3);
+}
+
 TEST(TraceFileFuzz, EveryMutationOfAMergedFileIsReadOrRefused) {
   const TemporaryFolder folder;
   testing::write_part(folder / "a", 0, {.threads = 2});

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -84,6 +85,7 @@ struct PartOptions {
   bool ends_well = true;
   int threads = 1;
   std::uint32_t world_size = 2;
+  bool computes_long = false;  ///< before some steps for longer than most programs, for days before others
 };
 
 /// A rank's part of a run, of two if not told otherwise.
@@ -103,6 +105,7 @@ inline void write_part(const std::string& path, std::uint32_t rank, const PartOp
     Recorder r(w, rank, static_cast<std::uint16_t>(thread), clock, {&name_site, nullptr}, options);
     std::uint64_t tick = 1000 + 17 * static_cast<std::uint64_t>(thread);
     for (int i = 0; i < o.steps; ++i) {
+      if (o.computes_long) tick += std::array<std::uint64_t, 3>{0, 500'000, std::uint64_t{1} << 49}[static_cast<std::size_t>(i) % 3];
       record_step(r, both, 1 - static_cast<std::int32_t>(rank), tick, i);
       r.pump(64, 0);
     }
