@@ -1,6 +1,8 @@
 #include "sim/critical_path.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace fallow::sim {
 
@@ -42,17 +44,6 @@ void CriticalPath::adopt(const PathMessage& m, std::uint32_t rank, Time at) {
   heads_[rank] = {number, at, 0, 0};
 }
 
-void CriticalPath::add(const Link& link) {
-  PathShare& from = totals_[link.from];
-  PathShare& to = totals_[link.to];
-  from.computing += link.share.computing;
-  from.in_calls += link.share.in_calls;
-  from.core_wake += link.share.core_wake;
-  to.transfer += link.share.transfer;
-  to.link_wake += link.share.link_wake;
-  ++on_path_;
-}
-
 /// A link when none is free.
 std::uint32_t CriticalPath::make() {
   if (links_.size() == room_) {
@@ -66,7 +57,8 @@ std::uint32_t CriticalPath::make() {
 
 /// Frees links that no path goes through any more. There may be more of them unless half are free then.
 void CriticalPath::collect() {
-  if (mark() == 1) fold();
+  mark();
+  fold();
   free_.clear();
   for (std::size_t link = links_.size(); link-- > 0;) {  // the first is taken first
     if (uses_[link] == 0) free_.push_back(static_cast<std::uint32_t>(link));
@@ -75,44 +67,84 @@ void CriticalPath::collect() {
   room_ = std::max<std::size_t>(4096, room_);
 }
 
-/// Counts the uses of all links. Returns how many beginnings there are, those of paths without a link included.
-std::size_t CriticalPath::mark() {
-  std::size_t beginnings = 0;
+void CriticalPath::mark() {
   uses_.assign(links_.size(), 0);
-  const auto use = [&](std::uint32_t link) {
-    for (; link != kNone; link = parents_[link]) {
+  users_.resize(links_.size());
+  const auto use = [this](std::uint32_t link) {
+    for (std::uint32_t user = kNone; link != kNone; user = std::exchange(link, parents_[link])) {
+      users_[link] = user;
       if (uses_[link]++ != 0) return;
     }
-    ++beginnings;
   };
   for (const PathHead& head : heads_) use(head.link);
   for (const PathMessage& m : messages_) {
     if (m.rank != kNone) use(m.head.link);
   }
   for (const std::uint32_t link : received_) use(link);
-  return beginnings;
 }
 
-/// Sums up the beginning that all paths share: from their one beginning on, a link with one use that is not a head's is passed by all.
+/// Sums up what all paths share that begin with the same link: that one, as long as nothing but one other link uses it.
 void CriticalPath::fold() {
-  std::vector<std::uint32_t> chain;
-  for (std::uint32_t link = heads_[0].link; link != kNone; link = parents_[link]) chain.push_back(link);
-  while (chain.size() > 1 && uses_[chain.back()] == 1) {
-    const std::uint32_t first = chain.back();
-    chain.pop_back();
-    add(links_[first]);
-    uses_[first] = 0;
-    parents_[chain.back()] = kNone;
+  for (auto b = beginnings_.begin(); b != beginnings_.end();) {
+    const bool used = uses_[b->first] != 0;
+    if (!used) shares_ -= b->second.ranks.size();
+    b = used ? std::next(b) : beginnings_.erase(b);
+  }
+  const auto passed = [this](std::uint32_t link) { return uses_[link] == 1 && users_[link] != kNone; };
+  for (std::uint32_t link = 0; link < links_.size(); ++link) {
+    if (uses_[link] == 0 || parents_[link] != kNone || !passed(link)) continue;
+    auto node = beginnings_.extract(link);
+    Beginning beginning = node.empty() ? Beginning{} : std::move(node.mapped());
+    std::uint32_t first = link;
+    for (; passed(first); first = users_[first]) {
+      add(beginning, links_[first]);
+      uses_[first] = 0;
+    }
+    parents_[first] = kNone;
+    beginnings_.emplace(first, std::move(beginning));
+    if (shares_ > kMostShares) forget_ranks();
   }
 }
 
-CriticalPathResult CriticalPath::result(std::uint32_t rank, Time end) {
-  const PathShare last = own(heads_[rank], end);
-  totals_[rank].computing += last.computing;
-  totals_[rank].in_calls += last.in_calls;
-  totals_[rank].core_wake += last.core_wake;
-  for (std::uint32_t link = heads_[rank].link; link != kNone; link = parents_[link]) add(links_[link]);
-  return {totals_, on_path_};
+void CriticalPath::add(Beginning& b, const Link& link) {
+  const PathShare& s = link.share;
+  ++b.messages;
+  if (!splits_) {
+    b.unsplit += s;
+    return;
+  }
+  const std::size_t before = b.ranks.size();
+  b.ranks[link.from] += {s.computing, s.in_calls, 0, 0, s.core_wake};
+  b.ranks[link.to] += {0, 0, s.transfer, s.link_wake, 0};
+  shares_ += b.ranks.size() - before;
+}
+
+/// Where nearly each rank has a path of its own, as those in lockstep do, so many ranks on so many of them would take too much memory.
+void CriticalPath::forget_ranks() noexcept {
+  splits_ = false;
+  for (auto& [link, beginning] : beginnings_) {
+    for (const auto& [rank, share] : std::exchange(beginning.ranks, {})) beginning.unsplit += share;
+  }
+  shares_ = 0;
+}
+
+CriticalPathResult CriticalPath::result(std::uint32_t rank, Time end) const {
+  CriticalPathResult found{std::vector<PathShare>(heads_.size()), {}, 0};
+  found.ranks[rank] += own(heads_[rank], end);
+  std::uint32_t first = kNone;
+  for (std::uint32_t link = heads_[rank].link; link != kNone; link = parents_[link]) {
+    const PathShare& s = links_[link].share;
+    found.ranks[links_[link].from] += {s.computing, s.in_calls, 0, 0, s.core_wake};
+    found.ranks[links_[link].to] += {0, 0, s.transfer, s.link_wake, 0};
+    ++found.messages;
+    first = link;
+  }
+  const auto b = beginnings_.find(first);
+  if (b == beginnings_.end()) return found;
+  for (const auto& [of, share] : b->second.ranks) found.ranks[of] += share;
+  found.unsplit = b->second.unsplit;
+  found.messages += b->second.messages;
+  return found;
 }
 
 }  // namespace fallow::sim

@@ -1,11 +1,14 @@
 // Which computation, calls, messages and wake-ups the run time consists of: the chain that ends where the last rank
 // ends and goes back, at every wait, to the sender of what ended it. It is kept while the replay goes on: every rank
-// holds the end of the chain that led to it, chains share their beginnings, and the beginning that all have in common
-// is summed up and forgotten, so that memory does not grow with the length of the program while its ranks depend on
-// each other. The parts add up to the run time exactly.
+// holds the end of the chain that led to it, and chains share their beginnings. What all chains that begin with the same
+// message have in common is summed up and forgotten, so that memory does not grow with the length of the program. The
+// parts add up to the run time exactly.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sim/time.hpp"
@@ -21,11 +24,16 @@ struct PathShare {
   Time core_wake = 0;  ///< until its core noticed or was awake again
 
   Time total() const noexcept { return computing + in_calls + transfer + link_wake + core_wake; }
+  PathShare& operator+=(const PathShare& o) noexcept {
+    computing += o.computing, in_calls += o.in_calls, transfer += o.transfer, link_wake += o.link_wake, core_wake += o.core_wake;
+    return *this;
+  }
   friend bool operator==(const PathShare&, const PathShare&) = default;
 };
 
 struct CriticalPathResult {
   std::vector<PathShare> ranks;
+  PathShare unsplit;           ///< of ranks that are not known any more: where too many paths have beginnings of their own
   std::uint64_t messages = 0;  ///< on the path
 };
 
@@ -44,7 +52,7 @@ struct alignas(64) PathMessage {
 
 class CriticalPath {
  public:
-  explicit CriticalPath(std::uint32_t ranks) : heads_(ranks), totals_(ranks) {}
+  explicit CriticalPath(std::uint32_t ranks) : heads_(ranks) {}
 
   void computed(std::uint32_t rank, Time duration) { heads_[rank].computing += duration; }
   void woke(std::uint32_t rank, Time duration) { heads_[rank].waking += duration; }
@@ -83,11 +91,12 @@ class CriticalPath {
   void prefetch_head(std::uint32_t rank) const noexcept { __builtin_prefetch(&heads_[rank], 1); }
 
   /// The path that ends with `rank` at `end`. Once.
-  CriticalPathResult result(std::uint32_t rank, Time end);
+  CriticalPathResult result(std::uint32_t rank, Time end) const;
 
   std::size_t memory_bytes() const noexcept {
-    return heads_.capacity() * sizeof(PathHead) + messages_.capacity() * sizeof(PathMessage) + totals_.capacity() * sizeof(PathShare) +
-           links_.capacity() * sizeof(Link) + (parents_.capacity() + uses_.capacity() + free_.capacity() + received_.capacity()) * sizeof(std::uint32_t);
+    return heads_.capacity() * sizeof(PathHead) + messages_.capacity() * sizeof(PathMessage) + links_.capacity() * sizeof(Link) +
+           (parents_.capacity() + uses_.capacity() + users_.capacity() + free_.capacity() + received_.capacity()) * sizeof(std::uint32_t) +
+           beginnings_.size() * sizeof(Beginning) + shares_ * sizeof(std::pair<std::uint32_t, PathShare>);
   }
 
  private:
@@ -104,23 +113,33 @@ class CriticalPath {
   }
   std::uint32_t make();
   void collect();
-  std::size_t mark();
+  void mark();
   void fold();
-  void add(const Link& link);
   static PathShare own(const PathHead& head, Time until) noexcept;
 
   std::vector<PathHead> heads_;
   std::vector<PathMessage> messages_;  // by number
   std::vector<std::uint32_t> received_;  // the paths of messages that are not forgotten yet
+  /// What led to a link and is forgotten, by rank as long as that is kept.
+  struct Beginning {
+    PathShare unsplit;
+    std::uint64_t messages = 0;
+    std::unordered_map<std::uint32_t, PathShare> ranks;
+  };
+  static constexpr std::size_t kMostShares = 1u << 18;  ///< of ranks, in all beginnings
+  void add(Beginning& beginning, const Link& link);
+  void forget_ranks() noexcept;
+
   // Links are not counted as they come and go, which would touch one or two more for each message: those that no path goes
   // through are found once there is no other left.
   std::vector<Link> links_;
   std::vector<std::uint32_t> parents_;  // of links; kNone: a path begins with it
-  std::vector<std::uint32_t> uses_;     // of links, by heads, messages and links; as of the last mark()
+  std::vector<std::uint32_t> uses_, users_;  // of links, as of the last mark(): by heads, messages and links; the last link of these
   std::vector<std::uint32_t> free_;
   std::size_t room_ = 0;  ///< links that there may be before those are looked for that are of no more use
-  std::vector<PathShare> totals_;
-  std::uint64_t on_path_ = 0;
+  std::unordered_map<std::uint32_t, Beginning> beginnings_;  // by the link that begins a path now
+  std::size_t shares_ = 0;  ///< of ranks in these
+  bool splits_ = true;      ///< by rank
 };
 
 }  // namespace fallow::sim

@@ -63,10 +63,11 @@ class History {
   std::vector<Head> heads_;
 };
 
-/// Ranks that compute, and send and wait at random; messages stay under way for long, and several are received at a time.
+/// Ranks that compute, and send and wait at random within their groups; messages stay under way for long, and several are received at a
+/// time.
 struct Play {
-  explicit Play(std::uint32_t n) : ranks(n) {}
-  std::uint32_t ranks;
+  explicit Play(std::uint32_t n, std::uint32_t among = 1) : ranks(n), groups(among) {}
+  std::uint32_t ranks, groups;
   CriticalPath path{ranks};
   History history{ranks};
   std::mt19937 random{42};
@@ -96,7 +97,7 @@ struct Play {
     const PathMessage mine = path.receive(message);
     free.push_back(message);
     if (depth != 0) receive(depth - 1);
-    const std::uint32_t rank = below(ranks);
+    const std::uint32_t rank = below(ranks / groups) * groups + theirs.rank % groups;
     const Time at = std::max(now[rank], theirs.at + 20) + 1;
     path.adopt(mine, rank, at);
     history.adopt(theirs, rank, at);
@@ -114,15 +115,15 @@ struct Play {
 };
 
 TEST(CriticalPath, IsThatOfTheWholeHistory) {
-  for (const std::uint32_t ranks : {2u, 40u}) {
-    Play play(ranks);
+  for (const auto& [ranks, groups] : {std::pair{2u, 1u}, {40u, 1u}, {40u, 10u}}) {
+    Play play(ranks, groups);
     for (int i = 0; i < 60'000; ++i) play.step(100);
-    for (std::uint32_t rank = 0; rank < ranks; rank += 39) {  // of the first, and, as the path is told once, of a copy the last
-      CriticalPath copy = play.path;
-      const CriticalPathResult mine = copy.result(rank, play.now[rank] + 3), theirs = play.history.result(rank, play.now[rank] + 3);
+    for (std::uint32_t rank = 0; rank < ranks; rank += 39) {
+      const CriticalPathResult mine = play.path.result(rank, play.now[rank] + 3), theirs = play.history.result(rank, play.now[rank] + 3);
       EXPECT_GT(mine.messages, 300u);
       EXPECT_EQ(mine.messages, theirs.messages);
       EXPECT_TRUE(mine.ranks == theirs.ranks);
+      EXPECT_TRUE(mine.unsplit == PathShare{});
       Time all = 0;
       for (const PathShare& share : mine.ranks) all += share.total();
       EXPECT_EQ(all, play.now[rank] + 3);
@@ -131,11 +132,47 @@ TEST(CriticalPath, IsThatOfTheWholeHistory) {
 }
 
 TEST(CriticalPath, TakesNoMoreMemoryForLongerPrograms) {
-  Play play(40);
-  for (int i = 0; i < 60'000; ++i) play.step(100);
-  const std::size_t before = play.path.memory_bytes();
-  for (int i = 0; i < 400'000; ++i) play.step(100);
-  EXPECT_LE(play.path.memory_bytes(), before);
+  for (const std::uint32_t groups : {1u, 20u}) {
+    Play play(40, groups);
+    for (int i = 0; i < 100'000; ++i) play.step(100);
+    const std::size_t before = play.path.memory_bytes();
+    for (int i = 0; i < 400'000; ++i) play.step(100);
+    EXPECT_LE(play.path.memory_bytes(), before) << groups;
+  }
+}
+
+/// Each rank waits for another one, at the same time: there are as many paths as ranks, and each goes through most of these.
+TEST(CriticalPath, OfRanksInLockstepTakesNoMoreMemoryEither) {
+  constexpr std::uint32_t kRanks = 1024;
+  CriticalPath path(kRanks);
+  History history(kRanks);
+  Time now = 0;
+  std::size_t before = 0;
+  for (int round = 0; round < 1000; ++round) {
+    std::vector<History::Message> sent;
+    for (std::uint32_t r = 0; r < kRanks; ++r) {
+      path.computed(r, 10);
+      history.computed(r, 10);
+      path.sent(r, r, now + 11, now + 11);
+      sent.push_back(history.sent(r, now + 11));
+    }
+    now += 30;
+    for (std::uint32_t r = 0; r < kRanks; ++r) {
+      const std::uint32_t from = (r * 5 + static_cast<std::uint32_t>(round)) % kRanks;
+      const PathMessage message = path.receive(from);
+      path.adopt(message, r, now);
+      path.forget();
+      history.adopt(sent[from], r, now);
+    }
+    if (round == 600) before = path.memory_bytes();
+  }
+  EXPECT_LE(path.memory_bytes(), before);
+  const CriticalPathResult mine = path.result(7, now), theirs = history.result(7, now);
+  EXPECT_EQ(mine.messages, theirs.messages);
+  PathShare sum = mine.unsplit, whole;
+  for (std::uint32_t r = 0; r < kRanks; ++r) sum += mine.ranks[r], whole += theirs.ranks[r];
+  EXPECT_TRUE(sum == whole);
+  EXPECT_GT(mine.unsplit.total(), now / 2);
 }
 
 }  // namespace

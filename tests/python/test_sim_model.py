@@ -45,12 +45,16 @@ def test_rows_of_ranks_links_and_paths_have_each_figure_under_its_name() -> None
     assert (rank.waiting_s, rank.resting_s, rank.expected, rank.searches) == (4.0, 5.0, 9, 10)
     (link,) = model.link_rows([("up", 3, 1 * s, 2 * s, 4 * s, 5, 6, 7 * s)])
     assert (link.busy_s, link.low_s, link.deep_s, link.rests, link.late, link.delay_s) == (1.0, 2.0, 4.0, 5, 6, 7.0)
-    path = model.path_of([(0, 0, 0, 0, 0), (1 * s, 2 * s, 3 * s, 4 * s, 5 * s)], 8)
+    path = model.path_of([(0, 0, 0, 0, 0), (1 * s, 2 * s, 3 * s, 4 * s, 5 * s)], None, 8)
     assert path is not None
     (row,) = path.rows
     assert (row.rank, row.computing_s, row.in_calls_s, row.transfer_s, row.link_wake_s, row.core_wake_s) == (1, 1.0, 2.0, 3.0, 4.0, 5.0)
     assert (row.total_s, path.total_s("transfer_s"), path.messages) == (15.0, 3.0, 8)
-    assert model.path_of([], 0) is None
+    path = model.path_of([(1 * s, 0, 0, 0, 0)], (0, 0, 2 * s, 0, 0), 8)
+    assert path is not None
+    assert [(row.rank, row.total_s) for row in path.rows] == [(0, 1.0), (None, 2.0)]
+    assert path.total_s("transfer_s") == 2.0
+    assert model.path_of([], None, 0) is None
     idle = model.idle_of({"bins": [(2, 3 * s)], "classes": [(1, s), (4, 5 * s)]})
     assert (idle.bins, idle.classes) == (((2, 3.0),), ((1, 1.0), (4, 5.0)))
 

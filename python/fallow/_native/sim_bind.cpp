@@ -314,9 +314,12 @@ nb::dict details_dict(const Engine& engine, const Machine& m, Recorder& recorder
     out["unlike_sizes"] = nb::make_tuple(unlike.count, std::string(trace::op_name(unlike.op)), unlike.comm, side(unlike.before), side(unlike.then));
   }
   out["path_messages"] = 0;
+  out["path_unsplit"] = nb::none();
   if (recorder.path() == nullptr) return out;
   const CriticalPathResult found = recorder.path()->result(last, d.ranks[last].end);
-  for (const PathShare& s : found.ranks) path.append(nb::make_tuple(s.computing, s.in_calls, s.transfer, s.link_wake, s.core_wake));
+  const auto parts = [](const PathShare& s) { return nb::make_tuple(s.computing, s.in_calls, s.transfer, s.link_wake, s.core_wake); };
+  for (const PathShare& s : found.ranks) path.append(parts(s));
+  if (found.unsplit.total() != 0) out["path_unsplit"] = parts(found.unsplit);
   out["path_messages"] = found.messages;
   return out;
 }

@@ -216,7 +216,7 @@ function criticalPath() {
     const p = s.critical_path, whole = s.run_time_s || 1;
     const said = PATH_STATES.map((x) => `${x.name} ${percent(p.total[x.key] / whole)}`).join("\n");
     const columns = [
-      { title: "rank", value: (r) => r.rank, show: (r) => String(r.rank) },
+      { title: "rank", value: (r) => r.rank ?? -1, show: (r) => (r.rank === null ? "not known any more" : String(r.rank)) },
       { title: "share of the path", kind: "wide", value: (r) => r.total_s, show: (r) => shareBar(r.total_s / whole, "--computing") },
       ...PATH_STATES.map((x) => ({ title: x.name, value: (r) => r[x.key], show: (r) => seconds(r[x.key]) })),
     ];

@@ -80,9 +80,9 @@ class LinkRow:
 
 @dataclass(frozen=True)
 class PathRow:
-    """What one rank adds to the critical path."""
+    """What one rank adds to the critical path; without a rank, those that are not known any more."""
 
-    rank: int
+    rank: int | None
     computing_s: float
     in_calls_s: float
     transfer_s: float
@@ -101,7 +101,8 @@ PATH_NAMES = ("computing", "in calls", "messages under way", "links waking", "co
 
 @dataclass(frozen=True)
 class Path:
-    """The critical path: its parts add up to the run time."""
+    """The critical path: its parts add up to the run time. Where nearly each rank has a path of its own, as those in
+    lockstep do, it is known by rank for its end only; of what was before, the row without a rank has the sums."""
 
     rows: tuple[PathRow, ...]
     messages: int
@@ -212,11 +213,14 @@ def rank_rows(rows: list[tuple[int, ...]]) -> tuple[RankRow, ...]:
     )  # fmt: skip
 
 
-def path_of(rows: list[tuple[int, ...]], messages: int) -> Path | None:
+def path_of(rows: list[tuple[int, ...]], unsplit: tuple[int, ...] | None, messages: int) -> Path | None:
     """From the native tuples; None if it was not followed."""
     if not rows:
         return None
-    return Path(tuple(PathRow(n, *(t * _PS for t in row)) for n, row in enumerate(rows) if any(row)), messages)
+    numbered: list[tuple[int | None, tuple[int, ...]]] = [(n, row) for n, row in enumerate(rows) if any(row)]
+    if unsplit is not None:
+        numbered.append((None, unsplit))
+    return Path(tuple(PathRow(n, *(t * _PS for t in row)) for n, row in numbered), messages)
 
 
 def idle_of(found: Mapping[str, Any]) -> Idle:

@@ -173,7 +173,7 @@ def _outcome(case: Case, found: dict[str, Any], window: Window | None) -> Outcom
     raw, more, drawn = json.loads(found["result"]), found["details"], timeline.unpack(found["timeline"], window)
     if more is None:
         return Outcome(case, raw, timeline=drawn)
-    path = path_of(more["path"], more["path_messages"])
+    path = path_of(more["path"], more["path_unsplit"], more["path_messages"])
     idle = idle_of(more["edge_idle"])
     short = TooShort(*more["too_short"]) if more["too_short"] else None
     unlike = UnlikeSizes(*more["unlike_sizes"]) if more["unlike_sizes"] else None
