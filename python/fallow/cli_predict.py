@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import math
 import sys
 import tempfile
@@ -13,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from fallow import native, predict_html, predict_study, predict_text
+from fallow import json_text, native, predict_html, predict_study, predict_text
 from fallow.errors import UserError
 from fallow.files import deliver, expect_apart, expect_room
 from fallow.predict_model import PredictReport
@@ -251,12 +250,8 @@ def _native_trace(paths: list[Path], stack: ExitStack) -> list[Path]:
 
 
 def dumps(report: PredictReport) -> str:
-    """The report as JSON, long lists of numbers on one line each."""
-    data = dataclasses.asdict(report)
-    timeline = json.dumps(data["timeline"], separators=(",", ":"), allow_nan=False)
-    data["timeline"] = None
-    head, _, tail = json.dumps(data, indent=1, allow_nan=False).rpartition('"timeline": null')
-    return f'{head}"timeline": {timeline}{tail}'
+    """The report as JSON."""
+    return json_text.dumps(dataclasses.asdict(report))
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""JSON that people can read and that is soon written: what holds nothing but numbers and names stands on one line."""
+"""JSON that people can read and that is soon written: a row of numbers and names, or a list of numbers, is a line."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-_PLAIN = frozenset((str, int, float, bool, type(None)))
-_line = json.JSONEncoder().encode  # by C, which does not indent
+_NUMBERS = frozenset((int, float, bool, type(None)))
+_PLAIN = _NUMBERS | {str}
+_line = json.JSONEncoder(allow_nan=False).encode  # by C, which does not indent
 
 
-def _is_flat(value: Any) -> bool:  # noqa: ANN401
+def _is_line(value: Any, *, row: bool) -> bool:  # noqa: ANN401
+    if not value or not isinstance(value, dict | list | tuple):
+        return True
     if isinstance(value, dict):
-        return _PLAIN.issuperset(map(type, value.values()))
-    return not isinstance(value, list | tuple) or _PLAIN.issuperset(map(type, value))
+        return row and _PLAIN.issuperset(map(type, value.values()))
+    return (_PLAIN if row else _NUMBERS).issuperset(map(type, value))
 
 
-def _parts(value: Any, indent: str, *, inside: bool) -> Iterator[str]:  # noqa: ANN401
-    """`inside`: it is one of a list."""
-    if not value or not isinstance(value, dict | list | tuple) or (inside and _is_flat(value)):
+def _parts(value: Any, indent: str, *, row: bool) -> Iterator[str]:  # noqa: ANN401
+    """`row`: it is one of a list."""
+    if _is_line(value, row=row):
         yield _line(value)
         return
     deeper = indent + " "
@@ -29,12 +32,12 @@ def _parts(value: Any, indent: str, *, inside: bool) -> Iterator[str]:  # noqa: 
         before = ",\n"
         if isinstance(value, dict):
             yield _line(str(item)) + ": "
-            yield from _parts(value[item], deeper, inside=False)
+            yield from _parts(value[item], deeper, row=False)
         else:
-            yield from _parts(item, deeper, inside=True)
+            yield from _parts(item, deeper, row=True)
     yield f"\n{indent}{closing}"
 
 
 def dumps(data: Any) -> str:  # noqa: ANN401
-    """`data`, of dictionaries, lists and what they hold, as JSON."""
-    return "".join(_parts(data, "", inside=False))
+    """`data`, of dictionaries, lists and what they hold, as JSON. ValueError: a number is none that JSON has."""
+    return "".join(_parts(data, "", row=False))

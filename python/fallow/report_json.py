@@ -7,6 +7,7 @@ import json
 from importlib import resources
 from typing import Any
 
+from fallow import json_text
 from fallow.model import Report
 
 SCHEMA_FILE = "schema/report-1.schema.json"
@@ -17,18 +18,9 @@ def as_dict(report: Report) -> dict[str, Any]:
     return dataclasses.asdict(report)
 
 
-def _dump(report: Report) -> str:
-    data = as_dict(report)
-    timeline = json.dumps(data["timeline"], separators=(",", ":"), allow_nan=False)
-    data["timeline"] = None  # thousands of calls do not need a line a number
-    text = json.dumps(data, indent=1, allow_nan=False)
-    head, _, tail = text.rpartition('"timeline": null')
-    return f'{head}"timeline": {timeline}{tail}'
-
-
 def dumps(reports: list[Report]) -> str:
     """One report, or two as {"reports": [...]}."""
-    texts = [_dump(report) for report in reports]
+    texts = [json_text.dumps(as_dict(report)) for report in reports]
     return texts[0] if len(texts) == 1 else '{"reports": [\n' + ",\n".join(texts) + "\n]}"
 
 

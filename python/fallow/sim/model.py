@@ -101,8 +101,8 @@ PATH_NAMES = ("computing", "in calls", "messages under way", "links waking", "co
 
 @dataclass(frozen=True)
 class Path:
-    """The critical path: its parts add up to the run time. Where nearly each rank has a path of its own, as those in
-    lockstep do, it is known by rank for its end only; of what was before, the row without a rank has the sums."""
+    """The critical path: its parts add up to the run time. Where too many ranks have paths with
+    nothing in common, it is known by rank for its end only; of what was before, the row without a rank has the sums."""
 
     rows: tuple[PathRow, ...]
     messages: int
