@@ -74,8 +74,9 @@ bool has_worked(Thread& t) noexcept {
 /// The calls that were counted are added, as a call is to be recorded.
 void settle_counted(Thread& t, std::uint64_t now) noexcept {
   Runtime& rt = runtime();
+  const bool any = t.counted.open() != 0;
   add_counted(t, now);
-  if (rt.watches_tests && has_worked(t)) end_run(t, false);
+  if (any && rt.watches_tests && has_worked(t)) end_run(t, false);
   t.loop.break_off();
   if (somebody_sleeps()) t.owes_wake = true;
   if (rt.forecast.belongs_to(&t)) {

@@ -65,7 +65,7 @@ class TestLoop {
 
   /// Tests were made that this is not told of: the next one begins another loop.
   void break_off() noexcept { last_ = 0; }
-  /// Of `ticks` that they took, `unexplained` went into something else. Whether the loop that they are was left for it.
+  /// They took `ticks`, and something else `unexplained` in between. Whether the loop that they are was left for it.
   bool left_unseen(const TestLoopLimits& l, std::uint64_t ticks, std::uint64_t unexplained) noexcept {
     remember(l, ticks);
     return unexplained > l.interrupt && !is_held_up(l, unexplained);

@@ -279,6 +279,17 @@ TEST(TestLoop, AGapThatAnInterruptMayBeCostsTheTrustOfOne) {
   }
 }
 
+TEST(TestLoop, SoDoesFindingSomethingElse) {
+  Program p;
+  p.earn_trust();
+  for (int i = 0; i < 3; ++i) {
+    p.test_for(200'000);
+    EXPECT_FALSE(p.find(&kThere[2]));
+  }
+  p.test_for(200'000);
+  EXPECT_FALSE(p.due());
+}
+
 TEST(TestLoop, InterruptsMayTakeLongIfTheyTakeLittleOfAllLoops) {
   for (const auto& [wait, left] : {std::pair{4'000'000, false}, std::pair{1'000'000, true}}) {  // 1 in 40 of the time, and 1 in 10
     Program p;
@@ -333,24 +344,13 @@ TEST(TestLoop, WhoBeginsToWorkInLoopsIsSoonSeen) {
   EXPECT_LT(works, 20);
 }
 
-TEST(TestLoop, SoDoLoopsThatEndUnseen) {
+TEST(TestLoop, LoopsThatAreOnlyCountedHaveInterruptsToo) {
   Program p;
   EXPECT_FALSE(p.loop.left_unseen(kLimits, 10'000, 60'000)) << "it may be an interrupt";
   EXPECT_TRUE(p.loop.left_unseen(kLimits, 10'000, 100'000));
   for (int i = 0; i < 500; ++i) EXPECT_FALSE(p.loop.left_unseen(kLimits, 10'000, 0));
   EXPECT_FALSE(p.loop.left_unseen(kLimits, 10'000, 100'000));
   EXPECT_TRUE(p.loop.left_unseen(kLimits, 10'000, 260'000));
-}
-
-TEST(TestLoop, SoDoesFindingSomethingElse) {
-  Program p;
-  p.earn_trust();
-  for (int i = 0; i < 3; ++i) {
-    p.test_for(200'000);
-    EXPECT_FALSE(p.find(&kThere[2]));
-  }
-  p.test_for(200'000);
-  EXPECT_FALSE(p.due());
 }
 
 TEST(TestLoop, WhatIsFoundAfterOtherWorkEndsNoWait) {
