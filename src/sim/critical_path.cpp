@@ -119,7 +119,7 @@ void CriticalPath::add(Beginning& b, const Link& link) {
   shares_ += b.ranks.size() - before;
 }
 
-/// Where nearly each rank has a path of its own, as those in lockstep do, so many ranks on so many of them would take too much memory.
+/// Where hundreds of ranks have paths with nothing in common that go through hundreds of others, all these would take too much memory.
 void CriticalPath::forget_ranks() noexcept {
   splits_ = false;
   for (auto& [link, beginning] : beginnings_) {
