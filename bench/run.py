@@ -11,7 +11,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -180,6 +181,34 @@ def crowded_collectives(family: Family, repeats: int) -> Results:
     return results
 
 
+@contextmanager
+def computing() -> Iterator[None]:
+    """A process that computes all the time."""
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def beside_another(family: Family, repeats: int) -> Results:
+    """Collective calls one after the other, and ranks that take turns at a millisecond."""
+    ranks = len(os.sched_getaffinity(0))
+    heading(f"{family.name}: {ranks} ranks on this machine's cores beside a process that computes (goal: no slower than bare; single runs differ by half)")
+    ways = (BARE, SPIN, AUTO)
+    print(f"  {'call':18} {'bare us':>10} {'spin':>7} {'auto':>7}   ratios; range of auto us")
+    with computing():
+        found = side_by_side(family, ways, ranks, [family.program("collectives"), "0", "20000"], lambda t: pairs(t, 0, 1), repeats)
+        turns = side_by_side(family, ways, ranks, [family.program("imbalance"), "allreduce", "1000", "600"], named, repeats)
+    for call in found["bare"]:
+        bare, spin, auto = (found[w.label][call] for w in ways)
+        print(f"  {call:18} {bare.median:10.1f} {spin.median / bare.median:7.3f} {auto.median / bare.median:7.3f}   {auto.spread}", flush=True)
+    bare, spin, auto = (turns[w.label]["seconds"] for w in ways)
+    print(f"  {'in turns, 1 ms':18} {1e6 * bare.median / 600:10.1f} {spin.median / bare.median:7.3f} {auto.median / bare.median:7.3f}", flush=True)
+    return {"beside-collectives": found, "beside-turns": turns}
+
+
 def trace_sizes() -> None:
     heading("traces: bytes per call (goal: at most 8, and 4 where loops repeat)")
     try:
@@ -220,6 +249,7 @@ PARTS = {
     "tests": updates,
     "one-sided": one_sided,
     "collectives": crowded_collectives,
+    "beside": beside_another,
     "applications": applications.compare,
 }
 

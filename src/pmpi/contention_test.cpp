@@ -12,24 +12,25 @@ namespace fallow::pmpi {
 namespace {
 
 constexpr double kMs = 1e6;
+constexpr double kMany = 2, kFew = 1.5;
 
 TEST(Contention, OthersAreToBlameForWhatWasWaitedForACore) {
   Contention c;
   c.begin(1000);
-  EXPECT_EQ(c.judge(4 * kMs, 10 * kMs, 1000 + 3'900'000, true), Interruption::others);
-  EXPECT_EQ(c.judge(4 * kMs, 20 * kMs, 1000 + 3'900'000 + 10'000, true), Interruption::elsewhere);
-  EXPECT_EQ(c.judge(0.5 * kMs, 30 * kMs, 1000 + 9'000'000, true), Interruption::none);
-  EXPECT_EQ(c.judge(4 * kMs, 40 * kMs, 1000 + 9'000'000, true), Interruption::elsewhere);  // what was queued before is not counted again
+  EXPECT_EQ(c.judge(4 * kMs, 10 * kMs, 1000 + 3'900'000, kMany), Interruption::others);
+  EXPECT_EQ(c.judge(4 * kMs, 20 * kMs, 1000 + 3'900'000 + 10'000, kMany), Interruption::elsewhere);
+  EXPECT_EQ(c.judge(0.5 * kMs, 30 * kMs, 1000 + 9'000'000, kMany), Interruption::none);
+  EXPECT_EQ(c.judge(4 * kMs, 40 * kMs, 1000 + 9'000'000, kMany), Interruption::elsewhere);  // what was queued before is not counted again
 }
 
 TEST(Contention, OneInterruptionMayBeAnything) {
   Contention c;
   c.begin(0);
-  EXPECT_EQ(c.judge(4 * kMs, 10 * kMs, 4'000'000, true), Interruption::others);
+  EXPECT_EQ(c.judge(4 * kMs, 10 * kMs, 4'000'000, kMany), Interruption::others);
   EXPECT_FALSE(c.contended(10 * kMs));
-  EXPECT_EQ(c.judge(4 * kMs, 200 * kMs, 8'000'000, true), Interruption::others);
+  EXPECT_EQ(c.judge(4 * kMs, 200 * kMs, 8'000'000, kMany), Interruption::others);
   EXPECT_FALSE(c.contended(200 * kMs));
-  EXPECT_EQ(c.judge(4 * kMs, 250 * kMs, 12'000'000, true), Interruption::others);
+  EXPECT_EQ(c.judge(4 * kMs, 250 * kMs, 12'000'000, kMany), Interruption::others);
   EXPECT_TRUE(c.contended(250 * kMs));
   EXPECT_TRUE(c.contended(749 * kMs));
   EXPECT_FALSE(c.contended(751 * kMs));
@@ -39,26 +40,57 @@ TEST(Contention, WhatTheMachineDoesIsNoContention) {
   Contention c;
   c.begin(0);
   for (int i = 1; i <= 20; ++i) {
-    EXPECT_EQ(c.judge(5 * kMs, i * 10 * kMs, 1000, true), Interruption::elsewhere);
+    EXPECT_EQ(c.judge(5 * kMs, i * 10 * kMs, 1000, kMany), Interruption::elsewhere);
     EXPECT_FALSE(c.contended(i * 10 * kMs));
   }
 }
 
 TEST(Contention, OthersAreToBlameWhereTheKernelDoesNotTell) {
   Contention c;
-  EXPECT_EQ(c.judge(2 * kMs, 10 * kMs, Contention::kUnknown, true), Interruption::others);
-  EXPECT_EQ(c.judge(2 * kMs, 20 * kMs, Contention::kUnknown, true), Interruption::others);
+  EXPECT_EQ(c.judge(2 * kMs, 10 * kMs, Contention::kUnknown, kMany), Interruption::others);
+  EXPECT_EQ(c.judge(2 * kMs, 20 * kMs, Contention::kUnknown, kMany), Interruption::others);
   EXPECT_TRUE(c.contended(20 * kMs));
-  EXPECT_EQ(c.judge(2 * kMs, 30 * kMs, 5, true), Interruption::others);  // the first reading has nothing to be compared with
+  EXPECT_EQ(c.judge(2 * kMs, 30 * kMs, 5, kMany), Interruption::others);  // the first reading has nothing to be compared with
 }
 
-TEST(Contention, NobodyIsToBlameWhereNobodyElseWantsACore) {
+TEST(Contention, FewAreNotToBlame) {
   Contention c;
   c.begin(0);
-  for (int i = 1; i <= 20; ++i) {  // a hypervisor that runs the processor late: the thread is queued meanwhile
-    EXPECT_EQ(c.judge(5 * kMs, i * 10 * kMs, static_cast<std::uint64_t>(i) * 5'000'000, false), Interruption::elsewhere);
+  for (int i = 1; i <= 20; ++i) {  // or a hypervisor runs the processor late: the thread is queued meanwhile, too
+    EXPECT_EQ(c.judge(5 * kMs, i * 10 * kMs, static_cast<std::uint64_t>(i) * 5'000'000, kFew), Interruption::elsewhere);
     EXPECT_FALSE(c.contended(i * 10 * kMs));
   }
+}
+
+TEST(Contention, WhatCanRunForAMomentDoesNotMakeMany) {
+  Contention few, many;
+  std::uint64_t queued = 0;
+  few.begin(queued);
+  many.begin(queued);
+  for (int i = 1; i <= 40; ++i) {
+    queued += 5'000'000;
+    EXPECT_EQ(few.judge(5 * kMs, i * 10 * kMs, queued, i % 4 == 0 ? kMany : kFew), Interruption::elsewhere) << i;
+    EXPECT_EQ(many.judge(5 * kMs, i * 10 * kMs, queued, i % 4 == 3 ? kFew : kMany), Interruption::others) << i;
+  }
+}
+
+TEST(Contention, ThoseThatCameAndWentAreForgotten) {
+  Contention c;
+  std::uint64_t queued = 0;
+  const auto judge = [&c, &queued](double crowd) { return c.judge(5 * kMs, 0, queued += 5'000'000, crowd); };
+  c.begin(queued);
+  EXPECT_EQ(judge(4), Interruption::others);
+  for (int i = 0; i < 30; ++i) judge(1);
+  EXPECT_EQ(judge(1), Interruption::elsewhere);
+  for (int i = 0; i < 30; ++i) judge(4);
+  EXPECT_EQ(judge(4), Interruption::others);
+}
+
+TEST(Contention, WhatCannotBeCountedMayBeMany) {
+  Contention c;
+  c.begin(0);
+  EXPECT_EQ(c.judge(5 * kMs, 0, 5'000'000, kFew), Interruption::elsewhere);
+  EXPECT_EQ(c.judge(5 * kMs, 0, 10'000'000, Contention::kUncountable), Interruption::others);
 }
 
 TEST(Contention, ReadsHowManyThreadsCanRun) {
@@ -71,12 +103,14 @@ TEST(Contention, ReadsHowManyThreadsCanRun) {
   EXPECT_EQ(runnable_threads("0.43 1.51 2.03 12345\n"), 0u);
 }
 
-TEST(Contention, UnderAHypervisorOthersWantACoreOnceThreadsOutnumberProcessors) {
-  EXPECT_FALSE(may_be_queued(1, 4));
-  EXPECT_FALSE(may_be_queued(4, 4));
-  EXPECT_TRUE(may_be_queued(5, 4));
-  EXPECT_TRUE(may_be_queued(0, 4)) << "not known";
-  EXPECT_TRUE(may_be_queued(1, -1));
+TEST(Contention, CountsThisThread) {
+  const double crowd = runnable_per_processor();
+  if (access("/proc/loadavg", R_OK) == 0) {
+    EXPECT_GE(crowd, 1.0 / static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)));
+    EXPECT_LT(crowd, 1e6);
+  } else {
+    EXPECT_EQ(crowd, Contention::kUncountable);
+  }
 }
 
 TEST(Contention, AskingLeavesNothingOpen) {
@@ -87,7 +121,7 @@ TEST(Contention, AskingLeavesNothingOpen) {
   };
   const int before = lowest_free();
   queued_ns();
-  others_want_cores();
+  runnable_per_processor();
   EXPECT_EQ(lowest_free(), before);
 }
 

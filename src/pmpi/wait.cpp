@@ -118,7 +118,7 @@ Interruption interrupted(const Thread& t, std::uint64_t ticks, std::uint64_t now
   if (late_ns <= Contention::kInterruptedNs) return Interruption::none;
   if (rt.contention_of != &t) rt.contention.begin(Contention::kUnknown);
   rt.contention_of = &t;
-  return rt.contention.judge(late_ns, rt.clock.to_ns(now), queued_ns(), others_want_cores());
+  return rt.contention.judge(late_ns, rt.clock.to_ns(now), queued_ns(), runnable_per_processor());
 }
 
 /// The call goes on after a sleep: what that held up meanwhile is paid at once, as the call may go on for long.

@@ -323,15 +323,21 @@ def test_one_sided_calls_that_are_counted_only(lab: Lab, mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["spin", "auto"])
 def test_a_call_that_was_to_be_counted_and_waits(lab: Lab, mode: str) -> None:
-    """Its wait is told, and in mode auto slept in. Only MPICH needs the target for what is written there."""
-    def once() -> tuple[dict[str, Any], str]:
-        return _one_sided(lab, mode, "6000", "late")
+    """Its wait is told, and in mode auto slept in, unless what sleeping may cost is spent. Only MPICH needs the target for what is written
+    there. What others do with the cores can cost all of it, and a flush that lost its core lasted long without waiting."""
+    def attempt() -> dict[str, float]:
+        report, said = _one_sided(lab, mode, "6000", "late")
+        (flush,) = (f for f in report["functions"] if f["function"] == "MPI_Win_flush")
+        assert flush["calls"] == 3 * 6000
+        waited = float(said.split()[1])
+        assert (waited > 0.05) == (lab.family.name == "mpich"), said
+        assert mode == "auto" or flush["wait_asleep_s"] == 0
+        counted = report["totals"]["calls_counted"] / report["totals"]["calls"]
+        return {"waited": waited, "awake": flush["wait_awake_s"], "asleep": flush["wait_asleep_s"], "counted": counted}
 
-    report, said = _counting(once) if mode == "spin" else once()
-    waited = float(said.split()[1])
-    assert (waited > 0.05) == (lab.family.name == "mpich"), said
-    (flush,) = (f for f in report["functions"] if f["function"] == "MPI_Win_flush")
-    assert flush["calls"] == 3 * 6000
-    assert flush["wait_awake_s"] + flush["wait_asleep_s"] >= 0.8 * waited
-    if mode == "auto":
-        assert flush["wait_asleep_s"] >= 0.5 * waited
+    def holds(found: dict[str, float]) -> bool:
+        told = found["awake"] + found["asleep"] >= 0.8 * found["waited"]
+        slept = mode == "spin" or found["asleep"] >= 0.5 * found["waited"]
+        return told and slept and found["counted"] > 0.1
+
+    shown(attempt, holds, _TRIES)
