@@ -3,22 +3,26 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 
 namespace fallow::pmpi {
 
-Interruption Contention::judge(double late_ns, double now_ns, std::uint64_t queued_ns, double crowd) noexcept {
+Interruption Contention::judge(double late_ns, double now_ns, std::uint64_t queued_ns, const Crowd& crowd) noexcept {
   const bool told = queued_ns != kUnknown && queued_ns_ != kUnknown && queued_ns >= queued_ns_;
   const double queued = told ? static_cast<double>(queued_ns - queued_ns_) : 0.0;
   queued_ns_ = queued_ns;
   if (late_ns <= kInterruptedNs) return Interruption::none;
   constexpr double kSmoothing = 1.0 / 8;
-  crowd_ += (crowd - crowd_) * (crowd_ == 0 || crowd == kUncountable ? 1.0 : kSmoothing);
-  if (crowd_ < kManyPerProcessor || (told && queued < late_ns / 2)) return Interruption::elsewhere;
-  if (now_ns - last_ns_ < kAgainNs) until_ns_ = now_ns + kContendedNs;
-  last_ns_ = now_ns;
-  return Interruption::others;
+  runnable_ += (crowd.runnable - runnable_) * (runnable_ == 0 || crowd.runnable == 0 ? 1.0 : kSmoothing);
+  if (told && queued < late_ns / 2) return Interruption::elsewhere;
+  if (runnable_ == 0 || runnable_ >= kManyPerProcessor * crowd.processors) {
+    many_.note(now_ns);
+    return Interruption::others;
+  }
+  if (runnable_ >= crowd.processors + kSomeMore) few_.note(now_ns);
+  return Interruption::elsewhere;
 }
 
 namespace {
@@ -58,10 +62,9 @@ unsigned runnable_threads(std::string_view text) noexcept {
   return number_after(text, text.rfind(' ', slash), value) ? value : 0;
 }
 
-double runnable_per_processor() noexcept {
-  const unsigned runnable = runnable_threads(Beginning("/proc/loadavg").view());
+Crowd crowd_now() noexcept {
   const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  return runnable == 0 || processors <= 0 ? Contention::kUncountable : runnable / static_cast<double>(processors);
+  return {static_cast<double>(runnable_threads(Beginning("/proc/loadavg").view())), static_cast<double>(std::max(processors, 1L))};
 }
 
 }  // namespace fallow::pmpi

@@ -10,32 +10,48 @@ namespace fallow::pmpi {
 
 enum class Interruption : std::uint8_t { none, others, elsewhere };
 
+/// Threads that can run now, and processors to do so.
+struct Crowd {
+  double runnable = 0;  ///< 0: the kernel does not tell
+  double processors = 1;
+};
+
 /// What one thread knows of those who want its core.
 class Contention {
  public:
   static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
-  static constexpr double kUncountable = 1e9;    ///< threads that can run: as if they were many
   static constexpr double kInterruptedNs = 1e6;  ///< eight polls or a wake-up never take longer by themselves
   static constexpr double kAgainNs = 100e6;      ///< one interruption may be anything, another this soon is somebody
   static constexpr double kContendedNs = 500e6;  ///< how long that is remembered
-  static constexpr double kManyPerProcessor = 1.75;  ///< of half as many again as processors, as a rule, to twice as many
+  static constexpr double kManyPerProcessor = 1.75;  ///< threads that can run: between half as many again as processors and twice as many
+  static constexpr double kSomeMore = 0.5;           ///< threads more than processors, on the mean: more than none, less than one
 
   /// The thread, or another in its place, begins with `queued_ns`, see below.
   void begin(std::uint64_t queued_ns) noexcept { queued_ns_ = queued_ns; }
 
   /// Something took `late_ns` too long until `now_ns`. `queued_ns`: what the thread has waited for a core until now in
-  /// all, or kUnknown: then others are to blame, if there are many. `crowd`: threads that can run now, of each processor, see
-  /// runnable_per_processor(). Of those seen of late the mean counts.
-  Interruption judge(double late_ns, double now_ns, std::uint64_t queued_ns, double crowd) noexcept;
+  /// all, or kUnknown: then others are to blame, if there are many. Of the crowds seen of late the mean counts.
+  Interruption judge(double late_ns, double now_ns, std::uint64_t queued_ns, const Crowd& crowd) noexcept;
 
   /// Whether many others are taken to want this core at `now_ns`: spinning would keep them from getting out of our way.
-  bool contended(double now_ns) const noexcept { return now_ns < until_ns_; }
+  bool contended(double now_ns) const noexcept { return now_ns < many_.until_ns; }
+  /// Until when a few others are, for any rank of the node: who sleeps loses its core to them, and takes that of another rank
+  /// when it wakes.
+  double rivals_until_ns() const noexcept { return few_.until_ns; }
 
  private:
+  /// Interruptions of one kind.
+  struct Spell {
+    double last_ns = -1e18, until_ns = -1e18;
+    void note(double now_ns) noexcept {
+      if (now_ns - last_ns < kAgainNs) until_ns = now_ns + kContendedNs;
+      last_ns = now_ns;
+    }
+  };
+
   std::uint64_t queued_ns_ = kUnknown;
-  double last_ns_ = -1e18;
-  double until_ns_ = -1e18;
-  double crowd_ = 0;  ///< usual one of late; 0: none seen
+  double runnable_ = 0;  ///< usual number of late; 0: none seen
+  Spell many_, few_;
 };
 
 /// Whether it pays, where others want the core, to keep it a little longer before a wait gives it up: it comes back only after
@@ -61,9 +77,8 @@ class Holding {
 /// where the kernel does not tell. Some microseconds.
 std::uint64_t queued_ns() noexcept;
 
-/// How many threads can run, for each of the machine's processors; Contention::kUncountable where the kernel does not tell. Some
-/// microseconds.
-double runnable_per_processor() noexcept;
+/// Of this machine. Some microseconds.
+Crowd crowd_now() noexcept;
 
 /// The number of threads that can run, as the kernel's `text` of /proc/loadavg tells it; 0 if it does not.
 unsigned runnable_threads(std::string_view text) noexcept;

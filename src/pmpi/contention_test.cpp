@@ -12,7 +12,7 @@ namespace fallow::pmpi {
 namespace {
 
 constexpr double kMs = 1e6;
-constexpr double kMany = 2, kFew = 1.5;
+constexpr Crowd kMany{4, 2}, kFew{3, 2}, kNone{2, 2}, kNotTold{0, 2};
 
 TEST(Contention, OthersAreToBlameForWhatWasWaitedForACore) {
   Contention c;
@@ -77,20 +77,39 @@ TEST(Contention, WhatCanRunForAMomentDoesNotMakeMany) {
 TEST(Contention, ThoseThatCameAndWentAreForgotten) {
   Contention c;
   std::uint64_t queued = 0;
-  const auto judge = [&c, &queued](double crowd) { return c.judge(5 * kMs, 0, queued += 5'000'000, crowd); };
+  const auto judge = [&c, &queued](double runnable) { return c.judge(5 * kMs, 0, queued += 5'000'000, {runnable, 2}); };
   c.begin(queued);
-  EXPECT_EQ(judge(4), Interruption::others);
-  for (int i = 0; i < 30; ++i) judge(1);
-  EXPECT_EQ(judge(1), Interruption::elsewhere);
-  for (int i = 0; i < 30; ++i) judge(4);
-  EXPECT_EQ(judge(4), Interruption::others);
+  EXPECT_EQ(judge(8), Interruption::others);
+  for (int i = 0; i < 30; ++i) judge(2);
+  EXPECT_EQ(judge(2), Interruption::elsewhere);
+  for (int i = 0; i < 30; ++i) judge(8);
+  EXPECT_EQ(judge(8), Interruption::others);
 }
 
 TEST(Contention, WhatCannotBeCountedMayBeMany) {
   Contention c;
   c.begin(0);
   EXPECT_EQ(c.judge(5 * kMs, 0, 5'000'000, kFew), Interruption::elsewhere);
-  EXPECT_EQ(c.judge(5 * kMs, 0, 10'000'000, Contention::kUncountable), Interruption::others);
+  EXPECT_EQ(c.judge(5 * kMs, 0, 10'000'000, kNotTold), Interruption::others);
+}
+
+/// What becomes of rivals_until_ns() when such a crowd has the core for 5 ms each `every_ms`, of which the thread is queued for `queued_ms`.
+double rivals_until(const Crowd& crowd, double every_ms, double queued_ms) {
+  Contention c;
+  double queued = 0;
+  c.begin(0);
+  for (int i = 1; i <= 10; ++i) c.judge(5 * kMs, i * every_ms * kMs, static_cast<std::uint64_t>(queued += queued_ms * kMs), crowd);
+  return c.rivals_until_ns();
+}
+
+TEST(Contention, AFewThatComeAgainSoonAreRivalsForHalfASecond) {
+  EXPECT_EQ(rivals_until(kFew, 50, 4.5), 1000 * kMs);
+  EXPECT_LT(rivals_until(kFew, 110, 4.5), 0) << "each may be anything";
+  EXPECT_LT(rivals_until(kFew, 50, 1), 0) << "the machine had it";
+  EXPECT_LT(rivals_until(kNone, 50, 4.5), 0) << "a hypervisor had it";
+  EXPECT_LT(rivals_until(kMany, 50, 4.5), 0) << "these are many";
+  EXPECT_EQ(rivals_until({17, 16}, 50, 4.5), 1000 * kMs);
+  EXPECT_LT(rivals_until({16.4, 16}, 50, 4.5), 0) << "now and then one";
 }
 
 TEST(Contention, ReadsHowManyThreadsCanRun) {
@@ -104,13 +123,9 @@ TEST(Contention, ReadsHowManyThreadsCanRun) {
 }
 
 TEST(Contention, CountsThisThread) {
-  const double crowd = runnable_per_processor();
-  if (access("/proc/loadavg", R_OK) == 0) {
-    EXPECT_GE(crowd, 1.0 / static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)));
-    EXPECT_LT(crowd, 1e6);
-  } else {
-    EXPECT_EQ(crowd, Contention::kUncountable);
-  }
+  const Crowd crowd = crowd_now();
+  EXPECT_EQ(crowd.processors, static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)));
+  EXPECT_EQ(crowd.runnable >= 1, access("/proc/loadavg", R_OK) == 0);
 }
 
 TEST(Contention, AskingLeavesNothingOpen) {
@@ -121,7 +136,7 @@ TEST(Contention, AskingLeavesNothingOpen) {
   };
   const int before = lowest_free();
   queued_ns();
-  runnable_per_processor();
+  crowd_now();
   EXPECT_EQ(lowest_free(), before);
 }
 

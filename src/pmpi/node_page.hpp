@@ -81,6 +81,7 @@ struct NodePage {
   std::atomic<std::uint32_t> unseen{0};        ///< set once some rank has tested whose tests are not watched, or has threads: it waits unseen
   std::atomic<std::uint32_t> threads{0};       ///< set once some rank has two threads in MPI: what it does is not told by one
   Processors processors;                       ///< that the ranks attached so far may use
+  std::atomic<std::uint64_t> rivals_until{0};  ///< tick until which a few threads that are no ranks are taken to want cores
   alignas(128) std::atomic<std::uint32_t> sleepers{0};  ///< ranks asleep or about to be
   alignas(128) Budget budget;
   GivingWay giving_way;

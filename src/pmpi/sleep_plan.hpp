@@ -22,6 +22,14 @@ enum class Step : std::uint8_t {
   weigh,         ///< sleep or spin, by what the waits before say
 };
 
+/// Whether a wait lasts long by what the program does, not because others have the core of who is waited for: nearly all at its place do,
+/// or this one has lasted for more than such time slices.
+inline bool is_long_by_itself(double waited_ns, const predict::WaitSummary& usual) noexcept {
+  constexpr std::uint32_t kEnough = 8;
+  constexpr double kLongNs = 500e3, kSlicesNs = 20e6;
+  return waited_ns >= kSlicesNs || (usual.samples >= kEnough && static_cast<double>(usual.p10.value) >= kLongNs);
+}
+
 /// The first of these that applies. `wait` is asked in this order, and no more than is needed: some answers take time, some draw lots.
 template <class Wait>
 Step next_step(Wait&& wait) {
@@ -32,6 +40,7 @@ Step next_step(Wait&& wait) {
     if (wait.is_needed_with_debts()) return Step::give_way;
     return wait.was_held() || !wait.holding_pays() ? Step::grow : Step::hold;
   }
+  if (wait.has_rivals() && !wait.is_long_by_itself()) return Step::stay_awake;
   if (wait.has_just_woken()) return Step::await_answer;
   wait.earn();
   return wait.may_be_needed_unseen() || wait.is_compared() ? Step::stay_awake : Step::weigh;

@@ -17,6 +17,7 @@ constexpr std::uint64_t after(double ns) { return kEnter + ticks(ns); }
 /// A wait of which everything is known at once, and what was asked of it by lot or at a cost.
 struct KnownWait {
   bool grows = false, about_to_end = false, target_unseen = false, contended = false, with_debts = false, held = false, pays = true;
+  bool rivals = false, long_by_itself = false;
   bool just_woken = false, needed_unseen = false, compared = false, moves = false;
   std::string asked{};
 
@@ -28,6 +29,8 @@ struct KnownWait {
   bool is_needed_with_debts() const { return with_debts; }
   bool was_held() const { return held; }
   bool holding_pays() { return asked += 'h', pays; }
+  bool has_rivals() const { return rivals; }
+  bool is_long_by_itself() const { return long_by_itself; }
   bool has_just_woken() const { return just_woken; }
   void earn() { asked += '$'; }
   bool may_be_needed_unseen() const { return needed_unseen; }
@@ -73,6 +76,24 @@ TEST(NextStep, WhereOthersWantTheCoreItIsKeptOnceIfThatPays) {
   KnownWait again{.contended = true, .held = true};
   EXPECT_EQ(next_step(again), Step::grow);
   EXPECT_EQ(again.asked, "e") << "a trial of holding is not used up by a wait that has held already";
+}
+
+TEST(NextStep, WhereFewOthersWantCoresOnlyLongWaitsAreWeighed) {
+  KnownWait brief{.rivals = true, .just_woken = true};
+  EXPECT_EQ(next_step(brief), Step::stay_awake);
+  EXPECT_EQ(brief.asked, "e") << "neither earnings nor lots";
+  EXPECT_EQ(next_step(KnownWait{.rivals = true, .long_by_itself = true}), Step::weigh);
+  EXPECT_EQ(next_step(KnownWait{.contended = true, .rivals = true}), Step::hold) << "many others are there as well";
+}
+
+TEST(NextStep, WaitsAreLongByThemselvesIfNearlyAllAtTheirPlaceAre) {
+  const auto is_long = [](double waited_ns, std::uint32_t samples, double p10_ns) {
+    return is_long_by_itself(waited_ns, {samples, Nanoseconds(static_cast<std::int64_t>(p10_ns)), Nanoseconds(3'000'000), Nanoseconds(9'000'000)});
+  };
+  EXPECT_TRUE(is_long(0, 8, 0.5 * kMs));
+  EXPECT_FALSE(is_long(0, 7, 0.5 * kMs)) << "too few to tell";
+  EXPECT_FALSE(is_long(8 * kMs, 64, 0.4 * kMs)) << "others may have had the core of who is waited for";
+  EXPECT_TRUE(is_long(20 * kMs, 0, 0)) << "for so long none of a few has it";
 }
 
 TEST(NextStep, WhoIsWaitedForInTheMiddleOfACallDoesNotSleepOnDebts) {

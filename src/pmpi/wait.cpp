@@ -118,7 +118,11 @@ Interruption interrupted(const Thread& t, std::uint64_t ticks, std::uint64_t now
   if (late_ns <= Contention::kInterruptedNs) return Interruption::none;
   if (rt.contention_of != &t) rt.contention.begin(Contention::kUnknown);
   rt.contention_of = &t;
-  return rt.contention.judge(late_ns, rt.clock.to_ns(now), queued_ns(), runnable_per_processor());
+  const double now_ns = rt.clock.to_ns(now);
+  const Interruption cause = rt.contention.judge(late_ns, now_ns, queued_ns(), crowd_now());
+  const double rivals_ns = rt.contention.rivals_until_ns() - now_ns;
+  if (rivals_ns > 0) rt.node.page().rivals_until.store(now + rt.clock.to_ticks(rivals_ns), std::memory_order_relaxed);
+  return cause;
 }
 
 /// The call goes on after a sleep: what that held up meanwhile is paid at once, as the call may go on for long.

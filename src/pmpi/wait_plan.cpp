@@ -32,6 +32,11 @@ struct AskedWait {
   }
   bool needs_target_unseen() const noexcept { return pmpi::needs_target_unseen(t); }
   bool is_contended() const noexcept { return rt.whole_job_here && rt.contention.contended(rt.clock.to_ns(now)); }
+  bool has_rivals() const noexcept { return now < rt.node.page().rivals_until.load(std::memory_order_relaxed); }
+  bool is_long_by_itself() const noexcept {
+    const bool moved = t.wait.moves_until != 0;  // it may last for that, which takes both ranks
+    return !moved && pmpi::is_long_by_itself(rt.clock.to_ns(now - t.enter), rt.waits.summary(known_key(t)));
+  }
   /// Others wait for it in the middle of the call.
   bool is_needed_with_debts() const noexcept { return t.wait.held_up != 0 && rt.node.page().budget.in_debt(); }
   bool was_held() const noexcept { return t.wait.held; }
