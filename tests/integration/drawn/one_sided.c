@@ -37,6 +37,16 @@ static struct exposed *exposed(struct place *p) {
   return e;
 }
 
+// A fence of MPICH 4.0.2 on UCX may return before what a large MPI_Get brings has come, if an MPI_Put to the same rank was under way.
+static int completes_mixed(const struct place *p) {
+#if defined MPICH_NUMVERSION && MPICH_NUMVERSION < 50000000
+  return p->count <= 20000;
+#else
+  (void)p;
+  return 1;
+#endif
+}
+
 static void end_exposed(struct place *p) {
   struct exposed *e = p->kept;
   if (!e) return;
@@ -52,6 +62,7 @@ static void fenced(struct place *p) {
   fill(p, e->memory + COUNTERS + p->count, p->rank, p->count);
   MPI_Win_fence(0, e->win);
   MPI_Put(p->out, p->count, MPI_INT, to, COUNTERS, p->count, MPI_INT, e->win);
+  if (!completes_mixed(p)) MPI_Win_fence(0, e->win);
   MPI_Get(p->in, p->count, MPI_INT, to, COUNTERS + p->count, p->count, MPI_INT, e->win);
   MPI_Win_fence(0, e->win);
   expect(p, e->memory + COUNTERS, from, p->count);
