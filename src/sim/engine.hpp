@@ -244,7 +244,8 @@ class Engine {
   // engine_coll.cpp
   bool collective(std::uint32_t r, const trace::CallEvent& call);
   void pass(std::uint32_t r, const trace::CallEvent& call);
-  bool synchronize(std::uint32_t r, std::uint32_t comm);
+  bool synchronize(std::uint32_t r, const trace::CallEvent& call);
+  bool nothing_for(const Collective& c, const trace::CallEvent& call) const noexcept;
   std::uint32_t prepare(std::uint32_t r, coll::Operation operation, const trace::CallEvent& call);
   bool begin(std::uint32_t r, std::uint32_t index);
   bool launch(std::uint32_t r, std::uint32_t index);

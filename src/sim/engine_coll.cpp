@@ -61,19 +61,14 @@ bool Engine::collective(std::uint32_t r, const CallEvent& call) {
     if (call.op != Op::win_fence) return epoch(r, call);
     const bool flushed = flush(r);
     if (!known) [[unlikely]] ++left_out(call);
-    return (!usable || synchronize(r, call.comm)) && flushed;
+    return synchronize(r, call) && flushed;
   }
   if (traits.kind == trace::OpKind::io) return file(r, call);
   if (!known && call.comm != trace::kCommNone) refuse(r, "names communicator " + std::to_string(call.comm) + ", which there is not");
   Operation operation{};
   if (known && synchronizes(call.op)) {
     learn_neighbors(r, call);
-    if ((call.flags & kEventStarts) == 0) return synchronize(r, call.comm);
-    CallEvent start;
-    start.op = Op::ibarrier;
-    start.comm = call.comm;
-    start.requests = call.requests;
-    return collective(r, start);
+    return synchronize(r, call);
   }
   const std::uint32_t index = usable && operation_of(traits.blocking, operation) ? prepare(r, operation, call) : planned(r, call);
   if (index == kNone) {
@@ -111,11 +106,17 @@ void Engine::pass(std::uint32_t r, const CallEvent& call) {
   }
 }
 
-bool Engine::synchronize(std::uint32_t r, std::uint32_t comm) {
+/// The call waits for its communicator, or begins to. Where that is not known it waits for nobody.
+bool Engine::synchronize(std::uint32_t r, const CallEvent& call) {
+  const bool known = info_.comms.valid(call.comm), starts = (call.flags & kEventStarts) != 0;
+  if (!known && starts) keep(r, call, kCompleted);
+  if (!known) return true;
   CallEvent barrier;
-  barrier.op = Op::barrier;
-  barrier.comm = comm;
-  return begin(r, info_.comms[comm].is_inter() ? planned(r, barrier) : prepare(r, Operation::barrier, barrier));
+  barrier.op = starts ? Op::ibarrier : Op::barrier;
+  barrier.comm = call.comm;
+  barrier.requests = call.requests;
+  if (starts) return collective(r, barrier);
+  return begin(r, info_.comms[call.comm].is_inter() ? planned(r, barrier) : prepare(r, Operation::barrier, barrier));
 }
 
 std::uint32_t Engine::next_tag(std::uint32_t r, std::uint32_t comm, std::uint32_t kind) {
@@ -150,12 +151,23 @@ std::uint32_t Engine::prepare(std::uint32_t r, Operation operation, const CallEv
   if (base == Op::allgatherv) algorithm = coll::Algorithm::allgather_ring;
   c.algorithm = static_cast<std::uint32_t>(algorithm) & 0x3f;
   c.steps = coll::step_count(algorithm, shape_of(machine_.collectives, c.member, c.size, root, c.bytes));
-  // Of a persistent one the counts are gone when it starts: there it sends all the same.
-  const std::uint64_t ours = c.member == root ? call.bytes : c.bytes;
-  const bool nothing_for_us = base == Op::scatterv && ours == 0 && !trace::has(call.op, trace::kOpPersistent);
-  if (nothing_for_us) c.steps = 0;  // the root sends no empty blocks
+  if (nothing_for(c, call)) c.steps = 0;
   if (path_ != nullptr && of_one_size(base)) [[unlikely]] sizes_.see(call.op, c.comm, collectives_of(r, c.comm), c.size, {r, ranks_[r].calls, c.bytes});
   return index;
+}
+
+/// Whether this rank has no part in it: where nothing at all moves, from which both libraries return at once, and where its block is
+/// empty, which the root does not send. Other tools' traces, which name no MPI library, may leave sizes out.
+bool Engine::nothing_for(const Collective& c, const CallEvent& call) const noexcept {
+  switch (trace::traits(call.op).blocking) {
+    case Op::gatherv:  // its root may have something of others, and not know from whom
+    case Op::alltoallv:
+    case Op::alltoallw:  // the counts say it
+    case Op::barrier: return false;
+    case Op::scatterv:  // of a persistent one the counts are gone when it starts: there it sends all the same
+      return !trace::has(call.op, trace::kOpPersistent) && (c.member == c.root_or_plan ? call.bytes : c.bytes) == 0;
+    default: return call.bytes == 0 && call.recv_bytes == 0 && !info_.mpi_version.empty();
+  }
 }
 
 /// Starts what prepare() made; false if the rank is blocked in it.

@@ -125,5 +125,22 @@ TEST(Blocks, OfAnExchangeWithCountsTakeTheirBytes) {
   EXPECT_EQ(from_one.run(machine).makespan, kLatency + kPerKib + 1 * kMs);
 }
 
+std::uint64_t messages_of_nothing(Op op, const std::string& library) {
+  Program p(4);
+  p.source().edit().mpi_version = library;
+  for (std::uint32_t r = 0; r < 4; ++r) p.add(r, call_of(op, 0, 0, 3));
+  return p.run(crossbar(4)).messages;
+}
+
+TEST(Nothing, IsMovedByNobody) {
+  for (const Op op : {Op::bcast, Op::reduce, Op::allreduce, Op::gather, Op::scatter, Op::scatterv, Op::allgather, Op::allgatherv, Op::alltoall,
+                      Op::reduce_scatter, Op::reduce_scatter_block, Op::scan, Op::exscan}) {
+    EXPECT_EQ(messages_of_nothing(op, "Open MPI v4.1.4"), 0u) << trace::op_name(op);
+    if (op == Op::scatterv) continue;
+    EXPECT_GT(messages_of_nothing(op, ""), 0u) << "another tool may have left out the size of " << trace::op_name(op);
+  }
+  EXPECT_GT(messages_of_nothing(Op::barrier, "Open MPI v4.1.4"), 0u);
+}
+
 }  // namespace
 }  // namespace fallow::sim

@@ -66,20 +66,21 @@ std::uint32_t Engine::access(std::uint32_t r, std::uint64_t bytes) {
 }
 
 bool Engine::file(std::uint32_t r, const CallEvent& call) {
-  const bool collective = trace::has(call.op, trace::kOpCollective) && info_.comms.valid(call.comm);
+  const bool collective = trace::has(call.op, trace::kOpCollective);
   if (trace::has(call.op, trace::kOpCreates)) return keep(r, call, access(r, call.bytes)), true;
   if (begins(call.op)) return side_.split[SideTables::split_key(r, call.comm, call.op)].push_back(access(r, call.bytes)), true;
   bool done = true;
   if (ends(call.op)) {
     // Of one file's accesses one is under way at a time. The trace does not say which file: those of several end in order.
     const auto found = side_.split.find(SideTables::split_key(r, call.comm, begin_of(call.op)));
-    if (found == side_.split.end() || found->second.empty()) return true;  // its begin was lost
-    done = block_on(r, found->second.front());
-    found->second.erase(found->second.begin());
+    if (found != side_.split.end() && !found->second.empty()) {  // else its begin was lost
+      done = block_on(r, found->second.front());
+      found->second.erase(found->second.begin());
+    }
   } else if (!is_local(call.op)) {
     done = block_on(r, access(r, call.bytes));
   }
-  return (!collective || synchronize(r, call.comm)) && done;
+  return (!collective || synchronize(r, call)) && done;
 }
 
 }  // namespace fallow::sim

@@ -246,8 +246,7 @@ std::string Engine::describe_stall() const {
   if (stuck > kShown) text += "\n  and " + std::to_string(stuck - kShown) + " more";
   if (threads > 1) {
     text += "\nRanks called MPI from up to " + std::to_string(threads) +
-            " threads. A replay makes a rank's calls one after another; file accesses and fences cannot wait in it for another "
-            "thread of their rank.";
+            " threads. A replay makes a rank's calls one after another, in the recorded order.";
   }
   std::string differ;
   each_share([&](const Engine& engine) {

@@ -26,6 +26,12 @@ inline bool synchronizes(trace::Op op) noexcept {
   }
 }
 
+/// Calls that first do something of their own, which waits for no call of another rank, and then may wait for all ranks.
+inline bool synchronizes_after(trace::Op op) noexcept {
+  const bool all = trace::has(op, trace::kOpCollective) && trace::has(op, trace::kOpBlocks);
+  return op == trace::Op::win_fence || (all && trace::traits(op).kind == trace::OpKind::io);
+}
+
 /// Blocking calls that libraries may end before any other rank has come, or long before all have: it depends on their algorithms and limits.
 inline bool may_end_early(trace::Op op) noexcept {
   using trace::Op;
@@ -40,7 +46,7 @@ inline bool may_end_early(trace::Op op) noexcept {
     case Op::scatterv:
     case Op::scan:
     case Op::exscan: return true;
-    default: return false;
+    default: return synchronizes_after(op);  // which the standard does not ask to wait for others: by assertions of the fence, by file system
   }
 }
 

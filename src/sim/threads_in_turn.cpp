@@ -26,10 +26,13 @@ constexpr auto kStarts = [] {
   return starts;
 }();
 
+/// Calls that keep their name where they only begin to wait for all ranks, as there is more to them.
+bool begins_by_its_name(Op op) noexcept { return makes_topology(op) || synchronizes_after(op); }
+
 /// What the first half of a call is called; Op::other: it is not cut.
 Op start_of(Op op) noexcept {
-  if (makes_topology(op)) return op;
-  if (synchronizes(op) && op != Op::win_fence) return Op::ibarrier;
+  if (begins_by_its_name(op)) return op;
+  if (synchronizes(op)) return Op::ibarrier;
   return trace::has(op, trace::kOpBlocks) ? kStarts[static_cast<std::size_t>(op)] : Op::other;
 }
 
@@ -220,7 +223,7 @@ bool ThreadsInTurn::next(std::uint32_t number, CallEvent& event) {
       rank.given.requests.assign(1, made);
       thread.late.named = rank.given.named = true;
       call.op = makes_topology(call.op) && call.comm == trace::kCommNone ? Op::ibarrier : start_of(call.op);
-      if (makes_topology(call.op)) call.flags |= kEventStarts;
+      if (begins_by_its_name(call.op)) call.flags |= kEventStarts;
       call.exit_ns = call.enter_ns;
     } else {
       rank.mark_ns = std::max(rank.mark_ns, call.exit_ns);

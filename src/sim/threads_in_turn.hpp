@@ -11,8 +11,8 @@
 
 namespace fallow::sim {
 
-/// CallEvent::flags, not in traces: the end of a call that may end before what the simulator has it wait for; the beginning of a call
-/// that makes a topology, with a request.
+/// CallEvent::flags, not in traces: the end of a call that may end before what the simulator has it wait for; a call that does what it
+/// does, but only begins to wait for all ranks, with a request.
 inline constexpr std::uint16_t kEventEndsEarly = 1u << 15, kEventStarts = 1u << 14;
 
 /// The events of another source. Of ranks that called MPI from several threads, a call in which another thread's call began

@@ -336,5 +336,28 @@ TEST(ThreadsInTurn, AReceiveOfWhatNeverComesIsNotLeft) {
   EXPECT_THROW(replayed(t, 2), SimError);
 }
 
+/// One thread waits for all ranks in a call that is more than that; what another one does meanwhile lets the other rank come.
+TEST(ThreadsInTurn, FencesAndFileAccessesBeginWhereTheyBegan) {
+  for (const Op op : {Op::win_fence, Op::file_open, Op::file_set_view, Op::file_write_at_all, Op::file_read_all_end, Op::file_close}) {
+    Threads t(2);
+    t.call(0, 0, {1, 2}, message(Op::put, 1, 0)).call(0, 0, {10, 90}, plain(op)).call(0, 1, {20, 40}, message(Op::recv, 1, 1));
+    t.call(1, 0, {15, 45}, message(Op::ssend, 0, 1)).call(1, 0, {50, 90}, plain(op));
+    t.call(0, 1, {100, 120}, plain(Op::comm_dup)).call(1, 1, {100, 120}, plain(Op::comm_dup));
+    const Result result = replayed(t, 2);
+    EXPECT_EQ(result.let_go, 0u) << trace::op_name(op);
+    EXPECT_EQ(result.unreceived.count, 0u) << trace::op_name(op);
+  }
+}
+
+/// The file system needed nobody else for it.
+TEST(ThreadsInTurn, AFileAccessOfAllRanksMayHaveEndedBeforeTheOthersCame) {
+  Threads t(2);
+  t.call(0, 0, {10, 12}, plain(Op::file_sync)).call(0, 1, {20, 22}, message(Op::send, 1, 1));
+  t.call(1, 1, {5, 25}, message(Op::recv, 0, 1)).call(1, 1, {30, 40}, plain(Op::file_sync));
+  const Result result = replayed(t, 2);
+  EXPECT_EQ(result.let_go, 1u);
+  EXPECT_EQ(result.unreceived.count, 0u);
+}
+
 }  // namespace
 }  // namespace fallow::sim

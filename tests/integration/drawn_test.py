@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from harness.fallow import BARE
+from harness.fallow import BARE, Fallow
 from harness.hosts import Hosts, launcher
 from harness.lab import Lab, assert_same
 from harness.running import Outcome
+from harness.traces import replay
 
 _PHASES = 8
 _WAYS = {
@@ -78,6 +79,25 @@ def test_drawn_program(lab: Lab, seed: int) -> None:
 def test_drawn_program_on_two_hosts(lab: Lab, hosts: Hosts, seed: int) -> None:
     """Ranks see the states of those of their own host only."""
     _check(_on_two_hosts(lab, hosts, seed, (1, 1, 2)[seed]), list(_WAYS)[seed:6:3])
+
+
+def _check_replay(lab: Lab, fallow: Fallow, seed: int, threads: bool) -> None:
+    trace = lab.scratch / f"run-{threads}.ftr"
+    run = lab.run("auto", 2 + seed % 2, *_command(lab, seed, threads), options=["--trace", str(trace)]).outcome
+    assert run.rc == 0, run.describe()
+    assert "unreceived" not in replay(fallow, trace)["simulations"][0]["raw"]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_trace_of_a_drawn_program_is_replayed(lab: Lab, fallow: Fallow, seed: int) -> None:
+    _check_replay(lab, fallow, seed, seed == 1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", _seeds())
+def test_traces_of_drawn_programs_are_replayed(lab: Lab, fallow: Fallow, seed: int) -> None:
+    for threads in (False, True):
+        _check_replay(lab, fallow, seed, threads)
 
 
 @pytest.mark.long

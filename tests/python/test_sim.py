@@ -212,14 +212,15 @@ def test_a_deadlock_names_ranks_calls_and_positions(fallow, tmp_path):
 
 
 def test_calls_of_threads_that_wait_for_each_other(fallow, tmp_path):
-    """One in which another begins is begun there and waited for at its end; those that cannot be cut so are told."""
+    """One in which another begins is begun there and waited for at its end; where nothing comes for it, it is told that there are threads."""
     receive = Event(op=op_number("MPI_Recv"), comm=COMM_WORLD, enter_ns=10, exit_ns=100, peer=1, tag=5, size_bytes=8)
     fence = Event(op=op_number("MPI_Win_fence"), comm=COMM_WORLD, enter_ns=10, exit_ns=100)
-    for late, answer, ends in (
-        (receive, call("MPI_Send", 40, peer=0, tag=5, size_bytes=8), True),
-        (fence, call("MPI_Win_fence", 40), False),
+    for name, late, answer, ends in (
+        ("receive", receive, call("MPI_Send", 40, peer=0, tag=5, size_bytes=8), True),
+        ("fence", fence, call("MPI_Win_fence", 40), True),
+        ("none", receive, call("MPI_Send", 40, peer=0, tag=7, size_bytes=8), False),
     ):
-        t = trace(tmp_path / f"{ends}.ftr", [
+        t = trace(tmp_path / f"{name}.ftr", [
             [late, call("MPI_Send", 20, peer=1, tag=6, size_bytes=8, thread=1)],
             [call("MPI_Recv", 10, peer=0, tag=6, size_bytes=8), answer],
         ])  # fmt: skip
