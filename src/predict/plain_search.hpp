@@ -1,25 +1,26 @@
-// The pattern search against one that is written down plainly: grams are lists of calls, patterns are lists of grams, nothing is hashed
-// and nothing forgotten. Both must say the same after every call of programs that are made up at random.
-#include <gtest/gtest.h>
+// The pattern search and the tuning of its threshold, written down plainly for tests: grams are lists of calls, patterns are lists of grams,
+// nothing is hashed and nothing forgotten. And programs that are made up at random, for them to agree on with the predictors.
+#pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <vector>
 
-#include "predict/pps.hpp"
+#include "predict/spps.hpp"
 #include "predict/test_streams.hpp"
 
-namespace fallow::predict {
-namespace {
+namespace fallow::predict::plainly {
 
 using streams::kUs;
 
 /// Algorithms 1 to 4 of Dickov (2015) with what docs/adr/0011 says.
-class PlainSearch {
+class Search {
  public:
-  explicit PlainSearch(const PpsOptions& options) : o_(options), longest_(~std::size_t{0}) { search_from(0); }
+  explicit Search(const PpsOptions& options) : o_(options), longest_(~std::size_t{0}) { search_from(0); }
 
   Answer on_exit(const Event& e) {
     const bool was = predicting_;
@@ -41,6 +42,7 @@ class PlainSearch {
   bool predicting() const { return predicting_; }
   std::size_t pattern_size() const { return predicting_ ? predicted_.size() : size_; }
   std::uint64_t mispredictions() const { return mispredictions_; }
+  std::size_t grams() const { return grams_.size(); }
 
  private:
   using Gram = std::vector<int>;
@@ -166,8 +168,105 @@ class PlainSearch {
   std::uint64_t mispredictions_ = 0;
 };
 
+/// Algorithm 5 of Dickov (2015) with what docs/adr/0012 says, on a sample of gaps.
+inline std::optional<Nanoseconds> threshold_for(std::vector<std::int64_t> gaps, const SppsOptions& o) {
+  const auto bins = static_cast<std::size_t>(std::floor(std::sqrt(static_cast<double>(gaps.size()))));
+  if (bins == 0) return std::nullopt;
+  std::vector<double> edges;
+  for (std::size_t b = 0; b <= bins; ++b) {
+    const double part = static_cast<double>(b) / static_cast<double>(bins);
+    edges.push_back(static_cast<double>(o.histogram_from.value) * std::pow(o.histogram_to / o.histogram_from, part));
+  }
+  std::vector<int> count(bins);
+  std::vector<double> time(bins);
+  double total = 0;
+  for (const std::int64_t gap : gaps) {
+    std::size_t b = 0;
+    while (b + 1 < bins && static_cast<double>(gap) >= edges[b + 1]) ++b;
+    ++count[b];
+    time[b] += static_cast<double>(gap);
+    total += static_cast<double>(gap);
+  }
+  const double few = std::floor(o.alpha * o.bin_gaps / static_cast<double>(bins));
+  for (double demanded = o.demanded_share; demanded >= o.demanded_least; demanded *= o.demanded_decay) {
+    std::optional<std::size_t> bin;
+    double upto = 0;
+    for (std::size_t b = 0; b < bins; ++b) {
+      upto += time[b];
+      if (upto >= (1 - demanded) * total) break;
+      if (!bin || count[b] <= count[*bin]) bin = b;
+    }
+    if (!bin) return std::nullopt;
+    if (count[*bin] >= few) continue;
+    std::vector<double> inside = {edges[*bin], edges[*bin + 1]};
+    for (const std::int64_t gap : gaps) {
+      const auto g = static_cast<double>(gap);
+      if (g > edges[*bin] && g < edges[*bin + 1]) inside.push_back(g);
+    }
+    std::sort(inside.begin(), inside.end());
+    for (std::size_t i = 0; i + 1 < inside.size(); ++i) {
+      if (inside[i + 1] / inside[i] >= o.gap_ratio()) return Nanoseconds(std::llround(inside[i] * (1 + o.margin) / (1 - o.margin)));
+    }
+  }
+  return std::nullopt;
+}
+
+/// The search with a threshold that is found so, and sought again where gaps come near it (section 5.3).
+class TunedSearch {
+ public:
+  explicit TunedSearch(const SppsOptions& options) : o_(options), skip_(options.skip_gaps) {}
+
+  Answer on_exit(const Event& e) {
+    if (last_exit_ >= 0) gap_before(e.enter.value - last_exit_);
+    last_exit_ = e.exit.value;
+    return search_ ? search_->on_exit(e) : Answer{};
+  }
+  bool tuned() const { return search_.has_value(); }
+  std::uint64_t restarts() const { return restarts_; }
+
+ private:
+  void gap_before(std::int64_t gap) {
+    if (!search_) return sample(gap);
+    const double ratio = static_cast<double>(gap) / static_cast<double>(threshold_.value);
+    if (!o_.restarts || ratio < 1 - o_.margin || ratio > 1 + o_.margin) return;
+    const std::size_t now = search_->grams();
+    const bool again = danger_ && static_cast<double>(now - *danger_) <= o_.restart_within_patterns * static_cast<double>(search_->pattern_size());
+    danger_ = now;
+    if (!again) return;
+    ++restarts_;
+    search_.reset();
+    danger_.reset();
+    skip_ = o_.skip_again ? o_.skip_gaps : 0;
+  }
+  void sample(std::int64_t gap) {
+    if (gap < o_.pps.react.down.value + o_.pps.react.up.value) return;
+    if (skip_ > 0) {
+      --skip_;
+      return;
+    }
+    gaps_.push_back(gap);
+    if (gaps_.size() < o_.sample_gaps) return;
+    const auto found = threshold_for(gaps_, o_);
+    gaps_.clear();
+    if (!found) return;
+    threshold_ = *found;
+    PpsOptions options = o_.pps;
+    options.threshold = threshold_;
+    search_.emplace(options);
+  }
+
+  SppsOptions o_;
+  std::optional<Search> search_;
+  std::optional<std::size_t> danger_;  // grams there were when a gap last came near the threshold
+  std::vector<std::int64_t> gaps_;
+  Nanoseconds threshold_;
+  std::uint32_t skip_;
+  std::int64_t last_exit_ = -1;
+  std::uint64_t restarts_ = 0;
+};
+
 /// Loops of bodies that share parts with each other, some of them nested, broken off, or with a call more now and then.
-std::vector<Event> program(std::uint64_t seed) {
+inline std::vector<Event> program(std::uint64_t seed, int phases = 8) {
   std::mt19937_64 random(seed);
   const auto draw = [&](std::uint64_t below) { return random() % below; };
   streams::Builder b(seed);
@@ -176,10 +275,14 @@ std::vector<Event> program(std::uint64_t seed) {
   for (auto& body : bodies) {
     for (std::uint64_t n = 1 + draw(6); n > 0; --n) body.emplace_back(10 + draw(calls), draw(3) != 0);
   }
+  std::vector<double> kinds(1 + draw(3));  // of gaps between grams, by operation
   const auto emit = [&](std::uint64_t op, bool apart) {
-    b.call(static_cast<std::uint16_t>(op), 1, apart ? b.uniform(30 * kUs, 400 * kUs) : b.uniform(0, 15 * kUs));
+    b.call(static_cast<std::uint16_t>(op), 1, apart ? kinds[op % kinds.size()] * b.uniform(0.9, 1.1) : b.uniform(0, 15 * kUs));
   };
-  for (int phase = 0; phase < 8; ++phase) {
+  for (int phase = 0; phase < phases; ++phase) {
+    for (double& kind : kinds) {
+      if (phase == 0 || draw(3) == 0) kind = 12 * kUs * std::exp(b.uniform(0, 4));
+    }
     const auto& body = bodies[draw(bodies.size())];
     const auto& inner = bodies[draw(bodies.size())];
     const bool nested = draw(3) == 0, disturbed = draw(3) == 0;
@@ -194,36 +297,4 @@ std::vector<Event> program(std::uint64_t seed) {
   return b.take();
 }
 
-TEST(Pps, IsThePlainSearchInManyPrograms) {
-  std::uint64_t predicted = 0, broken_off = 0;
-  for (std::uint64_t seed = 0; seed < 500; ++seed) {
-    PpsOptions options;
-    options.min_pattern = seed % 5 == 0 ? 1 : 2;
-    options.repeats = seed % 7 == 0 ? 4 : 3;
-    options.cap_by_first = seed % 3 != 0;
-    PpsPredictor pps(options);
-    PlainSearch plain(options);
-    std::uint64_t call = 0, before = 0;
-    for (const Event& event : program(seed)) {
-      if (seed % 4 == 1 && call == 90) {
-        pps.restart(options.threshold);
-        plain = PlainSearch(options);
-        before = pps.state().mispredictions;
-      }
-      const Answer got = pps.on_exit(event), wanted = plain.on_exit(event);
-      ASSERT_EQ(pps.predicting(), plain.predicting()) << "seed " << seed << ", call " << call;
-      ASSERT_EQ(pps.pattern_size(), plain.pattern_size()) << "seed " << seed << ", call " << call;
-      ASSERT_EQ(got.rest_for, wanted.rest_for) << "seed " << seed << ", call " << call;
-      ASSERT_EQ(got.call_expected, wanted.call_expected) << "seed " << seed << ", call " << call;
-      ASSERT_EQ(pps.state().mispredictions - before, plain.mispredictions()) << "seed " << seed << ", call " << call;
-      predicted += got.call_expected ? 1 : 0;
-      ++call;
-    }
-    broken_off += plain.mispredictions();
-  }
-  EXPECT_GT(predicted, 3'000U);
-  EXPECT_GT(broken_off, 500U);
-}
-
-}  // namespace
-}  // namespace fallow::predict
+}  // namespace fallow::predict::plainly
