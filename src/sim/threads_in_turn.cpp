@@ -64,7 +64,7 @@ ThreadsInTurn::ThreadsInTurn(std::unique_ptr<trace::EventSource> source) : sourc
 ThreadsInTurn::How ThreadsInTurn::how(const CallEvent& event) noexcept {
   const OpKind kind = trace::traits(event.op).kind;
   const bool looks = kind == OpKind::wait || kind == OpKind::probe || kind == OpKind::test;
-  if (looks || event.op == Op::win_wait || event.op == Op::win_start) return How::late;
+  if (looks || event.op == Op::win_wait || event.op == Op::win_test || event.op == Op::win_start) return How::late;
   return start_of(event.op) != Op::other ? How::cut : How::whole;
 }
 

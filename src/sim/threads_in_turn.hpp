@@ -17,7 +17,7 @@ inline constexpr std::uint16_t kEventEndsEarly = 1u << 15, kEventStarts = 1u << 
 
 /// The events of another source. Of ranks that called MPI from several threads, a call in which another thread's call began
 /// - is started where it began, as its non-blocking form, and waited for where it ended, if it moves data or waits for all ranks;
-/// - comes where it ended, if it only waits for what was started before: waits, probes, MPI_Win_wait and MPI_Win_start.
+/// - comes where it ended, if it only waits for what was started before: waits, tests, probes, MPI_Win_wait, MPI_Win_test and MPI_Win_start.
 /// Nothing that another thread's call needs then stands behind it, as it was so in the recorded run. Before each event the rank
 /// computes for as long as it had a thread outside of MPI; by the clock cpu, for what its threads computed beyond each other.
 /// Requests of such ranks are numbered anew, as one that a thread completes may give its number to another thread's call which

@@ -131,6 +131,15 @@ TEST(ThreadsInTurn, WaitsComeWhereTheyEnded) {
   EXPECT_EQ(told(*source, 0), (Lines{"Irecv 10 makes 0", "Wait 20 ends 0", "Send 10", "Probe 8"}));
 }
 
+TEST(ThreadsInTurn, WhatLooksAtWindowsComesWhereItEnded) {
+  for (const Op op : {Op::win_wait, Op::win_test, Op::win_start}) {
+    Threads t(1);
+    t.call(0, 0, {10, 50}, plain(op)).call(0, 1, {20, 30}, plain(Op::barrier));
+    const auto source = t.in_turn();
+    EXPECT_EQ(told(*source, 0), (Lines{"Barrier 20", std::string(trace::op_name(op).substr(4)) + " 20"}));
+  }
+}
+
 TEST(ThreadsInTurn, ANumberThatComesBackInACallThatHadBegunIsAnother) {
   Threads t(1);
   const std::vector<std::uint32_t> number = {0};
