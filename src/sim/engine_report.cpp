@@ -162,7 +162,9 @@ std::string Engine::describe(std::uint32_t r) const {
   }
   for (const std::uint32_t i : posted_.in_order(rank.posted)) {
     const Request& n = requests_[i];
-    if ((n.flags & kWaited) == 0 || !trace::has(call.op, trace::kOpCompletes)) continue;
+    const bool half = (n.flags & kOfCollective) != 0 && (n.key & kCollectiveKey) == 0;  // of MPI_Isendrecv
+    const std::uint32_t waited = half ? collectives_[n.owner].request : i;
+    if (waited == kNone || (requests_[waited].flags & kWaited) == 0 || !trace::has(call.op, trace::kOpCompletes)) continue;
     const auto source = static_cast<std::uint32_t>(n.key);
     text += " for a message from " + (source == kAnySource ? "any rank" : "world rank " + std::to_string(source)) + ", " + tag_text(n.tag) +
             ", communicator " + std::to_string(n.key >> 32);

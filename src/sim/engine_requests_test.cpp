@@ -54,6 +54,18 @@ TEST(SendReceive, ThatDoesNotBlockIsCompleteWhenBothMessagesAre) {
   EXPECT_EQ(null.run(machine).makespan, end);
 }
 
+TEST(SendReceive, ThatNeverComesIsNamed) {
+  const std::uint32_t number[] = {5};
+  Program p(3);
+  p.add(0, exchange(1, 8, 2, 8, number)).wait(0, Op::wait, {5}).p2p(1, Op::recv, 0, 8, 3);
+  try {
+    p.run(crossbar(3));
+    FAIL() << "no deadlock found";
+  } catch (const SimError& e) {
+    EXPECT_NE(std::string(e.what()).find("rank 0 in MPI_Wait (call 2) for a message from world rank 2, tag 3, communicator 1 at"), std::string::npos) << e.what();
+  }
+}
+
 /// The second of two messages comes while their receiver, who has just got the first, is on its way to the next call.
 TEST(Unexpected, CostsWhereverTheClockIs) {
   constexpr Time kAsks = 100 * kNs, kCost = 300 * kNs;
