@@ -45,7 +45,11 @@ inline bool may_end_early(trace::Op op) noexcept {
     case Op::scatter:
     case Op::scatterv:
     case Op::scan:
-    case Op::exscan: return true;
+    case Op::exscan:
+    case Op::reduce_scatter:  // from here on, who takes nothing from the others
+    case Op::allgatherv:
+    case Op::alltoallv:
+    case Op::alltoallw: return true;
     default: return synchronizes_after(op);  // which the standard does not ask to wait for others: by assertions of the fence, by file system
   }
 }
