@@ -11,6 +11,15 @@ struct exposed {
 
 enum { COUNTERS = 2 };
 
+// MPICH 4.0.2 on UCX, without Fallow, too:
+// - a fence may return before what a large MPI_Get brings has come, if an MPI_Put to the same rank was under way;
+// - puts after an MPI_Win_start may come before the target has posted again, and so overwrite what it is still looking at.
+#if defined MPICH_NUMVERSION && MPICH_NUMVERSION < 50000000
+enum { MPICH_4 = 1 };
+#else
+enum { MPICH_4 = 0 };
+#endif
+
 static int allocates(const struct place *p) {  // Open MPI 4.1 knows no other windows within a node
 #ifdef OMPI_MAJOR_VERSION
   (void)p;
@@ -36,15 +45,6 @@ static struct exposed *exposed(struct place *p) {
   MPI_Barrier(p->comm);
   return e;
 }
-
-// MPICH 4.0.2 on UCX, without Fallow, too:
-// - a fence may return before what a large MPI_Get brings has come, if an MPI_Put to the same rank was under way;
-// - puts after an MPI_Win_start may come before the target has posted again, and so overwrite what it is still looking at.
-#if defined MPICH_NUMVERSION && MPICH_NUMVERSION < 50000000
-enum { MPICH_4 = 1 };
-#else
-enum { MPICH_4 = 0 };
-#endif
 
 static void end_exposed(struct place *p) {
   struct exposed *e = p->kept;
