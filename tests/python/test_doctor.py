@@ -196,6 +196,12 @@ def test_paths_and_commands_are_not_broken():
         assert path in words and target in words
 
 
+_MOUNTS = """\
+31 23 0:28 / /sys/fs/cgroup rw,relatime - cgroup2 cgroup2 rw
+32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu,cpuacct
+"""
+
+
 def test_a_limit_of_processor_time_is_told(tmp_path):
     def tree(**files: str) -> Path:
         for name, content in files.items():
@@ -205,7 +211,7 @@ def test_a_limit_of_processor_time_is_told(tmp_path):
         return tmp_path
 
     assert sysload.processor_limit(tmp_path) is None
-    tree(**{"proc--self--cgroup": "0::/job/step\n", "sys--fs--cgroup--job--step--cpu__max": "max 100000\n"})
+    tree(**{"proc--self--mountinfo": _MOUNTS, "proc--self--cgroup": "0::/job/step\n", "sys--fs--cgroup--job--step--cpu__max": "max 100000\n"})
     assert sysload.processor_limit(tmp_path) is None
     tree(**{"sys--fs--cgroup--job--cpu__max": "50000 100000\n"})  # of the one above
     assert sysload.processor_limit(tmp_path) == 0.5
@@ -218,6 +224,8 @@ def test_a_limit_of_processor_time_is_told(tmp_path):
     assert sysload.processor_limit(tmp_path) is None
     tree(**{"proc--self--cgroup": "0::/../..\n", "sys--fs--cgroup--cpu__max": "150000 100000\n"})  # as a container sees it
     assert sysload.processor_limit(tmp_path) == 1.5
+    tree(**{"sys--fs--cgroup--cpu__stat": "nr_throttled 3\nthrottled_usec 2500000\n", "proc--stat": "cpu 0 0 0 0 0 0 0 0 0 0\n"})
+    assert sysload.read(tmp_path) == sysload.CpuTimes(0, 0, 2.5)
 
 
 def _fake_mpi(folder, other=False):
@@ -272,6 +280,7 @@ def test_the_least_of_the_limits_above_counts(tmp_path):
     (groups / "job/step").mkdir(parents=True)
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/self/cgroup").write_text("0::/job/step\n")
+    (tmp_path / "proc/self/mountinfo").write_text(_MOUNTS)
     for group, limit in (("job/step", "400000 100000"), ("job", "150000 100000"), ("", "max 100000")):
         (groups / group / "cpu.max").write_text(limit + "\n")
     assert sysload.processor_limit(tmp_path) == 1.5

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <tuple>
 
+#include "power/cpu_quota.hpp"
 #include "power/meter.hpp"
 #include "power/platform.hpp"
 
@@ -268,6 +269,18 @@ void bind_power(nb::module_& m) {
       "A path, or a name to look for in `directories` (the installed one if none). ValueError says what is wrong.");
   m.def("generic_platform", &generic_platform, nb::arg("root") = "/",
         "A stand-in with the processors found below `root`; every watt in it is an assumption.");
+  m.def(
+      "cpu_quota",
+      [](const std::filesystem::path& root) {
+        const CpuQuota quota(root == "/" ? std::string() : root.string());
+        const std::uint64_t ns = quota.throttled_ns();
+        using Number = std::optional<double>;
+        return std::pair(quota.limited() ? Number(quota.processors()) : Number(),
+                         ns != CpuQuota::kUnknown ? Number(1e-9 * static_cast<double>(ns)) : Number());
+      },
+      nb::arg("root") = "/",
+      "Processors whose time control groups let this process have, and the seconds for which they were throttled since they were made, "
+      "summed over processors; None where there is no limit, or the kernel does not tell.");
   m.def("platform_energy", &energy, nb::arg("platform"), nb::arg("ranks"), nb::kw_only(), nb::arg("nodes"),
         nb::arg("run_time_s"), nb::arg("cores_used") = 0, nb::arg("waits_yield") = false, nb::arg("together") = std::vector<std::pair<std::size_t, unsigned>>{}, nb::arg("besides_s") = 0.0, nb::arg("in_use_s") = 0.0,
         "Modelled energy by component. Each rank is a mapping or an object with computing_s, transfer_s, wait_awake_s, "
