@@ -14,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "integration"))
 
+from harness.groups import limited
 from harness.hosts import two_hosts
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,7 +33,7 @@ class Family:
     launcher: tuple[str, ...]
     own_yield: dict[str, str] = field(default_factory=dict)
     between_hosts: tuple[str, ...] = ("TCP",)  # what messages between name spaces go over
-    on_host: Callable[[list[str]], list[str]] = list  # what starts a command where the launcher runs
+    on_host: Callable[[list[str]], list[str]] = list  # what starts a command where, or as what, the launcher runs
 
     def program(self, name: str) -> str:
         return str(BUILD / f"{name}.{self.name}")
@@ -85,3 +86,10 @@ def on_two_hosts(family: Family, over: str) -> Iterator[Family]:
         else:
             options = ("-hosts", names, "-launcher", "rsh", "-launcher-exec", str(hosts.agent))
         yield replace(family, launcher=(family.launcher[0], *options), on_host=hosts.on_first)
+
+
+@contextlib.contextmanager
+def in_limited_group(family: Family, processors: float) -> Iterator[Family]:
+    """The family with launcher and ranks in a control group that may have the time of so many processors. OSError where none can be made."""
+    with limited(processors) as group:
+        yield replace(family, on_host=group.inside)

@@ -9,11 +9,27 @@
 
 namespace fallow::pmpi {
 
-Interruption Contention::judge(double late_ns, double now_ns, std::uint64_t queued_ns, const Crowd& crowd) noexcept {
-  const bool told = queued_ns != kUnknown && queued_ns_ != kUnknown && queued_ns >= queued_ns_;
-  const double queued = told ? static_cast<double>(queued_ns - queued_ns_) : 0.0;
-  queued_ns_ = queued_ns;
+namespace {
+
+/// What a count that was `before` has become more by; false if it is not known.
+bool grown_by(std::uint64_t& before, std::uint64_t now, double& by) noexcept {
+  const bool told = now != Contention::kUnknown && before != Contention::kUnknown && now >= before;
+  by = told ? static_cast<double>(now - before) : 0.0;
+  before = now;
+  return told;
+}
+
+}  // namespace
+
+Interruption Contention::judge(double late_ns, double now_ns, const KernelCounts& counts, const Crowd& crowd) noexcept {
+  double queued = 0, throttled = 0;
+  const bool told = grown_by(queued_ns_, counts.queued_ns, queued);
+  grown_by(throttled_ns_, counts.throttled_ns, throttled);
   if (late_ns <= kInterruptedNs) return Interruption::none;
+  if (throttled >= late_ns / 2) {
+    limited_until_ns_ = now_ns + kLimitedNs;
+    return Interruption::others;
+  }
   constexpr double kSmoothing = 1.0 / 8;
   runnable_ += (crowd.runnable - runnable_) * (runnable_ == 0 || crowd.runnable == 0 ? 1.0 : kSmoothing);
   if (told && queued < late_ns / 2) return Interruption::elsewhere;

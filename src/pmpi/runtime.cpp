@@ -174,6 +174,8 @@ void open_everything(Runtime& rt) {
   fill_header(rt, launch);
   if (!rt.options.trace.empty() && rt.tracer.open(rt, problem) == Status::failed) say(kNoTrace, "no trace will be recorded: " + problem);
   const double share = rt.whole_job_here ? 1.0 : share_of_node(rt.world_size, launch.local_size);
+  if (rt.options.mode == WaitMode::automatic) rt.quota = power::CpuQuota(std::string());
+  rt.contention.begin_throttled(rt.quota.throttled_ns());
   rt.node.page().budget.open(rt.options.slowdown * share, rt.clock.ticks_per_ns() * 1e9, rt.clock.now());
   install_hooks(rt);
   watch_test_loops();

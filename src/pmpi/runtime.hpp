@@ -27,6 +27,7 @@
 #include "pmpi/wait_state.hpp"
 #include "pmpi/window_table.hpp"
 #include "pmpi/world.hpp"
+#include "power/cpu_quota.hpp"
 #include "predict/wait_model.hpp"
 
 namespace fallow::pmpi {
@@ -93,6 +94,7 @@ struct Runtime {
   std::atomic<std::uint32_t> type_generation{1};
   std::atomic<Thread*> sleeper{nullptr};  ///< the one thread of the process that may sleep now; owns costs, model, slot
   Contention contention;            ///< of the sleeper for its core
+  power::CpuQuota quota;            ///< of the process
   Holding holding;                  ///< of the sleeper to its core
   const Thread* contention_of = nullptr;
   Lateness late;                    ///< of the sleeper's waits

@@ -36,6 +36,7 @@ Step next_step(Wait&& wait) {
   if (wait.moves_data()) return Step::stay_awake;
   if (wait.does_not_weigh()) return Step::grow;
   if (wait.is_about_to_end() || wait.needs_target_unseen()) return Step::stay_awake;
+  if (wait.is_limited()) return Step::grow;
   if (wait.is_contended()) {
     if (wait.is_needed_with_debts()) return Step::give_way;
     return wait.was_held() || !wait.holding_pays() ? Step::grow : Step::hold;
@@ -58,7 +59,7 @@ struct GrowingPlan {
 
 /// A plan that does not weigh spinning against sleeping: sleeps in slices that grow with the wait. Where the end of the wait
 /// also ends the sleep, for as long as most waits at this place last, which `usual_ns()` tells. Ranks that share a core give way to
-/// each other first: the message may come from one that has only to be let run.
+/// each other first: the message may come from one that has only to be let run. Where time is limited, giving way spends it.
 template <class Usual>
 GrowingPlan growing_plan(const WaitState& w, const WaitingCall& call, const Surroundings& where, const TickRate& rate, Usual usual_ns) {
   constexpr double kFirstSliceNs = 50e3;
@@ -69,7 +70,7 @@ GrowingPlan growing_plan(const WaitState& w, const WaitingCall& call, const Surr
   const double awake_ns = rate.to_ns(call.now - std::max({call.enter, w.last_wake, flows ? w.moved_last : 0}));
   const bool patient = w.sleeps == 0 || (w.woken_by_peer && !where.oversubscribed);
   const double give_way_ns = flows ? flow_patience_ns(w, rate) : patient ? kGiveWayNs : lingers ? kGraceNs : 0.0;
-  if (where.automatic && awake_ns < give_way_ns) return {true, {to_nanoseconds(0), to_nanoseconds(give_way_ns - awake_ns)}};
+  if (where.automatic && !where.limited && awake_ns < give_way_ns) return {true, {to_nanoseconds(0), to_nanoseconds(give_way_ns - awake_ns)}};
   // Who is woken in the middle of a collective call is often woken for a step that comes a little later.
   const double quiet_ns = w.stirred != 0 ? rate.to_ns(call.now - w.stirred) : waited_ns;
   double slice_ns = std::max(call.many_steps ? quiet_ns * kSliceOfSteps : quiet_ns, kFirstSliceNs);

@@ -16,7 +16,7 @@ constexpr std::uint64_t after(double ns) { return kEnter + ticks(ns); }
 
 /// A wait of which everything is known at once, and what was asked of it by lot or at a cost.
 struct KnownWait {
-  bool grows = false, about_to_end = false, target_unseen = false, contended = false, with_debts = false, held = false, pays = true;
+  bool grows = false, about_to_end = false, target_unseen = false, limited = false, contended = false, with_debts = false, held = false, pays = true;
   bool rivals = false, long_by_itself = false;
   bool just_woken = false, needed_unseen = false, compared = false, moves = false;
   std::string asked{};
@@ -25,6 +25,7 @@ struct KnownWait {
   bool does_not_weigh() const { return grows; }
   bool is_about_to_end() { return asked += 'e', about_to_end; }
   bool needs_target_unseen() const { return target_unseen; }
+  bool is_limited() const { return limited; }
   bool is_contended() const { return contended; }
   bool is_needed_with_debts() const { return with_debts; }
   bool was_held() const { return held; }
@@ -76,6 +77,15 @@ TEST(NextStep, WhereOthersWantTheCoreItIsKeptOnceIfThatPays) {
   KnownWait again{.contended = true, .held = true};
   EXPECT_EQ(next_step(again), Step::grow);
   EXPECT_EQ(again.asked, "e") << "a trial of holding is not used up by a wait that has held already";
+}
+
+TEST(NextStep, WhereTimeIsLimitedNoneIsSpentOnWaiting) {
+  KnownWait wait{.limited = true, .contended = true, .with_debts = true, .rivals = true, .just_woken = true, .needed_unseen = true};
+  EXPECT_EQ(next_step(wait), Step::grow);
+  EXPECT_EQ(wait.asked, "e") << "neither earnings nor lots";
+  EXPECT_EQ(next_step(KnownWait{.about_to_end = true, .limited = true}), Step::stay_awake);
+  EXPECT_EQ(next_step(KnownWait{.target_unseen = true, .limited = true}), Step::stay_awake);
+  EXPECT_EQ(next_step(KnownWait{.limited = true, .moves = true}), Step::stay_awake);
 }
 
 TEST(NextStep, WhereFewOthersWantCoresOnlyLongWaitsAreWeighed) {
@@ -139,6 +149,13 @@ TEST(GrowingPlan, GivesWayForAFifthOfAMillisecondFirst) {
 TEST(GrowingPlan, SleepsAtOnceInModeSleep) {
   expect_sleeps(grown({}, 20 * kUs, {.automatic = false}), 50 * kUs);
   expect_sleeps(grown({}, 120 * kUs, {.automatic = false}), 120 * kUs);
+}
+
+TEST(GrowingPlan, SleepsAtOnceWhereTimeIsLimited) {
+  expect_sleeps(grown({}, 20 * kUs, {.limited = true}), 50 * kUs);
+  expect_sleeps(grown({}, 20 * kUs, {.limited = true}, false, 3 * kMs), 2.98 * kMs);
+  const WaitState woken{.last_wake = after(1000 * kUs), .sleeps = 1, .woken_by_peer = true};
+  expect_sleeps(grown(woken, 1010 * kUs, {.limited = true}), 1010 * kUs);
 }
 
 TEST(GrowingPlan, SleepsForAsLongAsMostWaitsLastWhereTheirEndWakes) {

@@ -83,6 +83,7 @@ bool begin_rest(Thread& t) noexcept {
     t.loop.set_due(now + rt.test_loops.long_enough);
     return false;
   }
+  interrupted(t, now - std::min(now, t.loop.due()), now);
   take_up(t, now);
   const std::uint64_t entered = t.enter;
   t.enter = t.loop.since();  // the wait's

@@ -111,20 +111,6 @@ Sockets::End sleep_until(Thread& t, std::uint64_t now, std::uint64_t end) noexce
   return Sockets::End::time;
 }
 
-/// Whether something that took `ticks` until `now` was interrupted, and by whom.
-Interruption interrupted(const Thread& t, std::uint64_t ticks, std::uint64_t now) noexcept {
-  Runtime& rt = runtime();
-  const double late_ns = rt.clock.to_ns(ticks);
-  if (late_ns <= Contention::kInterruptedNs) return Interruption::none;
-  if (rt.contention_of != &t) rt.contention.begin(Contention::kUnknown);
-  rt.contention_of = &t;
-  const double now_ns = rt.clock.to_ns(now);
-  const Interruption cause = rt.contention.judge(late_ns, now_ns, queued_ns(), crowd_now());
-  const double rivals_ns = rt.contention.rivals_until_ns() - now_ns;
-  if (rivals_ns > 0) rt.node.page().rivals_until.store(now + rt.clock.to_ticks(rivals_ns), std::memory_order_relaxed);
-  return cause;
-}
-
 /// The call goes on after a sleep: what that held up meanwhile is paid at once, as the call may go on for long.
 void settle_sleep(Thread& t) noexcept {
   Runtime& rt = runtime();
@@ -142,6 +128,19 @@ void settle_sleep(Thread& t) noexcept {
 }
 
 }  // namespace
+
+Interruption interrupted(const Thread& t, std::uint64_t ticks, std::uint64_t now) noexcept {
+  Runtime& rt = runtime();
+  const double late_ns = rt.clock.to_ns(ticks);
+  if (late_ns <= Contention::kInterruptedNs) return Interruption::none;
+  if (rt.contention_of != &t) rt.contention.begin(Contention::kUnknown);
+  rt.contention_of = &t;
+  const double now_ns = rt.clock.to_ns(now);
+  const Interruption cause = rt.contention.judge(late_ns, now_ns, {queued_ns(), rt.quota.throttled_ns()}, crowd_now());
+  const double rivals_ns = rt.contention.rivals_until_ns() - now_ns;
+  if (rivals_ns > 0) rt.node.page().rivals_until.store(now + rt.clock.to_ticks(rivals_ns), std::memory_order_relaxed);
+  return cause;
+}
 
 void do_sleep(Thread& t) noexcept {
   Runtime& rt = runtime();

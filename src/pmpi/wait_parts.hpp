@@ -118,6 +118,8 @@ predict::WaitPlan make_plan(Thread& t, std::uint64_t now) noexcept;
 /// Does it, but for sleeping, which may begin after some more polls.
 void follow_plan(Thread& t, std::uint64_t now) noexcept;
 void do_sleep(Thread& t) noexcept;
+/// Whether something that took `ticks` until `now` was interrupted, and by whom. Of the sleeper.
+Interruption interrupted(const Thread& t, std::uint64_t ticks, std::uint64_t now) noexcept;
 
 /// A wait begins, in which tests in vain may wake the sleeper; not soon where they have brought nothing in several waits in a row.
 void allow_tests(Thread& t, std::uint64_t now) noexcept;

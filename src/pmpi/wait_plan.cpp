@@ -32,6 +32,7 @@ struct AskedWait {
   }
   bool needs_target_unseen() const noexcept { return pmpi::needs_target_unseen(t); }
   bool is_contended() const noexcept { return rt.whole_job_here && rt.contention.contended(rt.clock.to_ns(now)); }
+  bool is_limited() const noexcept { return rt.whole_job_here && rt.contention.limited(rt.clock.to_ns(now)); }
   bool has_rivals() const noexcept { return now < rt.node.page().rivals_until.load(std::memory_order_relaxed); }
   bool is_long_by_itself() const noexcept {
     const bool moved = t.wait.moves_until != 0;  // it may last for that, which takes both ranks
@@ -58,7 +59,9 @@ struct AskedWait {
 WaitPlan plan_growing(Thread& t, std::uint64_t now) noexcept {
   Runtime& rt = runtime();
   const auto usual_ns = [&] { return static_cast<double>(rt.waits.summary(known_key(t)).p90.value); };
-  const GrowingPlan grown = growing_plan(t.wait, {t.enter, now, has_many_steps(t)}, surroundings(), rt.clock.rate(), usual_ns);
+  Surroundings where = surroundings();
+  where.limited = rt.contention.limited(rt.clock.to_ns(now));
+  const GrowingPlan grown = growing_plan(t.wait, {t.enter, now, has_many_steps(t)}, where, rt.clock.rate(), usual_ns);
   t.wait.yields = grown.yields;
   return grown.plan;
 }

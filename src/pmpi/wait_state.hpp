@@ -90,6 +90,7 @@ struct Surroundings {
   bool whole_job_here = true;
   bool oversubscribed = false;
   bool wakes = true;             ///< ranks wake each other
+  bool limited = false;          ///< the process gets less of the processors' time than it wants
 };
 
 /// The call that waits, in ticks.
