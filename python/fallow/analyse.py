@@ -197,6 +197,8 @@ def _run(directory: Path, info: rundir.RunInfo | None, found: ranks.Ranks) -> Ru
         cpu_system_s=info.cpu_system_s if info else None,
         other_busy_s=info.other_busy_s if info else None,
         stolen_s=info.stolen_s if info else None,
+        throttled_s=info.throttled_s if info else None,
+        processor_limit=info.processor_limit if info else None,
         mpi=_mpi_name(read[0]["mpi_version"]) if read else "",
         families=_unique(rank["family"] for rank in read),
         modes=_unique(rank["mode"] for rank in read),

@@ -278,8 +278,8 @@ def _without_core(groups: Iterable[tuple[Sequence[RankReport], int]], cores: int
         return []
     return [
         f"ranks had a core for {text.percent(cpu_s / awake_s)} of the {text.seconds(awake_s)} that they were not "
-        "asleep in MPI; else they waited for cores that others had, or slept in MPI_Init, in MPI_Finalize or between "
-        "calls. The model takes all of it for computing and spinning: its energy is too high"
+        "asleep in MPI; else they waited for cores that others had, were throttled, or slept in MPI_Init, in "
+        "MPI_Finalize or between calls. The model takes all of it for computing and spinning: its energy is too high"
     ]
 
 

@@ -52,6 +52,8 @@ class Run:
     cpu_system_s: float | None
     other_busy_s: float | None
     stolen_s: float | None
+    throttled_s: float | None
+    processor_limit: float | None
     mpi: str
     families: list[str]
     modes: list[str]

@@ -32,6 +32,11 @@ FIELDS = {
     "Run.cpu_system_s": "the same, system CPU time",
     "Run.other_busy_s": "CPU time that others used on the launcher's node meanwhile",
     "Run.stolen_s": "CPU time that the hypervisor took from that node meanwhile",
+    "Run.throttled_s": (
+        "for how long control groups with a limit, in which the command was started, stood still for it meanwhile: the "
+        "sum over processors; null where there is no limit"
+    ),
+    "Run.processor_limit": "processors whose time these groups may have, or null",
     "Run.mpi": "the MPI library and its version, as it calls itself",
     "Run.families": "openmpi, mpich, mpiabi",
     "Run.modes": "wait modes in force: spin, yield, sleep, auto",

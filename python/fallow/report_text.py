@@ -82,6 +82,9 @@ def _figures(report: Report, style: Style) -> Iterator[_Figure]:
     saved = f"{text.percent(t.wait_asleep_share)} of {text.seconds(r.wait_s)} of core time spent waiting"
     yield "waits asleep", text.seconds(r.wait_asleep_s), (saved,)
     yield "waits awake", text.seconds(r.wait_awake_s), (_burnt(report),)
+    if _throttled_s(report.run) > DISTURBED_CORES * report.run.run_time_s and report.run.processor_limit:
+        limit = f"control groups give the command the time of {text.processors(report.run.processor_limit)}"
+        yield "throttled", text.seconds(_throttled_s(report.run)), ("of core time",), (limit,)
     over = t.wake_lasting_share_worst > t.slowdown_budget > 0
     absorbed = f"of which {text.percent(t.wake_absorbed_share, 2)} made good by later waits"
     worst = f"worst rank's rest {text.percent(t.wake_lasting_share_worst, 2)}"
@@ -105,7 +108,11 @@ def _wait_for_cores(report: Report) -> bool:
 def _cores_are_short(report: Report) -> bool:
     """Whether ranks waited for cores, or others used some of theirs, which waits heed where one node has the job."""
     others_s = (report.run.other_busy_s or 0.0) if len(report.run.hosts) == 1 else 0.0
-    return _wait_for_cores(report) or others_s > DISTURBED_CORES * report.run.run_time_s
+    return _wait_for_cores(report) or others_s + _throttled_s(report.run) > DISTURBED_CORES * report.run.run_time_s
+
+
+def _throttled_s(run: Run) -> float:
+    return run.throttled_s or 0.0
 
 
 def _burnt(report: Report) -> str:

@@ -54,6 +54,8 @@ class RunInfo:
     switches_involuntary: int | None = None
     other_busy_s: float | None = None
     stolen_s: float | None = None
+    throttled_s: float | None = None
+    processor_limit: float | None = None
     platform: str = ""
     options: dict[str, str] = field(default_factory=dict)
     option_sources: dict[str, str] = field(default_factory=dict)

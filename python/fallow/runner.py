@@ -71,11 +71,13 @@ def _last_info(
     first: rundir.RunInfo, outcome: launch.Outcome, load: tuple[sysload.CpuTimes | None, sysload.CpuTimes | None]
 ) -> rundir.RunInfo:
     usage = outcome.usage
-    other = stolen = None
+    other = stolen = throttled = None
     before, after = load
     if before is not None and after is not None:
         other = max(0.0, after.busy_s - before.busy_s - usage.ru_utime - usage.ru_stime)
         stolen = max(0.0, after.stolen_s - before.stolen_s)
+        if before.throttled_s is not None and after.throttled_s is not None:
+            throttled = max(0.0, after.throttled_s - before.throttled_s)
     return dataclasses.replace(
         first,
         start_ns=outcome.start_ns,
@@ -89,6 +91,8 @@ def _last_info(
         switches_involuntary=usage.ru_nivcsw,
         other_busy_s=other,
         stolen_s=stolen,
+        throttled_s=throttled,
+        processor_limit=sysload.processor_limit(),
     )
 
 

@@ -94,6 +94,11 @@ def plural(number: int, what: str) -> str:
     return f"{count(number)} {what}" + ("" if number == 1 else "s")
 
 
+def processors(number: float) -> str:
+    """'1 processor', '1.5 processors'."""
+    return f"{number:.3g} processor" + ("" if number == 1 else "s")
+
+
 def count(value: float) -> str:
     """A number of things, thousands set apart."""
     return f"{value:,.0f}".replace(",", " ")

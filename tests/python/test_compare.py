@@ -323,8 +323,9 @@ def test_a_comparison_with_a_value_of_the_wrong_kind_names_it(fallow, tmp_path, 
 def test_what_others_used_is_without_the_command():
     first = runner._first_info(runner.Plan(["x"], []), "id", True)
     usage = resource.struct_rusage((3.0, 1.0, 2048, *[0] * 11, 5, 7))
-    before, after = sysload.CpuTimes(100.0, 10.0), sysload.CpuTimes(106.0, 10.5)
+    before, after = sysload.CpuTimes(100.0, 10.0, 7.0), sysload.CpuTimes(106.0, 10.5, 7.25)
     info = runner._last_info(first, launch.Outcome(0, None, 1, 2.0, usage), (before, after))
+    assert info.throttled_s == 0.25
     assert (info.other_busy_s, info.stolen_s, info.cpu_user_s, info.cpu_system_s) == (2.0, 0.5, 3.0, 1.0)
     assert (info.max_rss_bytes, info.switches_voluntary, info.switches_involuntary) == (2 << 20, 5, 7)
     unknown = runner._last_info(first, launch.Outcome(0, None, 1, 2.0, usage), (before, None))

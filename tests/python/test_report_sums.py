@@ -70,14 +70,24 @@ def test_a_timeline_shows_waits_as_the_totals_count_them(tmp_path):
         assert [tuple(e[3:5]) for e in events] == [(0, 0), (second, 0), (0, 0), (40, 50)]
 
 
-@pytest.mark.parametrize(("others_s", "cpu_ns", "short"), [(0.0, 2_000_000_000, False), (0.2, 2_000_000_000, True), (0.0, 10_000, True)])
-def test_over_budget_where_cores_are_short_says_why(tmp_path, others_s, cpu_ns, short):
+_CORES_ARE_SHORT = [(0.0, None, 2_000_000_000, False), (0.2, None, 2_000_000_000, True), (0.0, 0.2, 2_000_000_000, True), (0.0, None, 10_000, True)]
+
+
+@pytest.mark.parametrize(("others_s", "throttled_s", "cpu_ns", "short"), _CORES_ARE_SHORT)
+def test_over_budget_where_cores_are_short_says_why(tmp_path, others_s, throttled_s, cpu_ns, short):
     """There sleeps do not depend on the budget."""
     calls = [Call(0, 1_000), Call(1_000, 401_000_000, awake=300_000_000, asleep=50_000_000)]
     rank = RankFile(calls=calls, wake_delay=20_000_000, cpu_ns=cpu_ns)
-    report = analyse.load(write_run(tmp_path / "r", [rank], other_busy_s=others_s))
+    report = analyse.load(write_run(tmp_path / "r", [rank], other_busy_s=others_s, throttled_s=throttled_s))
     said = ", budget 1.00 %, which does not bound sleeps where cores are short"
     assert any(said in line for line in report_text.headline(report, Style(False, True, 160, breaks=False))) == short
+
+
+@pytest.mark.parametrize(("throttled_s", "limit", "told"), [(0.3, 1.0, "1 processor"), (0.3, 1.5, "1.5 processors"), (0.0, 1.0, ""), (None, None, "")])
+def test_for_how_long_a_limit_stopped_the_command_is_told(tmp_path, throttled_s, limit, told):
+    run = write_run(tmp_path / "r", [RankFile(calls=[Call(0, 1_000)])], run_time_s=1.0, throttled_s=throttled_s, processor_limit=limit)
+    lines = [line.strip() for line in report_text.headline(analyse.load(run), Style(False, True, 160, breaks=False)) if "throttled" in line]
+    assert lines == ([f"throttled            300 ms  of core time; control groups give the command the time of {told}"] if told else [])
 
 
 def test_of_many_ranks_little_is_kept(tmp_path):

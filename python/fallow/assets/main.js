@@ -68,8 +68,13 @@ function burnt(t) {
   return had > 0 && had < MOSTLY_ON_CORES ? `at most; ${share}. Ranks had a core for ${percent(had)} of their time awake` : share;
 }
 
-/** Ranks waited for cores, or others used more than 0.05 of one on the job's only node: as the report in the terminal has it. */
-const coresAreShort = ({ totals: t, run }) => waitedForCores(t) || (run.hosts.length === 1 && (run.other_busy_s || 0) > 0.05 * run.run_time_s);
+const DISTURBED_CORES = 0.05;
+
+const processors = (number) => `${+number.toPrecision(3)} processor${number === 1 ? "" : "s"}`;
+
+/** Ranks waited for cores, or others used some of one on the job's only node, or a limit did: as the report in the terminal has it. */
+const coresAreShort = ({ totals: t, run }) =>
+  waitedForCores(t) || ((run.hosts.length === 1 && run.other_busy_s) || 0) + (run.throttled_s || 0) > DISTURBED_CORES * run.run_time_s;
 
 function numbers() {
   const cards = [
@@ -79,6 +84,8 @@ function numbers() {
       more: `of core time; ${percent(t.wait_asleep_share)} of what was waited` })),
     number("burnt in waits", "", ({ totals: t }) => ({ value: t.wait_burnt_s, show: seconds(t.wait_burnt_s),
       more: burnt(t) })),
+    number("throttled", "", ({ run: r }) => ((r.throttled_s || 0) > DISTURBED_CORES * r.run_time_s && r.processor_limit ? { value: r.throttled_s,
+      show: seconds(r.throttled_s), more: `of core time; control groups give the command the time of ${processors(r.processor_limit)}` } : null)),
     number("wake-up delay", "", ({ totals: t, run }) => ({ value: t.wake_delay_share, show: percent(t.wake_delay_share, 2),
       mood: overBudget(t) ? "bad" : "",
       more: `of which ${percent(t.wake_absorbed_share, 2)} made good by later waits; ` +
