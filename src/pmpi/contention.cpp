@@ -30,6 +30,7 @@ Interruption Contention::judge(double late_ns, double now_ns, const KernelCounts
     limited_until_ns_ = now_ns + kLimitedNs;
     return Interruption::others;
   }
+  if (late_ns >= kSuspendedNs) return Interruption::others;
   constexpr double kSmoothing = 1.0 / 8;
   runnable_ += (crowd.runnable - runnable_) * (runnable_ == 0 || crowd.runnable == 0 ? 1.0 : kSmoothing);
   if (told && queued < late_ns / 2) return Interruption::elsewhere;

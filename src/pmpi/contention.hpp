@@ -1,7 +1,7 @@
 // Who is to blame when something that takes microseconds has taken milliseconds: so many other threads that they would have
 // had this core without Fallow as well, or who would not: a few threads, which get no more than their share of it from ranks
 // that do not give it up, or what lies below the operating system (a hypervisor that gave the processor away, a late interrupt).
-// Or the kernel stood the process still, as its control group had taken the time that it may have.
+// Or the kernel stood the process still, as its control group had taken the time that it may have, or somebody stopped it for a while.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,7 @@ class Contention {
   static constexpr double kAgainNs = 100e6;      ///< one interruption may be anything, another this soon is somebody
   static constexpr double kContendedNs = 500e6;  ///< how long that is remembered
   static constexpr double kLimitedNs = 5e9;  ///< likewise that time is limited: forgotten too early, it costs half of a tenth of a second
+  static constexpr double kSuspendedNs = 200e6;  ///< no hypervisor keeps a processor for so long: the process was stopped, or the machine was
   static constexpr double kManyPerProcessor = 1.75;  ///< threads that can run: between half as many again as processors and twice as many
   static constexpr double kSomeMore = 0.5;           ///< threads more than processors, on the mean: more than none, less than one
 

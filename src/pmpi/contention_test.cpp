@@ -133,6 +133,17 @@ TEST(Contention, ALimitIsToBlameForWhatTheProcessStoodStill) {
   EXPECT_FALSE(c.limited(7100 * kMs)) << "for less than half of it";
 }
 
+TEST(Contention, WhoStoppedTheProcessIsToBlameAndWantsNoCore) {
+  Contention c;
+  c.begin(0);
+  for (int i = 1; i <= 3; ++i) EXPECT_EQ(c.judge(200 * kMs, i * 250 * kMs, {0}, kNone), Interruption::others);
+  EXPECT_EQ(c.judge(10'000 * kMs, 20'000 * kMs, {9'900'000'000}, kFew), Interruption::others);
+  EXPECT_EQ(c.judge(199 * kMs, 20'200 * kMs, {9'900'000'000}, kNone), Interruption::elsewhere);
+  EXPECT_FALSE(c.contended(20'200 * kMs));
+  EXPECT_FALSE(c.limited(20'200 * kMs));
+  EXPECT_LT(c.rivals_until_ns(), 0);
+}
+
 TEST(Contention, WithoutALimitNothingIsLimited) {
   Contention c;
   c.begin(0);

@@ -226,3 +226,15 @@ def test_ranks_do_not_hold_each_other_up_where_they_share_cores(lab: Lab) -> Non
         return _ms_a_round(lab, "auto"), _ms_a_round(lab, "yield")
 
     shown(pair, lambda ms: ms[0] < 6 * ms[1], _TRIES)
+
+
+def test_who_was_stopped_while_it_slept_sleeps_on(lab: Lab) -> None:
+    """A stop of half a second is no delay of the sleep's: paid as one, it takes what is earned in fifty."""
+    rounds = 1000
+
+    def sleeps() -> int:
+        trial = lab.run("auto", 2, lab.program("suspended.c"), str(rounds))
+        assert trial.outcome.rc == 0 and not trial.outcome.timed_out, trial.outcome.describe()
+        return trial.ranks()[1].sleeps
+
+    shown(sleeps, lambda n: n > 600, _TRIES // 2)  # 800 to 1,300; 270 to 320 where it was paid
