@@ -436,7 +436,7 @@ def test_platform_files_of_one_name_are_told_apart(sweep, tmp_path):
     (tmp_path / "s.toml").write_text(f"[[synth]]\nprogram = 'fft'\nranks = 4\niterations = 2\n[machine]\nplatform = [{names}]\n")
     sweep("s.toml", "--on", "local:1")
     found = [(r["platform"], r["platform_file"]) for r in rows(tmp_path / "s.results")]
-    assert found == [("mine", str(tmp_path / "a/mine.toml")), ("mine", str(tmp_path / "b/mine.toml")), ("minotauro", "")]
+    assert found == [("a/mine", str(tmp_path / "a/mine.toml")), ("b/mine", str(tmp_path / "b/mine.toml")), ("minotauro", "")]
 
 
 def test_places_and_ids(tmp_path):

@@ -18,7 +18,8 @@ import pytest
 from fallow import cli
 from fallow.errors import UserError
 from fallow.sweep import execute, study
-from fallow.sweep.store import Store
+from fallow.sweep.store import Store, told_apart
+from fallow.traces.model import Info, MemorySource, write_source
 
 POINT = {"group": "g", "policy": "always-on", "status": "done", "run_time_s": 1.0, "energy_total_j": 2.0}
 
@@ -152,21 +153,30 @@ def test_that_there_are_no_workers_is_said_again_and_again(tmp_path):
     assert "2 points done, 0 failed" in out and running.returncode == 0, rest
 
 
-def test_points_that_failed_are_simulated_again_if_asked_for(tmp_path, monkeypatch, capsys):
-    """The exit status says whether all, some or none are done; where nobody simulates, rows alone tell."""
-    (tmp_path / "s.toml").write_text("[[synth]]\nprogram = 'cg'\nranks = [2, 4, 8]\n[policy]\npolicy = 'always-on'\n")
-    ran, fails = [], {2, 4, 8}
+def nobody_simulates(monkeypatch, failing):
+    """Points are done at once, or fail; the list has all that were asked for."""
+    ran = []
 
     def drive(_, waiting, progress):
-        ran.append([p.synth_options["ranks"] for p in waiting])
+        ran.append(waiting)
         for p in waiting:
-            bad = p.synth_options["ranks"] in fails
-            progress.add(execute.describe(p) | ({"status": "failed", "error": "no"} if bad else {"status": "done", "run_time_s": 1.0, "energy_total_j": 2.0}))
+            progress.add(execute.describe(p) | ({"status": "failed", "error": "no"} if failing(p) else {"status": "done", "run_time_s": 1.0, "energy_total_j": 2.0}))
 
     monkeypatch.setattr(execute, "client", lambda *_: contextlib.nullcontext())
     monkeypatch.setattr(execute, "_told_of_none", lambda *_: contextlib.nullcontext())
     monkeypatch.setattr(execute, "_drive", drive)
+    return ran
+
+
+def test_points_that_failed_are_simulated_again_if_asked_for(tmp_path, monkeypatch, capsys):
+    """The exit status says whether all, some or none are done; where nobody simulates, rows alone tell."""
+    (tmp_path / "s.toml").write_text("[[synth]]\nprogram = 'cg'\nranks = [2, 4, 8]\n[policy]\npolicy = 'always-on'\n")
+    fails = {2, 4, 8}
+    runs = nobody_simulates(monkeypatch, lambda p: p.synth_options["ranks"] in fails)
     command = ["sweep", str(tmp_path / "s.toml"), "--results", str(tmp_path / "r")]
+
+    def ran():
+        return [[p.synth_options["ranks"] for p in points] for points in runs]
 
     def swept(*more):
         status = cli.main([*command, *more])
@@ -177,11 +187,54 @@ def test_points_that_failed_are_simulated_again_if_asked_for(tmp_path, monkeypat
     assert "cg (ranks 2" in said.err and "fallow: and 2 more; see the column error\n" in said.err
     assert said.err.endswith("fallow: no point could be simulated\n")
     fails.clear()
-    assert swept()[0] == 2 and ran == [[2, 4, 8]]  # nothing again unless it is asked for
+    assert swept()[0] == 2 and ran() == [[2, 4, 8]]  # nothing again unless it is asked for
     fails.add(8)
     status, said = swept("--retry-failed")
     assert status == 1 and "2 points done, 1 failed" in said.out and "more; see" not in said.err
     fails.clear()
     status, said = swept("--retry-failed")
-    assert (status, said.err) == (0, "") and ran[1:] == [[2, 4, 8], [8]]
+    assert (status, said.err) == (0, "") and ran()[1:] == [[2, 4, 8], [8]]
     assert (tmp_path / "r" / "results.parquet").exists() and not (tmp_path / "s.results").exists()
+
+
+@pytest.mark.parametrize(
+    ("paths", "others", "names"),
+    [
+        (["/t/lu/trace.ftr", "/t/cg/trace.ftr"], [], ["lu/trace.ftr", "cg/trace.ftr"]),
+        (["/t/lu/1/trace.ftr", "/t/cg/1/trace.ftr", "/t/cg/bt.ftr"], [], ["lu/1/trace.ftr", "cg/1/trace.ftr", "bt.ftr"]),
+        (["/t/trace.ftr", "/a/t/trace.ftr"], [], ["/t/trace.ftr", "a/t/trace.ftr"]),
+        (["/t/cg", "/t/lu"], ["cg"], ["t/cg", "lu"]),
+    ],
+)
+def test_names_have_as_much_of_their_paths_as_tells_them_apart(paths, others, names):
+    assert list(told_apart(paths, others).values()) == names
+
+
+def test_traces_and_platforms_of_the_same_name_are_told_apart(tmp_path, monkeypatch, capsys):
+    """In all that a study shows, also where it has grown since it was begun; and nothing is simulated again for that."""
+    for name in ("lu", "cg"):
+        (tmp_path / name).mkdir()
+        write_source(MemorySource(Info(size=2), [[], []]), tmp_path / name / "trace.ftr")
+        (tmp_path / name / "m.toml").write_text('[network]\ntopology = "crossbar"\nnodes = 4\n')
+    points = nobody_simulates(monkeypatch, lambda p: "cg" in p.trace)
+    machine = '[machine]\nplatform = ["./lu/m.toml", "./cg/m.toml"]\n'
+    study_file, results = tmp_path / "s.toml", tmp_path / "s.results" / "results.parquet"
+    command = ["sweep", str(study_file), "--html", str(tmp_path / "p.html")]
+
+    def rows():
+        return [(r["program"], r["platform"]) for r in pyarrow.parquet.read_table(results).to_pylist()]
+
+    study_file.write_text(f'traces = ["lu/trace.ftr"]\n{machine}')
+    assert cli.main(command) == 0
+    assert rows() == [("trace.ftr", "lu/m"), ("trace.ftr", "cg/m")]
+    study_file.write_text(f'traces = ["lu/trace.ftr", "cg/trace.ftr"]\n{machine}')
+    assert cli.main(command) == 1
+    assert [len(p) for p in points] == [2, 2]
+    assert rows() == [(f"{p}/trace.ftr", f"{m}/m") for p in ("lu", "cg") for m in ("lu", "cg")]
+    assert "fallow: cg/trace.ftr, lu/m, always-on: no\n" in capsys.readouterr().err
+    page = (tmp_path / "p.html").read_text()
+    assert '"varying":["program","platform","policy"]' in page.replace(" ", "") and "cg/trace.ftr" in page
+    write_source(MemorySource(Info(size=3), [[], [], []]), tmp_path / "lu" / "trace.ftr")
+    study_file.write_text(f'traces = ["lu/trace.ftr"]\n{machine}')
+    assert cli.main(command) == 0  # what was simulated of the old one is dropped, whatever it was called
+    assert sorted(rows()) == [(f"{p}/trace.ftr", f"{m}/m") for p in ("cg", "lu") for m in ("cg", "lu")]

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import fcntl
 import importlib
+import itertools
 import json
 import os
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
@@ -25,6 +27,7 @@ _PART = re.compile(r"part-[0-9]{6,}\.parquet")
 _UNFINISHED = re.compile(r"(part-[0-9]{6,}|results)\.tmp")
 _TEXTS = {"id", "group", "program", "trace", "platform", "platform_file", "policy", "status", "notes", "error"}
 _CHECKSUM = b"fallow_checksum"  # in the file's metadata: of the rows, names of columns included
+_PATHS = {"program": "trace", "platform": "platform_file"}  # columns of names, and of the paths that some are of
 _ALWAYS = ("id", "group", "policy", "status")
 _REAL = ("_s", "_j", "_us", "share", "lead", "budget", "jitter", "speed")
 
@@ -143,7 +146,8 @@ class Store:
         model = require("sim_model")()
         held = (row for i, row in self.rows.items() if i not in now and row.get("model") == model)
         rows += [row for row in held if groups.get(_replayed(row), row["group"]) == row["group"]]
-        self.rows = {row["id"]: row for row in rows}
+        self.rows = {row["id"]: row for row in _named(rows)}
+        rows = list(self.rows.values())
         target = self.directory / RESULTS
         self._write(_compared(rows), target)
         for part in self._parts():
@@ -182,9 +186,28 @@ def _compared(rows: list[Row]) -> list[Row]:
 
 
 def _replayed(row: Row) -> str:
-    """Which program was replayed on which machine, in the study's words."""
-    words, parts = ("program", "trace", "platform", "platform_file"), ("synth_", "machine_")
+    """Which program was replayed on which machine, in the study's words. What has a path goes by that: names change."""
+    words, parts = {path if row.get(path) else name for name, path in _PATHS.items()}, ("synth_", "machine_")
     return json.dumps({k: v for k, v in row.items() if k in words or k.startswith(parts)}, sort_keys=True)
+
+
+def _named(rows: list[Row]) -> list[Row]:
+    """With names of traces and platform files that tell them apart: `fallow run` calls all of its traces the same."""
+    for name, path in _PATHS.items():
+        others = {row[name] for row in rows if name in row and not row.get(path)}
+        told = told_apart({row[path] for row in rows if row.get(path)}, others, stem=name == "platform")
+        rows = [row | {name: told[row[path]]} if row.get(path) else row for row in rows]
+    return rows
+
+
+def told_apart(paths: Iterable[str], others: Iterable[str] = (), *, stem: bool = False) -> dict[str, str]:
+    """As much of each path's end as no other path ends with, and as none of `others` is called."""
+    ends = {}
+    for path in paths:
+        parts = (Path(path).with_suffix("") if stem else Path(path)).parts
+        ends[path] = [str(Path(*parts[-n:])) for n in range(1, len(parts) + 1)]
+    count = Counter(itertools.chain(others, *ends.values()))
+    return {path: next((end for end in of if count[end] == 1), path) for path, of in ends.items()}
 
 
 def _options(row: Row) -> bool:
