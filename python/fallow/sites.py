@@ -68,18 +68,19 @@ def functions(ranks: list[_native.RankDict]) -> list[FunctionReport]:
     return sorted(rows, key=lambda row: (-row.time_s, row.function))
 
 
-_Key = tuple[str, str, int, int]
-"""Function, module path, offset in the module, communicator."""
+_Key = tuple[str, str, int, int, int]
+"""Function, module path, offset in the module, communicator, and its size, by which several programs are told apart."""
 
 
 def _key(rank: _native.RankDict, site: _native.SiteDict) -> _Key:
     if site["address"] == 0:
-        return _SEVERAL, "", 0, SEVERAL_COMMS
+        return _SEVERAL, "", 0, SEVERAL_COMMS, 0
     function = rank["ops"][site["op"]][0]
+    comm = site["comm"], 0 if site["comm"] == SEVERAL_COMMS else site["comm_size"]
     if site["module"] < 0:
-        return function, "", site["address"], site["comm"]
+        return function, "", site["address"], *comm
     base, path = rank["modules"][site["module"]]
-    return function, path, max(0, site["address"] - base), site["comm"]
+    return function, path, max(0, site["address"] - base), *comm
 
 
 class Sums:
@@ -105,7 +106,7 @@ class Sums:
 
 
 def _report(key: _Key, s: _Sum, symbol: symbols.Symbol) -> SiteReport:
-    function, module, offset, comm = key
+    function, module, offset, comm, _ = key
     overflow = offset == 0 and not module
     return SiteReport(
         function=function,

@@ -111,6 +111,15 @@ def test_threads_of_a_rank_at_one_call_site_are_one_rank(tmp_path):
     assert (site.calls, site.ranks) == (4, 1)
 
 
+def test_call_sites_of_communicators_of_other_sizes_are_rows_of_their_own(tmp_path):
+    """As of a program that is run with more ranks later on; what is run again with as many is added."""
+    made = [RankFile(rank=r, size=size, calls=[Call(0, size * S)], launch=launch, wall_start_ns=launch * 1000 * S)
+            for launch, size in enumerate((2, 3, 2), 1) for r in range(size)]  # fmt: skip
+    report = analyse.load(write_run(tmp_path / "r", made, run_time_s=9.0))
+    assert [(s.comm_size, s.ranks, s.calls, round(s.time_s)) for s in report.sites] == [(3, 3, 3, 9), (2, 4, 4, 8)]
+    assert [line.split()[2] for line in _text(report).partition("Call sites")[2].splitlines()[2:4]] == ["0/3", "0/2"]
+
+
 def test_call_sites_beyond_those_that_are_named_are_counted():
     """They are those with the least time."""
     row = {"calls": 1, "size_bytes": 1, "wait_awake_s": 0.0, "wait_asleep_s": 0.0, "wake_delay_s": 0.0, "gap_s": 0.0, "sleeps": 0,
