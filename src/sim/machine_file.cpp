@@ -49,11 +49,13 @@ class Section {
     if (!v || *v < low || *v > high) refuse(*node, key, "a whole number from " + std::to_string(low) + " to " + std::to_string(high));
     value = static_cast<std::remove_reference_t<decltype(value)>>(*v);
   }
-  void time(std::string_view key, Time unit, Time& value) {
+  bool time(std::string_view key, Time unit, Time& value) {
     double v = 0;
-    if (number(key, 0, 1e9, v)) value = std::llround(v * static_cast<double>(unit));
+    if (!number(key, 0, 1e9, v)) return false;
+    value = std::llround(v * static_cast<double>(unit));
+    return true;
   }
-  void watts(std::string_view key, Watts& value) { number(key, 0, 1e6, value.value); }
+  bool watts(std::string_view key, Watts& value) { return number(key, 0, 1e6, value.value); }
   void flag(std::string_view key, bool& value) {
     const toml::node* node = find(key);
     if (node == nullptr) return;
@@ -353,10 +355,11 @@ void read_core(Section s, CoreSpec& core, bool described) {
     if (named == nullptr) t.missing("name");
     const auto taken = [&](const CoreSleepState& other) { return other.name == state.name; };
     if (std::any_of(core.sleeps.begin(), core.sleeps.end(), taken)) t.refuse(*named, "name", "another: two states have this one");
-    t.watts("w", state.power);
-    t.time("down_us", kUs, state.down);
-    t.time("up_us", kUs, state.up);
-    t.finish();
+    const bool drawn = t.watts("w", state.power), left = t.time("down_us", kUs, state.down), back = t.time("up_us", kUs, state.up);
+    t.finish();  // before what is missing: a key may be misspelt
+    if (!drawn) t.missing("w");
+    if (!left) t.missing("down_us");
+    if (!back) t.missing("up_us");
     core.sleeps.push_back(std::move(state));
   }
   for (const char* key : {"nominal_ghz", "at"}) {

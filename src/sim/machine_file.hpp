@@ -25,7 +25,7 @@
 //   [node]     memory_gb_s memory_latency_ns cpu_speed
 //   [core]     compute_w spin_w yield_w sleep_w sleep_down_us wake_us frequency_us throttle_us throttle_steps yield_us
 //   [storage]  latency_us node_gb_s gb_s           # the file system: of an access, of a node, of all nodes together
-//   [[core.sleep]]  name w down_us up_us         # states other than blocked
+//   [[core.sleep]]  name w down_us up_us         # states other than blocked; none of these may be left out
 //
 // The files under platforms/ are of this kind too: what they say of a node's power is read and checked by
 // power::parse_platform.

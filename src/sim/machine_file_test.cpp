@@ -193,7 +193,7 @@ TEST(MachineFile, RefusesWhatNoMachineIs) {
         "[link]\nlanes = 2\nlane_fractions = [-0.5, 1]", "[link]\nlanes = 2\nlane_fractions = ['0.5', 1]", "[message]\nsegment_bytes = 0",
         "[message]\ntrain_segments = 0", "[message]\neager_bytes = -1", "[message]\nlatency_us = -1", "[message]\nreduce_gb_s = 0",
         "[switch]\nidle_fraction = 1.1", "[switch]\nrest_fraction = 1.1", "[nic]\nidle_w = -1", "[nic]\nrest_react_us = -1", "[node]\nmemory_gb_s = 0",
-        "[node]\ncpu_speed = 0", "[core]\nthrottle_steps = 0", "[core]\nsleep_w = -1", "[[core.sleep]]\nname = 'C1'\nup_us = -1", "[storage]\ngb_s = 0",
+        "[node]\ncpu_speed = 0", "[core]\nthrottle_steps = 0", "[core]\nsleep_w = -1", "[[core.sleep]]\nname = 'C1'\nw = 1\ndown_us = 1\nup_us = -1", "[storage]\ngb_s = 0",
         "[storage]\nnode_gb_s = 0"}) {
     EXPECT_THROW(parse_machine(text, "m.toml"), MachineFileError) << text;
   }
@@ -383,8 +383,12 @@ TEST(MachineFile, ErrorsNameFileAndLine) {
   EXPECT_EQ(message("[core]\nnominal_ghz = 3\n"), "m.toml:5: core.nominal_ghz must be in a complete platform, which has a table [cpu]");
   EXPECT_EQ(message("[[core.at]]\nghz = 3\n"), "m.toml:4: core.at must be in a complete platform, which has a table [cpu]");
   EXPECT_EQ(message("[[core.sleep]]\nw = 1\n"), "m.toml:4: core.sleep.name is missing");
-  EXPECT_EQ(message("[[core.sleep]]\nname = 'C1'\n[[core.sleep]]\nname = 'C6'\n[[core.sleep]]\nname = 'C1'\n"),
-            "m.toml:9: core.sleep.name must be another: two states have this one");
+  EXPECT_EQ(message("[[core.sleep]]\nname = 'C1'\ndown_us = 1\nup_us = 1\n"), "m.toml:4: core.sleep.w is missing");
+  EXPECT_EQ(message("[[core.sleep]]\nname = 'C1'\nw = 1\nup_us = 1\n"), "m.toml:4: core.sleep.down_us is missing");
+  EXPECT_EQ(message("[core]\n[[core.sleep]]\nname = 'C1'\nw = 1\ndown_us = 1\n"), "m.toml:5: core.sleep.up_us is missing");
+  EXPECT_EQ(message("[[core.sleep]]\nname = 'C1'\nw = 1\ndown_us = 1\nupus = 1\n"), "m.toml:8: core.sleep.upus is not known; did you mean up_us?");
+  const std::string state = "w = 1\ndown_us = 1\nup_us = 1\n[[core.sleep]]\nname = ";
+  EXPECT_EQ(message("[[core.sleep]]\nname = 'C1'\n" + state + "'C6'\n" + state + "'C1'\n"), "m.toml:15: core.sleep.name must be another: two states have this one");
   EXPECT_EQ(message("[core]\nsleep = 3\n"), "m.toml:5: core.sleep must be written [[core.sleep]]");
   EXPECT_EQ(message("[core\n").substr(0, 9), "m.toml:4:");
   EXPECT_EQ(message("edges = [[0]]\n"), "m.toml:4: network.edges must be a list of [a, b] or [a, b, relative bandwidth]");
