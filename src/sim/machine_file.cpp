@@ -147,6 +147,9 @@ void check_routing(Section& s, const TopologySpec& spec) {
     if (spec.kind != row.kind || spec.routing == Routing::automatic || spec.routing == row.one || spec.routing == row.other) continue;
     s.refuse(*s.find("routing"), "routing", std::string("automatic, ") + row.names);
   }
+  if (spec.kind == "crossbar" && spec.routing != Routing::automatic) {
+    s.refuse(*s.find("routing"), "routing", "left out: the network is a crossbar, which has one way only");
+  }
 }
 
 /// What is of another kind of network would be passed over: whoever wrote it meant another machine.

@@ -261,7 +261,9 @@ std::string refused(const std::string& network) {
 TEST(MachineFile, ATopologyHasItsOwnWays) {
   EXPECT_EQ(refused("topology = 'torus'\nextent = [4]\nrouting = 'random'"), "m.toml:4: network.routing must be automatic, minimal or valiant in a torus");
   EXPECT_EQ(refused("routing = 'valiant'\ntopology = 'XGFT(1;4;1)'"), "m.toml:2: network.routing must be automatic, d-mod-k or random in a fat tree");
-  EXPECT_EQ(refused("topology = 'crossbar'\nnodes = 4\nrouting = 'valiant'"), "") << "there is one way only";
+  EXPECT_EQ(refused("topology = 'crossbar'\nnodes = 4\nrouting = 'valiant'"), "m.toml:4: network.routing must be left out: the network is a crossbar, which has one way only");
+  EXPECT_EQ(refused("routing = 'minimal'"), "m.toml:2: network.routing must be left out: the network is a crossbar, which has one way only");
+  EXPECT_EQ(refused("routing = 'automatic'"), "");
   EXPECT_EQ(refused("topology = 'graph'\nnodes = 2\nvertices = 3\nedges = [[0, 2], [1, 2]]\nrouting = 'random'"), "");
 }
 
