@@ -120,11 +120,13 @@ def _burnt(report: Report) -> str:
     t, r = report.totals, report.totals.residency
     if _wait_for_cores(report):
         return f"at most {text.seconds(t.wait_burnt_s)} of it on a core: ranks waited for cores, too"
+    shown, awake = text.seconds(t.wait_burnt_s), text.seconds(r.wait_awake_s)
+    burnt = "core time burnt in waits" if shown == awake else f"{shown} of core time burnt in waits"
     awake_s = r.computing_s + r.transfer_s + r.wait_awake_s
     if 0 < t.cpu_ranks_s < _MOSTLY_ON_CORES * awake_s:
         had = text.percent(t.cpu_ranks_s / awake_s)
-        return f"core time burnt in waits, at most: ranks had a core for {had} of their time awake"
-    return "core time burnt in waits"
+        return f"{burnt}, at most: ranks had a core for {had} of their time awake"
+    return burnt
 
 
 def _energy_figures(report: Report) -> Iterator[_Figure]:

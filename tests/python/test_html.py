@@ -183,7 +183,7 @@ def test_time_burnt_is_told_as_in_the_terminal(tmp_path):
     residency = {"computing_s": 5, "transfer_s": 1, "wait_awake_s": 4}
     totals = [
         {"residency": residency, "core_time_s": 20, "cpu_ranks_s": cpu_s, "wait_burnt_s": burnt_s}
-        for cpu_s, burnt_s in ((9.5, 4), (4.5, 4), (3, 3), (0, 4))
+        for cpu_s, burnt_s in ((9.5, 4), (4.5, 4), (3, 3), (0, 4), (4.5, 3.9), (9.5, 3.9))
     ]
     (tmp_path / "burnt.js").write_text(
         "const seconds = (s) => `${s} s`, percent = (share) => `${share * 100} %`;\n"
@@ -195,6 +195,8 @@ def test_time_burnt_is_told_as_in_the_terminal(tmp_path):
         "at most; 20 % of core time. Ranks had a core for 45 % of their time awake",
         "at most, of 4 s awake: ranks waited for cores, too",
         "20 % of core time",
+        "at most, of 4 s awake; 19.5 % of core time. Ranks had a core for 45 % of their time awake",
+        "of 4 s awake; 19.5 % of core time",
     ]
 
 

@@ -22,13 +22,17 @@ def test_waits_awake_burn_no_more_than_the_rank_had_of_cores(tmp_path, awake_ms,
 
 
 @pytest.mark.parametrize(
-    ("cpu_ms", "said"),
-    [(190, "core time burnt in waits"), (100, "core time burnt in waits, at most: ranks had a core for 50.0 % of their time awake")],
+    ("cpu_ms", "waits_ms", "said"),
+    [
+        (190, 90, "core time burnt in waits"),
+        (100, 90, "core time burnt in waits, at most: ranks had a core for 50.0 % of their time awake"),
+        (100, 105, "100 ms of core time burnt in waits, at most: ranks had a core for 50.0 % of their time awake"),
+    ],
 )
-def test_time_burnt_is_told_as_a_bound_where_ranks_had_no_core_all_the_time(tmp_path, cpu_ms, said):
-    """200 ms awake, 90 of it in waits: with less CPU time than that, who knows what had it."""
+def test_time_burnt_is_told_as_a_bound_where_ranks_had_no_core_all_the_time(tmp_path, cpu_ms, waits_ms, said):
+    """200 ms awake, some of it in waits: with less CPU time than that, who knows what had it."""
     ms = 10**6
-    rank = RankFile(calls=[Call(0, 0), Call(0, 200 * ms, awake=90 * ms)], cpu_ns=(cpu_ms - 100) * ms)
+    rank = RankFile(calls=[Call(0, 0), Call(0, 200 * ms, awake=waits_ms * ms)], cpu_ns=(cpu_ms - 100) * ms)
     report = analyse.load(write_run(tmp_path / "r", [rank]))
     lines = report_text.headline(report, Style(False, True, 160, breaks=False))
     assert next(line for line in lines if "waits awake" in line).split("  ")[-1] == said

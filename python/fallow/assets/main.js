@@ -63,9 +63,10 @@ const MOSTLY_ON_CORES = 0.8;
 /** What is to be said of the waits' time on cores, as the report in the terminal has it. */
 function burnt(t) {
   if (waitedForCores(t)) return `at most, of ${seconds(t.residency.wait_awake_s)} awake: ranks waited for cores, too`;
-  const share = `${percent(t.wait_burnt_s / (t.core_time_s || 1))} of core time`;
-  const had = coreHad(t);
-  return had > 0 && had < MOSTLY_ON_CORES ? `at most; ${share}. Ranks had a core for ${percent(had)} of their time awake` : share;
+  const share = `${percent(t.wait_burnt_s / (t.core_time_s || 1))} of core time`, awake = seconds(t.residency.wait_awake_s), had = coreHad(t);
+  const less = seconds(t.wait_burnt_s) === awake ? "" : `of ${awake} awake; `;
+  if (had <= 0 || had >= MOSTLY_ON_CORES) return `${less}${share}`;
+  return `at most${less ? `, ${less}` : "; "}${share}. Ranks had a core for ${percent(had)} of their time awake`;
 }
 
 const DISTURBED_CORES = 0.05;
