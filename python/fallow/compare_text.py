@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from fallow import stats, text
 from fallow.compare import Comparison, Metric
-from fallow.text import Style
+from fallow.text import Style, fixed
 
 
 def _value(value: float, unit: str) -> str:
@@ -33,7 +33,7 @@ def _spread(s: stats.Spread | None, unit: str) -> tuple[str, str]:
 
 def _ratio(metric: Metric) -> tuple[str, str]:
     r = metric.ratio
-    return ("", "") if r is None else (f"{r.median:.3f}", f"{r.low:.3f} .. {r.high:.3f}")
+    return ("", "") if r is None else (fixed(r.median, 3), f"{fixed(r.low, 3)} .. {fixed(r.high, 3)}")
 
 
 def notes(c: Comparison) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fallow.predict_model import GapBin, PredictReport, WayReport
-from fallow.text import Style, count, note, paragraph, percent, plural, seconds, size, table
+from fallow.text import Style, count, fixed, note, paragraph, percent, plural, seconds, size, table
 
 _LEGEND = (
     "calls, gaps, idle: predicted, of all calls, of the gaps that a rest fits into, of the time in them",
@@ -31,7 +31,7 @@ def _threshold(way: WayReport) -> str:
 
 
 def _cost(way: WayReport) -> str:
-    return "-" if way.cost_ns is None or way.predictor == "oracle" else f"{way.cost_ns:.0f}"
+    return "-" if way.cost_ns is None or way.predictor == "oracle" else fixed(way.cost_ns, 0)
 
 
 def _ways(report: PredictReport, style: Style) -> Iterator[str]:
@@ -41,12 +41,12 @@ def _ways(report: PredictReport, style: Style) -> Iterator[str]:
         (
             way.name,
             _threshold(way),
-            f"{100 * way.calls_predicted_share:.1f}",
-            f"{100 * way.gaps_predicted_share:.1f}",
-            f"{100 * way.idle_predicted_share:.1f}",
-            f"{100 * way.rest_of_oracle_share:.1f}",
-            f"{100 * way.delay_share:.3f}",
-            f"{100 * way.delay_worst_share:.3f}",
+            fixed(100 * way.calls_predicted_share, 1),
+            fixed(100 * way.gaps_predicted_share, 1),
+            fixed(100 * way.idle_predicted_share, 1),
+            fixed(100 * way.rest_of_oracle_share, 1),
+            fixed(100 * way.delay_share, 3),
+            fixed(100 * way.delay_worst_share, 3),
             count(way.mispredictions),
             _cost(way),
         )
@@ -88,10 +88,10 @@ def lines(report: PredictReport, style: Style) -> Iterator[str]:
         rows = [
             (
                 way.name,
-                f"{100 * way.rest_of_oracle_share:.1f}",
-                f"{100 * way.rest_share:.2f}",
-                f"{100 * way.delay_share:.3f}",
-                f"{100 * way.delay_worst_rank_share:.3f}",
+                fixed(100 * way.rest_of_oracle_share, 1),
+                fixed(100 * way.rest_share, 2),
+                fixed(100 * way.delay_share, 3),
+                fixed(100 * way.delay_worst_rank_share, 3),
             )
             for way in report.nodes.ways
         ]

@@ -172,7 +172,7 @@ def _energy(report: Report, style: Style) -> Iterator[str]:
             [
                 f"{d.meter} {d.domain}",
                 text.joules(d.energy_j),
-                f"{d.mean_w:.1f} W",
+                f"{text.fixed(d.mean_w, 1)} W",
                 f"lost: {d.lost}" if d.lost else "yes" if d.counted else "no",
             ]
             for d in metered.domains
@@ -185,7 +185,7 @@ def _energy(report: Report, style: Style) -> Iterator[str]:
         whole = modelled.energy_j or 1.0
 
         def watts(energy_j: float) -> str:
-            return f"{energy_j / (report.totals.run_time_s or 1.0):.1f} W"
+            return f"{text.fixed(energy_j / (report.totals.run_time_s or 1.0), 1)} W"
 
         rows = [
             [_PART_NAMES.get(name, name), text.joules(value), watts(value), text.percent(value / whole)]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TextIO
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 _NARROWEST = 40  # columns; a narrower terminal breaks lines by itself
 _INDENT = 2  # columns before a table
 _GAP = 2  # columns between its columns
+_EXACT = Context(prec=400, rounding=ROUND_HALF_UP)  # digits before the point of any number, and some after it
+_THREE = Context(prec=3, rounding=ROUND_HALF_UP)
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -55,9 +59,16 @@ class Style:
         return clean if self.unicode else clean.encode("ascii", "replace").decode()
 
 
+def fixed(value: float, digits: int) -> str:
+    """So many digits after the point. Halves go away from zero, here and below, as in pages."""
+    if not math.isfinite(value):
+        return f"{value:.{digits}f}"
+    return f"{Decimal(value).quantize(Decimal(1).scaleb(-digits), context=_EXACT):f}"
+
+
 def _digits(value: float) -> str:
     """Three significant digits of a number up to 1000, which rounding may reach."""
-    return f"{float(f'{value:.3g}'):g}"
+    return f"{float(_THREE.create_decimal_from_float(value)):g}"
 
 
 def seconds(value: float) -> str:
@@ -69,22 +80,23 @@ def seconds(value: float) -> str:
         if size < limit:
             return f"{_digits(value * scale)} {unit}"
     if size < 100:
-        return f"{_digits(value)} s" if size < 10 else f"{value:.1f} s"
+        return f"{_digits(value)} s" if size < 10 else f"{fixed(value, 1)} s"
     if size < 3600:
-        return f"{value:.0f} s" if size < 600 else f"{value / 60:.1f} min"
-    return f"{value / 3600:.2f} h"
+        return f"{fixed(value, 0)} s" if size < 600 else f"{fixed(value / 60, 1)} min"
+    return f"{fixed(value / 3600, 2)} h"
 
 
 def percent(share: float, digits: int = 1) -> str:
     """A share of one as a percentage; what rounds to nothing has no sign."""
-    return f"{round(share * 100, digits) + 0.0:.{digits}f} %"
+    shown = fixed(share * 100, digits)
+    return f"{shown if shown.strip('-0.') else shown.removeprefix('-')} %"
 
 
 def size(value: float) -> str:
     """A number of bytes."""
     for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"):
         if abs(value) < 1024 or unit == "EiB":
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+            return f"{fixed(value, 0 if unit == 'B' else 1)} {unit}"
         value /= 1024
     raise AssertionError
 
@@ -110,21 +122,21 @@ def _three_digits(value: float, unit: str) -> str:
     for limit, scale, prefix in ((1e-3, 1e6, "u"), (1.0, 1e3, "m")):
         if 0 < size < limit:
             return f"{_digits(value * scale)} {prefix}{unit}"
-    return f"{_digits(value)} {unit}" if size < 10 else f"{value:.1f} {unit}"
+    return f"{_digits(value)} {unit}" if size < 10 else f"{fixed(value, 1)} {unit}"
 
 
 def joules(value: float) -> str:
     """An energy."""
     if abs(value) >= 3.6e6:
-        return f"{value / 3.6e6:.2f} kWh"
-    return f"{value / 1000:.2f} kJ" if abs(value) >= 1e4 else _three_digits(value, "J")
+        return f"{fixed(value / 3.6e6, 2)} kWh"
+    return f"{fixed(value / 1000, 2)} kJ" if abs(value) >= 1e4 else _three_digits(value, "J")
 
 
 def joule_seconds(value: float) -> str:
     """An energy times a delay."""
     for scale, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= scale:
-            return f"{value / scale:.{2 if abs(value) < 10 * scale else 1}f} {prefix}J s"
+            return f"{fixed(value / scale, 2 if abs(value) < 10 * scale else 1)} {prefix}J s"
     return _three_digits(value, "J s")
 
 

@@ -167,7 +167,7 @@ def test_what_rounds_to_nothing_has_no_sign():
 
 
 def test_sizes():
-    assert [text.size(v) for v in (12, 2**20, 6.25 * 2**50, 2**63)] == ["12 B", "1.0 MiB", "6.2 PiB", "8.0 EiB"]
+    assert [text.size(v) for v in (12, 2**20, 6.25 * 2**50, 2**63)] == ["12 B", "1.0 MiB", "6.3 PiB", "8.0 EiB"]
 
 
 def test_energy_delays():

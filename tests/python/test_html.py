@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import random
 import re
 import subprocess
 from html.parser import HTMLParser
 from importlib import resources
 
-from fallow import analyse, report_html
+from fallow import analyse, report_html, text
 from rank_writer import lively_rank, write_run
 
 
@@ -198,6 +199,29 @@ def test_time_burnt_is_told_as_in_the_terminal(tmp_path):
         "at most, of 4 s awake; 19.5 % of core time. Ranks had a core for 45 % of their time awake",
         "of 4 s awake; 19.5 % of core time",
     ]
+
+
+def test_numbers_are_rounded_as_in_the_terminal(tmp_path):
+    """Halves too, which both take from what the number is and not from how it is written: 1.005 is below its half."""
+    rng = random.Random(1)
+    halves = [sign * n / 2**k for n in range(1, 400) for k in range(1, 7) for sign in (1, -1)]
+    values = [0.0, 1.005, 2.675, 0.25, 6.25, 1e21, *halves, *(rng.uniform(-1, 1) * 10 ** rng.uniform(-9, 9) for _ in range(2000))]
+    shown = {"percent": text.percent, "seconds": text.seconds, "joules": text.joules, "jouleSeconds": text.joule_seconds, "size": text.size}
+    asked = {name: [256.0 * round(abs(v)) for v in values] if name == "size" else values for name in shown}
+    base = report_html.asset("base.js")
+    functions = base[base.index("function seconds") : base.index("const known")]
+    calls = ", ".join(f"{json.dumps(of)}.map((v) => {name}(v))" for name, of in asked.items())
+    (tmp_path / "shown.js").write_text(f"{functions}\nconsole.log(JSON.stringify([{calls}]));")
+    done = subprocess.run(["node", tmp_path / "shown.js"], capture_output=True, text=True, check=True, timeout=60)
+
+    def parts(words):
+        number, _, unit = words.replace("µ", "u").partition(" ")
+        return float(number), unit
+
+    for (name, of), drawn in zip(asked.items(), json.loads(done.stdout), strict=True):
+        for value, page in zip(of, drawn, strict=True):
+            assert parts(shown[name](value)) == parts(page), (name, value)
+    assert (text.fixed(0.25, 1), text.fixed(-0.5, 0), text.fixed(1.005, 2), text.fixed(float("inf"), 1)) == ("0.3", "-1", "1.00", "inf")
 
 
 def test_all_that_scrolls_sideways_is_made_reachable():
