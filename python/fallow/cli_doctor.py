@@ -74,6 +74,23 @@ def _lines(findings: list[Finding], style: Style) -> Iterator[str]:
                 yield style.paint(line, "dim")
 
 
+def _function_lines(f: coverage.Function, column: int, style: Style) -> Iterator[str]:
+    """One line in files and pipes, where they are searched; what has no room on a terminal goes on below."""
+    sleeps = "sleep" in f.treatment or "rests" in f.treatment
+    shown, used = f"    {f.name}", 4 + len(f.name)
+    for at, words, colour in ((column, f.treatment, ["green"] if sleeps else []), (column + 28, f.why, ["dim"])):
+        begin = max(at, used + 2)
+        if not words or not style.breaks or begin + len(words) <= style.width:
+            shown += " " * (begin - used) + style.paint(words, *colour) if words else ""
+            used = begin + len(words)
+            continue
+        yield shown
+        *first, last = text.paragraph(words, style, "      ", "      ")
+        yield from (style.paint(line, *colour) for line in first)
+        shown, used = style.paint(last, *colour), len(last)
+    yield shown
+
+
 def _coverage_lines(family: str, functions: list[coverage.Function], style: Style) -> Iterator[str]:
     yield style.paint(mpis.NAMES[family], "bold")
     name_width = max((len(f.name) for f in functions), default=0)
@@ -81,9 +98,7 @@ def _coverage_lines(family: str, functions: list[coverage.Function], style: Styl
         yield ""
         yield style.paint(f"  {kind.replace('_', ' ')} ({len(group)})", "bold")
         for f in group:
-            sleeps = "sleep" in f.treatment or "rests" in f.treatment
-            treatment = style.paint(f"{f.treatment:<26}", *(["green"] if sleeps else []))
-            yield f"    {f.name:<{name_width}}  {treatment}  {style.paint(f.why, 'dim')}".rstrip()
+            yield from _function_lines(f, 4 + name_width + 2, style)
     yield ""
     for treatment, count in coverage.treatments(functions).items():
         yield f"  {count:5} {treatment}"

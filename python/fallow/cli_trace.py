@@ -14,7 +14,7 @@ from fallow import files, native
 from fallow.errors import UserError
 from fallow.progress import Bar
 from fallow.quantities import named_path, rank_list, time_ns
-from fallow.text import Style, plural, seconds
+from fallow.text import Style, note, plural, seconds, table
 from fallow.traces import convert
 from fallow.traces.found import find_files, find_parts, numbered
 from fallow.traces.model import FileSource
@@ -166,33 +166,53 @@ def _bin_name(gap: dict[str, Any]) -> str:
 
 
 def _info_lines(d: dict[str, Any], style: Style) -> Iterator[str]:
-    title = d["program"] or "(program unknown)"
-    yield style.paint(style.safe(title), "bold")
-    where = plural(d["ranks"], "rank") + (f" on {plural(d['hosts'], 'host')}" if d["hosts"] else "")
-    yield f"  {where}, {d['duration_s']:.6g} s, computation by {d['clock']} clock"
-    per_event = f", {d['bytes_per_event']:.2f} bytes per event" if d["events"] else ""
-    yield f"  {plural(d['events'], 'event')} in {d['size_bytes']} bytes{per_event}"
-    yield f"  {plural(d['communicators'], 'communicator')} beside the world, {plural(d['sites'], 'call site')}"
-    if d["events_dropped"]:
-        yield f"  {plural(d['events_dropped'], 'event')} not recorded, as they came too fast: gaps there are too long"
-    if d["ranks_empty"]:
-        yield f"  without events: {plural(d['ranks_empty'], 'rank')}"
-    if d["ranks_incomplete"]:
-        yield f"  read up to the last whole block, as its end is missing: {plural(d['ranks_incomplete'], 'rank')}"
+    title = style.safe(d["program"] or "(program unknown)")
+    yield style.paint(title[: style.width] if style.breaks else title, "bold")
+    for words in _sums(d):
+        yield from note(words, style, "  ", "    ")
     yield ""
-    yield style.paint("  operation                        calls         bytes       time s       wait s", "bold")
-    for op in d["operations"]:
-        yield f"  {op['name']:<26} {op['calls']:>11} {op['size_bytes']:>13} {op['time_s']:>12.6f} {op['wait_s']:>12.6f}"
+    rows = [
+        [op["name"], str(op["calls"]), str(op["size_bytes"]), f"{op['time_s']:.6f}", f"{op['wait_s']:.6f}"]
+        for op in d["operations"]
+    ]
+    yield from _columns(["operation", "calls", "bytes", "time s", "wait s"], rows, style)
     total = sum(g["count"] for g in d["gaps"])
     total_s = sum(g["time_s"] for g in d["gaps"])
+    rows = [
+        [
+            _bin_name(gap),
+            str(gap["count"]),
+            f"{100 * gap['count'] / total if total else 0.0:.2f}",
+            f"{gap['time_s']:.6f}",
+            f"{100 * gap['time_s'] / total_s if total_s else 0.0:.2f}",
+        ]
+        for gap in d["gaps"]
+    ]
     yield ""
-    yield style.paint("  gaps between calls               count        %       time s        %", "bold")
+    yield from _columns(["gaps between calls", "count", "%", "time s", "%"], rows, style)
     if d["clock"] == "cpu":
-        yield style.paint("  as they passed, with waiting for a core; fallow predict takes the CPU time", "dim")
-    for gap in d["gaps"]:
-        share = 100 * gap["count"] / total if total else 0.0
-        time_share = 100 * gap["time_s"] / total_s if total_s else 0.0
-        yield f"  {_bin_name(gap):<26} {gap['count']:>11} {share:>8.2f} {gap['time_s']:>12.6f} {time_share:>8.2f}"
+        words = "gaps as they passed, with waiting for a core; fallow predict takes the CPU time"
+        yield from (style.paint(line, "dim") for line in note(words, style, "  ", "  "))
+
+
+def _columns(header: list[str], rows: list[list[str]], style: Style) -> Iterator[str]:
+    """A table, of a heading alone where there is nothing."""
+    yield from (f"  {line}" for line in table(header, rows, style) or [style.paint(header[0], "dim")])
+
+
+def _sums(d: dict[str, Any]) -> Iterator[str]:
+    """What is to be said of the whole trace."""
+    where = plural(d["ranks"], "rank") + (f" on {plural(d['hosts'], 'host')}" if d["hosts"] else "")
+    yield f"{where}, {d['duration_s']:.6g} s, computation by {d['clock']} clock"
+    per_event = f", {d['bytes_per_event']:.2f} bytes per event" if d["events"] else ""
+    yield f"{plural(d['events'], 'event')} in {d['size_bytes']} bytes{per_event}"
+    yield f"{plural(d['communicators'], 'communicator')} beside the world, {plural(d['sites'], 'call site')}"
+    if d["events_dropped"]:
+        yield f"{plural(d['events_dropped'], 'event')} not recorded, as they came too fast: gaps there are too long"
+    if d["ranks_empty"]:
+        yield f"without events: {plural(d['ranks_empty'], 'rank')}"
+    if d["ranks_incomplete"]:
+        yield f"read up to the last whole block, as its end is missing: {plural(d['ranks_incomplete'], 'rank')}"
 
 
 def _info(arguments: argparse.Namespace) -> int:

@@ -41,6 +41,18 @@ def test_coverage_is_grouped_and_counted(lists, fallow):
     assert data["openmpi"] == ROWS
 
 
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_coverage_fits_into_the_terminal(columns):
+    """In files and pipes a function is one line, for grep."""
+    why = "prepares a persistent request; the event that moves data is its MPI_Start"
+    functions = [coverage.Function(**row) for row in [*ROWS, ROWS[0] | {"name": "MPI_Neighbor_alltoallw_init", "why": why}]]
+    lines = list(cli_doctor._coverage_lines("openmpi", functions, Style(False, True, columns)))
+    assert max(map(len, lines)) <= columns
+    piped = list(cli_doctor._coverage_lines("openmpi", functions, Style(False, True, columns, breaks=False)))
+    assert " ".join(" ".join(lines).split()) == " ".join(" ".join(piped).split())
+    assert [line.split()[0] for line in piped if why in line] == ["MPI_Neighbor_alltoallw_init"]
+
+
 @pytest.mark.parametrize("content", ["", "{}", '[{"name": 1}]'])
 def test_a_broken_list_is_the_users_error(lists, content):
     (lists / "coverage-openmpi.json").write_text(content)

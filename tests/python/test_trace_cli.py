@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import trace_samples as samples
-from fallow import cli
+from fallow import cli, cli_trace
+from fallow.text import Style
 from fallow.traces import convert
 from fallow.traces.found import launches
 from fallow.traces.model import Event, FileSource, Info, MemorySource, write_source
@@ -60,6 +61,15 @@ def test_info_has_each_number_under_its_heading(tmp_path: Path, capsys: pytest.C
     notes = [" ".join(line) for line in words]
     assert "7 events not recorded, as they came too fast: gaps there are too long" in notes and "without events: 1 rank" in notes
     assert not any("as they passed" in line for line in notes)  # of the CPU-time clock
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_info_fits_into_the_terminal(trace: Path, columns: int) -> None:
+    found = cli_trace._summary(FileSource([trace])) | {"program": "/opt/" + "x" * 90, "clock": "cpu", "events_dropped": 7}
+    lines = list(cli_trace._info_lines(found, Style(False, True, columns)))
+    assert max(map(len, lines)) <= columns
+    piped = list(cli_trace._info_lines(found, Style(False, True, columns, breaks=False)))
+    assert piped[0] == found["program"] and sum("MPI_Alltoallv " in line for line in piped) == 1
 
 
 def test_a_trace_without_calls_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
