@@ -56,8 +56,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "runs", nargs="*", type=named_path, metavar="RUN", help="run directory, at most two (default: the newest)"
     )
     p.add_argument(
-        "--platform", metavar="NAME", help="machine to model energy on: a name or a TOML file (fallow doctor)"
-    )
+        "--platform", metavar="NAME",
+        help="machine to model energy on: a name or a TOML file, see fallow doctor (default: the run's, or the machine "
+        "found there, at a server's watts)",
+    )  # fmt: skip
     form = p.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON; its schema is part of the documentation")
     form.add_argument(

@@ -45,7 +45,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     p.add_argument("--out", type=named_path, metavar="DIR", help="run directory (default: fallow-run-DATE-TIME here)")
     p.add_argument("--config", type=named_path, metavar="FILE", help="options from a TOML file (fallow config --toml)")
-    p.add_argument("--platform", default="", metavar="NAME", help="machine to model energy on: a name or a TOML file")
+    p.add_argument(
+        "--platform", default="", metavar="NAME",
+        help="machine to model energy on: a name or a TOML file (default: the machine found, at a server's watts)",
+    )  # fmt: skip
     p.add_argument(
         "--compare",
         type=whole(1, 9999),

@@ -100,7 +100,8 @@ def meters(root: Path, patience_s: float = sampling.PATIENCE_S) -> Iterator[Find
     machine = energy.platform("", None)
     if machine is not None:
         names = ", ".join(energy.platform_names()) or "none"
-        what = f"{machine.name}: {machine.cpu_model}, {machine.cores} cores; --platform takes {names} or a TOML file"
+        of = f"{machine.cpu_model}, {machine.cores} cores"
+        what = f"{machine.name} ({of}) where no other is named: --platform takes {names} or a TOML file"
         yield Finding(group, "model", OK, what)
 
 

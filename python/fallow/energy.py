@@ -184,7 +184,7 @@ def platform_names() -> list[str]:
 
 
 def platform(name: str, directory: Path | None) -> _native.Platform | None:
-    """The platform of that name or file; without a name, a generic one of the machine that made the run.
+    """The platform of that name or file; without a name, "the machine found", by the processors of what made the run.
 
     None where this build has no model; UserError where the name or the file cannot be used.
     """

@@ -95,7 +95,7 @@ FIELDS = {
     "MeterEnergy.time_s": "how much of the command's time that is",
     "MeterEnergy.counted": "true if it is part of the sum: the counted domains cover most, and nothing twice",
     "MeterEnergy.lost": "why it could not be read all the time, so that energy_j is too low, or null",
-    "Modelled.platform": "the machine description used",
+    "Modelled.platform": "the machine description used, with its processor; `the machine found` where none was named",
     "Modelled.energy_j": "of all nodes for the run time, from the measured residencies",
     "Modelled.energy_spinning_j": "had all waits been awake and the run shorter by the lasting delay of the worst rank",
     "Modelled.energy_delay_js": "energy_j times the run time",

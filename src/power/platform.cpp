@@ -67,6 +67,7 @@ Platform generic_platform(const std::filesystem::path& root) {
   const auto is_cpu = [](const ValueSource& s) { return s.value.starts_with("cpu"); };
   if (cpu.cores == 0) return p;  // the file's own processor stands, with its own source
   const unsigned server_cores = p.cores();
+  p.name = "the machine found";  // what is named `generic` is the server of the file, and draws many times as much as a small machine
   p.sources.erase(std::remove_if(p.sources.begin(), p.sources.end(), is_cpu), p.sources.end());
   p.cpu_model = cpu.model;
   p.sockets = cpu.sockets;

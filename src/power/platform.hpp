@@ -92,8 +92,9 @@ std::vector<std::filesystem::path> platform_directories();
 Platform load_platform(const std::string& name,
                        std::span<const std::filesystem::path> directories = platform_directories());
 
-/// A stand-in for a machine that nobody described: the processor found under `root` (proc/cpuinfo), watts per core as
-/// published for current servers. Every watt in it is an assumption and says so.
+/// A stand-in for a machine that nobody described, "the machine found": the processor under `root` (proc/cpuinfo), watts
+/// per core as published for current servers. Every watt in it is an assumption and says so. Where no processor is found,
+/// the server of generic.toml by its own name.
 Platform generic_platform(const std::filesystem::path& root = "/");
 
 /// How one rank (one core) spent its time.

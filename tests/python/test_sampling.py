@@ -381,7 +381,9 @@ def test_the_machine_of_the_run_is_modelled(tmp_path):
     (kept / "cpuinfo").write_text("".join(cpu.format(i, i) for i in range(6)))
     modelled = analyse.load(directory).energy.modelled
     assert modelled is not None
-    assert "Far Away CPU, 6 cores" in modelled.platform
+    assert modelled.platform == "the machine found (Far Away CPU, 6 cores a node)"
+    named = analyse.load(directory, "generic").energy.modelled  # another machine, and another name
+    assert named is not None and named.platform.startswith("generic (") and "64 cores a node" in named.platform
 
 
 @pytest.mark.parametrize("name", ["no-such-platform", "broken.toml"])
