@@ -179,18 +179,38 @@ def _of_a_run_around(trace: options.Setting) -> bool:
     return trace.source == "environment" and "FALLOW_RUN_ID" in os.environ
 
 
-def _trace_target(settings: list[options.Setting]) -> tuple[list[options.Setting], parts.Target | None]:
-    """Where the trace goes, and the settings with the directory in which the ranks are to put their parts."""
+Tracing = tuple[list[options.Setting], parts.Target | None]
+"""The settings, with the directory in which the ranks are to put their parts of a trace, and where that goes."""
+
+
+def _tracing_into(settings: list[options.Setting], place: str) -> list[options.Setting]:
+    return [dataclasses.replace(s, value=place) if s.option.name == "trace" else s for s in settings]
+
+
+def _no_trace(settings: list[options.Setting], place: Path, error: OSError) -> Tracing:
+    say(f"no trace will be recorded: cannot make {place}: {error.strerror or error}")
+    return _tracing_into(settings, ""), None
+
+
+def _trace_target(settings: list[options.Setting]) -> Tracing:
+    """Makes nothing yet: what is refused leaves nothing, and a run directory around the trace has to be empty."""
     setting = next((s for s in settings if s.option.name == "trace"), None)
     if setting is None or not setting.value or _of_a_run_around(setting):
         return settings, None
-    value, target = "", None
     try:
-        target = parts.prepare(Path(setting.value))
-        value = str(target.directory)
+        target = parts.plan(Path(setting.value))
     except OSError as error:
-        say(f"no trace will be recorded: cannot make {setting.value}: {error.strerror or error}")
-    return [dataclasses.replace(s, value=value) if s is setting else s for s in settings], target
+        return _no_trace(settings, Path(setting.value), error)
+    return _tracing_into(settings, str(target.directory)), target
+
+
+def _room_for(trace: parts.Target, settings: list[options.Setting]) -> Tracing:
+    """Makes the directory for the parts."""
+    try:
+        trace.make()
+    except OSError as error:
+        return _no_trace(settings, trace.file if trace.temporary else trace.directory, error)
+    return settings, trace
 
 
 def _tidy(directory: Path | None, out: Path | None, trace: parts.Target | None) -> None:
@@ -221,6 +241,8 @@ def _run(arguments: argparse.Namespace) -> int:
         raise UserError("--json goes with --compare; for one run: fallow report RUN --json")
     settings, trace = _trace_target(settings)
     directory = make_directory(arguments.out, say)
+    if trace is not None and directory is not None:  # without a run directory the ranks record nothing
+        settings, trace = _room_for(trace, settings)
     try:
         plan = runner.Plan(arguments.command, settings, platform=arguments.platform, trace=trace)
         ended = runner.run(plan, directory, say)

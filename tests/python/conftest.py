@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -31,3 +33,23 @@ def fallow(tmp_path):
 def run_dir(tmp_path) -> Path:
     """Four ranks, all well."""
     return write_run(tmp_path / "run", [lively_rank(r, 4, 300, ring_events=1024) for r in range(4)])
+
+
+@pytest.fixture
+def fake_library(tmp_path):
+    """A directory with a harmless library in place of the preload library."""
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    libc = next(x.split()[-1] for x in lines if re.search(r"/libm[.-]|/libz\.so|/libc[.-]", x))
+    harmless = Path(libc).with_name("libm.so.6")
+    folder = tmp_path / "lib"
+    folder.mkdir()
+    shutil.copy(harmless if harmless.exists() else libc, folder / "libfallow.so")
+    return folder
+
+
+@pytest.fixture
+def run(fallow, fake_library):
+    def call(*args, env=None, **kwargs):
+        return fallow("run", *args, env={"FALLOW_LIBRARY_DIR": str(fake_library), **(env or {})}, **kwargs)
+
+    return call

@@ -7,7 +7,6 @@ import fcntl
 import json
 import os
 import pty
-import re
 import select
 import shutil
 import signal
@@ -16,26 +15,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-
-@pytest.fixture
-def fake_library(tmp_path):
-    """A directory with a harmless library in place of the preload library."""
-    lines = Path("/proc/self/maps").read_text().splitlines()
-    libc = next(x.split()[-1] for x in lines if re.search(r"/libm[.-]|/libz\.so|/libc[.-]", x))
-    harmless = Path(libc).with_name("libm.so.6")
-    folder = tmp_path / "lib"
-    folder.mkdir()
-    shutil.copy(harmless if harmless.exists() else libc, folder / "libfallow.so")
-    return folder
-
-
-@pytest.fixture
-def run(fallow, fake_library):
-    def call(*args, env=None, **kwargs):
-        return fallow("run", *args, env={"FALLOW_LIBRARY_DIR": str(fake_library), **(env or {})}, **kwargs)
-
-    return call
 
 
 def record(tmp_path: Path) -> dict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,19 +33,27 @@ class Target:
         """The directory is there for the parts alone."""
         return self.file.parent != self.directory
 
+    def make(self) -> None:
+        """Makes room for the parts; OSError where that cannot be."""
+        self.directory.mkdir(parents=True, exist_ok=True)
 
-def prepare(out: Path) -> Target:
-    """Makes room for a trace: a directory, or one file if the name ends in .ftr.
 
-    UserError if there is a trace already; OSError if it cannot be made.
+def plan(out: Path) -> Target:
+    """Where a trace goes: into a directory, or into one file if the name ends in .ftr. Makes nothing.
+
+    UserError where something is there already: it stays, and is not to be taken for a part of this trace.
     """
     out = out.absolute()
     target = Target(out.with_name(out.name + ".parts"), out) if out.suffix == ".ftr" else Target(out, out / MERGED)
     if out.exists() and not out.is_dir() and not target.temporary:
         raise UserError(f"{out} is a file; give a new directory, or a name that ends in .ftr")
-    if target.file.exists() or any(target.directory.glob("*.ftr")):
+    if target.file.exists() or (not target.temporary and any(target.directory.glob("*.ftr"))):
         raise UserError(f"{out}: there is a trace already; remove it or take another name")
-    target.directory.mkdir(parents=True, exist_ok=True)
+    if any(target.directory.glob("*.ftr")):
+        merge_them = f"fallow trace merge {shlex.quote(str(target.directory))} -o FILE"
+        raise UserError(f"{target.directory} has the parts of another run; make a trace of them: {merge_them}")
+    if (second := numbered(target.file, 2)).exists():
+        raise UserError(f"{second} is there already, as of a second program; remove it or take another name")
     return target
 
 
@@ -83,16 +92,27 @@ def merge(paths: Sequence[Path], file: Path, say: Say) -> str:
 
 
 def collect(target: Target, say: Say) -> None:
-    """Merges what the ranks of a run left. What cannot be merged is left, and said."""
+    """Merges what the ranks of a run left, over nothing that is there. What cannot be merged is left, and said."""
     found = launches(list(target.directory.glob(PATTERN)))
     if not found:
         say(f"no rank left a trace in {target.directory}")
     for number, paths in enumerate(found, 1):
         file = numbered(target.file, number)
         try:
+            if file.exists():
+                raise UserError(f"{file} is there already")
             say(f"trace {file}: {merge(paths, file, say)}")
         except UserError as error:
-            say(f"the trace's parts are left as they are: {error}; try: fallow trace merge {target.directory} -o FILE")
+            left = _named(target, paths)
+            say(f"the trace's parts are left as they are: {error}; try: fallow trace merge {left} -o FILE")
+    if (other := numbered(target.file, len(found) + 1)).exists():
+        say(f"NOTE: {other} was there before; it is not of this run")
     if target.temporary:
         with contextlib.suppress(OSError):  # not empty: what could not be merged
             target.directory.rmdir()
+
+
+def _named(target: Target, paths: Sequence[Path]) -> str:
+    """The parts of one start in a shell's words: beside merged traces, their directory would stand for those."""
+    directory = shlex.quote(str(target.directory))
+    return directory if target.temporary else f"{directory}/{'-'.join(paths[0].name.split('-')[:2])}-*.ftr"
