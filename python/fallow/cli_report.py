@@ -129,6 +129,8 @@ def _run(arguments: argparse.Namespace) -> int:
     for path in paths:
         if (path / compare.FILE).is_file():
             raise UserError(f"{path} is a comparison; name one of its runs: {path}/01-...")
+        if why := compare.unfinished(path):
+            raise UserError(f"{path}: {why}")
     reports = [analyse.load(path, arguments.platform) for path in paths]
     if arguments.json:
         print(report_json.dumps(reports))

@@ -153,6 +153,7 @@ def _compare(arguments: argparse.Namespace, settings: list[options.Setting]) -> 
         )
         result, worst = compare.run(series, tell)
     except launch.CannotStart as error:
+        _tidy(directory, arguments.out, None)
         say(str(error))
         return error.status
     except OSError as error:
@@ -215,7 +216,7 @@ def _room_for(trace: parts.Target, settings: list[options.Setting]) -> Tracing:
 
 def _tidy(directory: Path | None, out: Path | None, trace: parts.Target | None) -> None:
     """Nothing ran: no record is to be found later and taken for one of a run."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):  # as where runs of a comparison came before
         if directory is not None:
             rundir.discard(directory, out)
     with contextlib.suppress(OSError):

@@ -7,6 +7,8 @@ import dataclasses
 import os
 import random
 import select
+import shlex
+import shutil
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -268,9 +270,12 @@ def _trial(series: Series, number: int, with_fallow: bool, say: runner.Say) -> t
     kind = "with Fallow" if with_fallow else "without"
     say(f"run {number} of {2 * series.pairs}, {kind}" + (" (its output is shown)" if shown else ""))
     with _streams(place, shown) as streams:
-        ended = runner.run(
-            runner.Plan(series.command, series.settings, with_fallow, streams, series.platform, only=False), place, say
-        )
+        plan = runner.Plan(series.command, series.settings, with_fallow, streams, series.platform, only=False)
+        try:
+            ended = runner.run(plan, place, say)
+        except launch.CannotStart:  # nothing ran: nothing there is to be taken for a record
+            shutil.rmtree(place, ignore_errors=True)
+            raise
     return _measured(ended, number, place), ended.outcome
 
 
@@ -316,6 +321,19 @@ def run(series: Series, say: runner.Say) -> tuple[Comparison, launch.Outcome]:
         warnings=[*warnings(counted, 2 * series.pairs), *notes],
     )
     return comparison, next((o for o in outcomes if o.shell_status != 0), outcomes[0])
+
+
+def unfinished(directory: Path) -> str:
+    """What to say of the directory of a comparison that has not come to its end; empty: it is none."""
+    runs = sorted(d for kind in ("bare", "fallow") for d in directory.glob(f"[0-9]*-{kind}") if d.is_dir())
+    if not runs or any((directory / name).exists() for name in (FILE, rundir.RUN_FILE)):
+        return ""
+    text = f"a comparison that still runs, or was killed: {FILE}, which is written at its end, is not there"
+    shown = [shlex.quote(str(d)) for d in runs if d.name.endswith("-fallow") and (d / rundir.RUN_FILE).exists()]
+    if not shown:
+        return f"{text}, nor is the record of a run with Fallow"
+    more = f" (and of {len(shown) - 1} more)" if len(shown) > 1 else ""
+    return f"{text}; of one run: fallow report {shown[0]}{more}"
 
 
 def as_dict(comparison: Comparison) -> dict[str, Any]:

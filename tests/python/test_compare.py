@@ -16,7 +16,6 @@ from fallow import analyse, compare, compare_text, launch, rundir, runner, stats
 from fallow.compare import Comparison, Trial
 from fallow.text import Style
 from rank_writer import Call, RankFile, write_run
-from test_run import fake_library  # noqa: F401 - a fixture
 
 
 def test_the_order_alternates_both_ways():
@@ -134,7 +133,7 @@ def test_a_trial_has_what_was_measured(run_dir):
     assert found.wake_delay_share == totals.wake_delay_share > 0
 
 
-def test_a_series(fallow, fake_library, tmp_path, run_dir):  # noqa: F811
+def test_a_series(fallow, fake_library, tmp_path, run_dir):
     env = {"FALLOW_LIBRARY_DIR": str(fake_library)}
     (tmp_path / "input").write_text("some input\n")
     script = f'cat; if [ -n "$FALLOW_DIR" ]; then cp {run_dir}/rank-* "$FALLOW_DIR"; fi; echo done'
@@ -154,7 +153,7 @@ def test_a_series(fallow, fake_library, tmp_path, run_dir):  # noqa: F811
     assert [log.read_text() for log in logs] == ["some input\ndone\n"] * 3
 
 
-def _of_cat(fallow, tmp_path, fake_library, **kwargs):  # noqa: F811
+def _of_cat(fallow, tmp_path, fake_library, **kwargs):
     """What each of two runs of `cat` read, and the comparison."""
     args = ("run", "--json", "--compare", "1", "--out", "series", "--", "cat")
     out = fallow(*args, env={"FALLOW_LIBRARY_DIR": str(fake_library)}, **kwargs)
@@ -163,7 +162,7 @@ def _of_cat(fallow, tmp_path, fake_library, **kwargs):  # noqa: F811
     return [log.read_text() for log in logs], json.loads(out.stdout)
 
 
-def test_each_run_reads_the_input_from_where_it_stands(fallow, fake_library, tmp_path):  # noqa: F811
+def test_each_run_reads_the_input_from_where_it_stands(fallow, fake_library, tmp_path):
     (tmp_path / "input").write_text("taken\nleft\n")
     with (tmp_path / "input").open() as stdin:
         os.lseek(stdin.fileno(), len("taken\n"), os.SEEK_SET)
@@ -171,7 +170,7 @@ def test_each_run_reads_the_input_from_where_it_stands(fallow, fake_library, tmp
 
 
 @pytest.mark.parametrize(("text", "told"), [(b"input\n", True), (b"", False)])
-def test_input_that_no_run_is_given_is_told(fallow, fake_library, tmp_path, text, told):  # noqa: F811
+def test_input_that_no_run_is_given_is_told(fallow, fake_library, tmp_path, text, told):
     read, write = os.pipe()
     os.write(write, text)
     os.close(write)
@@ -181,7 +180,7 @@ def test_input_that_no_run_is_given_is_told(fallow, fake_library, tmp_path, text
     assert any("over a pipe" in line for line in comparison["warnings"]) == told
 
 
-def test_runs_without_fallow_are_without_that_of_a_module(fallow, fake_library, tmp_path):  # noqa: F811
+def test_runs_without_fallow_are_without_that_of_a_module(fallow, fake_library, tmp_path):
     """Which all jobs load, or of a run around this one."""
     library = fake_library / "libfallow.so"
     other = tmp_path / "libother.so"
@@ -200,12 +199,12 @@ def test_runs_without_fallow_are_without_that_of_a_module(fallow, fake_library, 
     assert f"LD_PRELOAD={library}:{other}" in log.read_text().splitlines()
 
 
-def test_a_series_without_input(fallow, fake_library, tmp_path):  # noqa: F811
+def test_a_series_without_input(fallow, fake_library, tmp_path):
     seen, _ = _of_cat(fallow, tmp_path, fake_library, preexec_fn=lambda: os.close(0))
     assert seen == ["", ""]
 
 
-def test_a_series_as_json(fallow, fake_library):  # noqa: F811
+def test_a_series_as_json(fallow, fake_library):
     out = fallow(
         "run", "--compare", "1", "--json", "-q", "--", "sh", "-c", "echo noise",
         env={"FALLOW_LIBRARY_DIR": str(fake_library)}, stdin=-3,
@@ -213,14 +212,14 @@ def test_a_series_as_json(fallow, fake_library):  # noqa: F811
     assert json.loads(out.stdout)["command"] == ["sh", "-c", "echo noise"]
 
 
-def test_a_failing_command_stops_the_series(fallow, fake_library):  # noqa: F811
+def test_a_failing_command_stops_the_series(fallow, fake_library):
     env = {"FALLOW_LIBRARY_DIR": str(fake_library)}
     out = fallow("run", "--compare", "5", "--", "sh", "-c", "exit 3", env=env, stdin=-3)
     assert out.returncode == 3
     assert "stopped after 2 of 10 runs" in out.stdout
 
 
-def test_an_interrupted_run_is_in_no_figure(fallow, fake_library, tmp_path):  # noqa: F811
+def test_an_interrupted_run_is_in_no_figure(fallow, fake_library, tmp_path):
     """Also where the command makes an ordinary end of it, as some launchers do."""
     fourth = 'trap "exit 0" INT; echo >> runs; if [ $(wc -l < runs) = 4 ]; then kill -INT $PPID; sleep 5 & wait; fi'
     with_ctrl_c = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.default_int_handler)}
@@ -238,7 +237,7 @@ def test_an_interrupted_run_is_in_no_figure(fallow, fake_library, tmp_path):  # 
     assert figures == {t["run_time_s"] for t in data["trials"][:3]}
 
 
-def test_a_comparison_that_cannot_be_kept_is_shown(fallow, fake_library, tmp_path):  # noqa: F811
+def test_a_comparison_that_cannot_be_kept_is_shown(fallow, fake_library, tmp_path):
     out = fallow(
         "run", "--compare", "1", "--out", "series", "--", "sh", "-c", "mkdir -p series/compare.json/x",
         env={"FALLOW_LIBRARY_DIR": str(fake_library)}, stdin=-3,
@@ -260,7 +259,7 @@ while not os.path.exists("series/compare.json") and time.monotonic() < end:
 """
 
 
-def test_ranks_that_outlive_the_command_are_told_of(fallow, fake_library, tmp_path):  # noqa: F811
+def test_ranks_that_outlive_the_command_are_told_of(fallow, fake_library, tmp_path):
     RankFile(calls=[Call(0, 1000)], finalized=0, state=3).write(tmp_path)
     (rank,) = tmp_path.glob("rank-*")
     (tmp_path / "outlives.py").write_text(_OUTLIVES)

@@ -13,7 +13,6 @@ from drawn_page import draw
 from fallow import analyse, pair_text, report_html, sampling
 from fallow.text import Style
 from rank_writer import lively_rank, write_run
-from test_run import fake_library  # noqa: F401 - a fixture
 
 _SOURCE = Path(__file__).resolve().parents[2] / "src/power/fake_nvml.c"
 _CARD = "gpu0 GPU-0a1b2c3d"
@@ -44,7 +43,7 @@ def _program(card, ranks):
     return ["sh", "-c", f'{used}; [ -z "$FALLOW_DIR" ] || cp {ranks}/rank-* "$FALLOW_DIR"']
 
 
-def test_a_run_has_the_cards_energy_and_says_of_what_it_is(fallow, fake_library, card, run_dir, tmp_path):  # noqa: F811
+def test_a_run_has_the_cards_energy_and_says_of_what_it_is(fallow, fake_library, card, run_dir, tmp_path):
     out = fallow("run", "--out", "r", "--", *_program(card, run_dir), env=_env(card, fake_library))
     assert out.returncode == 0, out.stderr
     report = json.loads(fallow("report", "r", "--json").stdout)
@@ -62,7 +61,7 @@ def test_a_run_has_the_cards_energy_and_says_of_what_it_is(fallow, fake_library,
     assert (tmp_path / "sys/fake-nvml/uses").read_text() == "0\n", "what was begun was ended"
 
 
-def test_a_comparison_says_of_what_its_energy_is(fallow, fake_library, card, run_dir):  # noqa: F811
+def test_a_comparison_says_of_what_its_energy_is(fallow, fake_library, card, run_dir):
     args = ("run", "--compare", "1", "--out", "series", "--", *_program(card, run_dir))
     out = fallow(*args, env=_env(card, fake_library))
     assert out.returncode == 0, out.stderr

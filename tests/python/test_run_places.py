@@ -101,3 +101,33 @@ def test_without_a_run_directory_no_place_for_a_trace_is_left(run, tmp_path):
     done = run("-q", "--out", "/proc/nowhere", "--trace", "t.ftr", "--", "echo", "ran")
     assert (done.returncode, done.stdout) == (0, "ran\n")
     assert names(tmp_path) == {"lib"}
+
+
+def test_a_comparison_of_what_cannot_be_started_leaves_nothing(run, tmp_path):
+    """The next try, with the name put right, takes the same place."""
+    assert run("--compare", "1", "--out", "series", "--", "nosuch", stdin=-3).returncode == 127
+    assert list((tmp_path / "series").iterdir()) == []
+    assert run("--compare", "1", "--out", "series", "--", "true", stdin=-3).returncode == 0
+    before = set(tmp_path.iterdir())
+    assert run("--compare", "1", "--", "nosuch", stdin=-3).returncode == 127
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_a_comparison_keeps_the_runs_before_one_that_cannot_be_started(run, fallow, tmp_path):
+    command = tmp_path / "command"
+    command.write_text("#!/bin/sh\nrm command\n")
+    command.chmod(0o755)
+    assert run("--compare", "1", "--out", "series", "--", command, stdin=-3).returncode == 127
+    (kept,) = (tmp_path / "series").iterdir()
+    assert kept.name.startswith("01-") and (kept / "run.json").is_file()
+
+
+@pytest.mark.parametrize("last", [1, 2])
+def test_a_comparison_that_was_killed_is_called_that(run, fallow, tmp_path, last):
+    ends = f"echo >> runs; [ $(wc -l < runs) = {last} ] && kill -9 $PPID"
+    assert run("--compare", "3", "--out", "series", "--", "sh", "-c", ends, stdin=-3).returncode == -9
+    done = fallow("report", "series")
+    assert done.returncode == 2 and "series: a comparison that still runs, or was killed: compare.json" in done.stderr
+    shown = [f"fallow report {d.relative_to(tmp_path)}" for d in (tmp_path / "series").glob("*-fallow")]
+    assert all(words in done.stderr for words in shown) and (shown or "nor is the record of a run with" in done.stderr)
+    assert "no run directory" not in done.stderr
