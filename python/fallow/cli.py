@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 
 from fallow import __version__
-from fallow.errors import UserError
+from fallow.errors import UserError, reason
 
 _COMMANDS = ("run", "report", "doctor", "config", "trace", "predict", "sim", "synth", "sweep", "reproduce")
 _DESCRIPTION = "Makes MPI programs use less energy without changing them."
@@ -153,6 +153,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:  # a full disk under the output, or a working directory that is gone
         _give_up_output()
         print(f"fallow: {_place(error)}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    except MemoryError as error:
+        print(f"fallow: {reason(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fallow import cli_config, launch, options, rundir, runner
-from fallow.errors import UserError
+from fallow.errors import UserError, reason
 from fallow.quantities import named_path, whole
 from fallow.text import Style
 from fallow.traces import parts
@@ -255,5 +255,5 @@ def _run(arguments: argparse.Namespace) -> int:
         try:
             _summary(ended)
         except Exception as error:  # the command's exit status must not hang on our report
-            say(f"no summary: {type(error).__name__}: {error}")
+            say(f"no summary: {reason(error)}")
     return launch.exit_like(ended.outcome)

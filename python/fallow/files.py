@@ -14,6 +14,7 @@ from typing import TextIO
 from fallow.errors import UserError
 
 _TRACE = b"FALLOWTR"  # what a trace begins with
+_PIECE = 1 << 18  # bytes of a file that are read at a time
 
 
 @contextlib.contextmanager
@@ -118,7 +119,9 @@ def text(path: Path, most: int = 1 << 24) -> str:
     """
     try:
         with path.open("rb") as file:
-            data = file.read(most + 1)
+            data = bytearray()
+            while len(data) <= most and (piece := file.read(_PIECE)):  # to ask for `most` takes that much memory
+                data += piece
         if len(data) > most:
             raise UserError(f"{path}: larger than the {most >> 20} MiB that are read of such a file")
         return data.decode("utf-8-sig")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fallow import __version__, environment, launch, native, ranks, rundir, sampling, sysload
+from fallow.errors import reason
 from fallow.options import Setting
 from fallow.traces import parts
 
@@ -113,10 +114,8 @@ def _or_say(say: Say, what: str) -> Iterator[None]:
     """A failure of ours becomes one line."""
     try:
         yield
-    except OSError as error:
-        say(f"{what}: {error.strerror or error}")
     except Exception as error:  # the command's outcome must not hang on our defects
-        say(f"{what}: {type(error).__name__}: {error}")
+        say(f"{what}: {reason(error)}")
 
 
 def remove_shared_memory(run_id: str, root: Path = _SHARED_MEMORY) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,16 @@ def test_numbers_of_a_record_are_finite():
     for value in (float("inf"), float("nan"), 10**400):
         with pytest.raises(ValueError, match="not a number"):
             json_files.build(Share, {"of": value})
+
+
+def test_a_text_is_read_with_little_memory(tmp_path):
+    """Where memory is limited (`ulimit -v`), the most that may be in a file is not to be had."""
+    (tmp_path / "x").write_text("a" * 1_000_000)
+    tracemalloc.start()
+    try:
+        assert len(files.text(tmp_path / "x", 1 << 30)) == 1_000_000
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+    with pytest.raises(UserError, match="larger than the 0 MiB"):
+        files.text(tmp_path / "x", 999_999)

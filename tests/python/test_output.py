@@ -10,10 +10,11 @@ import subprocess
 import sys
 import termios
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from fallow import progress, text
+from fallow import analyse, cli, launch, progress, runner, text
 
 COMMANDS = [["config"], ["config", "--json"], ["report", "RUN"], ["report", "RUN", "--json"], ["report", "RUN", "RUN"],
             ["--help"], ["--version"], ["sim", "--help"]]  # fmt: skip
@@ -150,3 +151,18 @@ def test_a_sweep_needs_no_stderr(tmp_path):
     (tmp_path / "s.toml").write_text('[[synth]]\nprogram = "cg"\nranks = 4\niterations = 3\n[policy]\npolicy = "oracle"\n')
     out = _shell(tmp_path / "none", ["sweep", "s.toml", "--on", "local:1"], "2>&-")
     assert (out.returncode, out.stdout.splitlines()[0]) == (0, "s: 2 points done, 0 failed: s.results/results.parquet")
+
+
+@pytest.mark.parametrize("error", [MemoryError(), MemoryError("std::bad_alloc")])
+def test_memory_that_runs_out_is_called_that(monkeypatch, capsys, run_dir, error):
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr(analyse, "load", fails)
+    assert cli.main(["report", str(run_dir)]) == 2
+    assert capsys.readouterr().err == "fallow: not enough memory\n"
+    ended = SimpleNamespace(info=SimpleNamespace(with_fallow=True), directory=run_dir, outcome=None)
+    monkeypatch.setattr(runner, "run", lambda *_: ended)
+    monkeypatch.setattr(launch, "exit_like", lambda _: 0)
+    assert cli.main(["run", "--out", str(run_dir / "new"), "--", "true"]) == 0
+    assert capsys.readouterr().err == "fallow: no summary: not enough memory\n"
