@@ -60,6 +60,16 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     p.set_defaults(action=_run)
 
 
+def _chosen(most_ranks: int, traces: Path) -> list[record.Program]:
+    """What is to be recorded; UserError where that is nothing, and nothing is there either."""
+    programs = record.programs()
+    chosen = [p.at_most(most_ranks) for p in programs]
+    if not any(p.ranks for p in chosen) and not any(traces.glob("*.ftr")):
+        fewest = min(n for p in programs for n in p.ranks)
+        raise UserError(f"--most-ranks {most_ranks}: no program is recorded with so few; {fewest} is the least")
+    return chosen
+
+
 def _run(arguments: argparse.Namespace) -> int:
     notes = []
     if arguments.programs is not None and not arguments.programs.is_dir():
@@ -68,7 +78,7 @@ def _run(arguments: argparse.Namespace) -> int:
         raise UserError(f"{arguments.output}: names no file; -o takes what names begin with, such as dickov2015")
     expect_room(*(arguments.output.with_name(arguments.output.name + suffix) for suffix in _SUFFIXES))
     if arguments.record:
-        chosen = [p.at_most(arguments.most_ranks) for p in record.programs()]
+        chosen = _chosen(arguments.most_ranks, arguments.traces)
         for line in record.record(chosen, arguments.traces, arguments.programs, arguments.launcher):
             print(line, flush=True)
             if "is left out" in line:

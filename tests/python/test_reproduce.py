@@ -149,10 +149,16 @@ def test_what_cannot_be_recorded_says_why(fallow, tmp_path):
     why = f"traces: nothing could be recorded: NAS BT is left out: {tmp_path} has no bt ("
     assert done.returncode == 2 and done.stderr.startswith(f"fallow: {why}") and "--record" not in done.stderr
     assert f"NAS BT is left out: {tmp_path} has no bt" in done.stdout
-    assert "LAMMPS is left out: lmp is not installed" in done.stdout
+    assert "LAMMPS is left out: lmp is not installed" in done.stdout and list(tmp_path.iterdir()) == []
     done = fallow("reproduce", "dickov2015", "--record", "--programs", "/nosuch")
     message = "fallow: /nosuch: no such directory; --programs names that of the built examples\n"
     assert (done.returncode, done.stderr) == (2, message)
+
+
+def test_too_few_ranks_to_record_anything_are_told(fallow, tmp_path):
+    done = fallow("reproduce", "dickov2015", "--record", "--programs", tmp_path, "--most-ranks", "4")
+    assert (done.returncode, done.stderr) == (2, "fallow: --most-ranks 4: no program is recorded with so few; 8 is the least\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture
@@ -342,7 +348,7 @@ def test_what_a_failed_run_left_is_no_trace(tmp_path, started, monkeypatch):
         monkeypatch.setattr(record, "run_watched", run)
         lines = list(record.record([bt], tmp_path / "traces", tmp_path / "bin", "mpirun -n {ranks}"))
         assert lines == [f"NAS BT with 9 ranks is left out: it ended with {status}: error: it broke at line 3"]
-        assert not list((tmp_path / "traces").iterdir())
+        assert not (tmp_path / "traces").exists()
 
 
 def test_what_is_asked_for_is_recorded_simulated_and_noted(tmp_path, monkeypatch, capsys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -125,8 +126,20 @@ def record(
     programs of examples/; {ranks} in `launcher` stands for their number.
     """
     launch_words(launcher, 1)
-    directory.mkdir(parents=True, exist_ok=True)
     wanted = [(p, [n for n in p.ranks if again or not p.trace(directory, n).exists()]) for p in chosen]
+    made = not directory.exists()
+    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        yield from _record(wanted, directory, where, launcher)
+    finally:
+        if made:
+            with contextlib.suppress(OSError):  # not empty: there are traces
+                directory.rmdir()
+
+
+def _record(
+    wanted: Sequence[tuple[Program, Sequence[int]]], directory: Path, where: Path | None, launcher: str
+) -> Iterator[str]:
     session = _Session(directory, where, launcher, sum(len(ranks) for _, ranks in wanted))
     for program, missing in wanted:
         if missing and (reason := _why_not(program, where)) is not None:
