@@ -214,7 +214,9 @@ def _window(text: str) -> tuple[float, float | None]:
 
 
 def _program(arguments: argparse.Namespace) -> run.ProgramSpec:
-    if bool(arguments.trace) == bool(arguments.synth):
+    if arguments.trace and arguments.synth:
+        raise UserError(f"{arguments.trace[0]} and --synth {arguments.synth}: one program is replayed; leave one out")
+    if not arguments.trace and not arguments.synth:
         raise UserError("name a trace, or a made-up program: --synth " + "|".join(_names("sim_programs")))
     options = synth_options(arguments, arguments.synth or "")
     if arguments.synth:

@@ -323,7 +323,7 @@ def test_platform_files_are_checked_with_line_numbers(fallow, tmp_path, text, li
     [
         [], ["nothing.ftr"], ["--synth", "stencil3d", "nothing.ftr"], [*SMALL, "--platform", "atlantis"], [*SMALL, "--policy", "hope"],
         [*SMALL, "--lead", "120%"], [*SMALL, "--topology", "ring"], [*SMALL, "--cores", "dance"], ["--synth", "stencil3d", "--ranks", "0"],
-        ["--synth", "stencil3d", "--ranks", "9000"], [*SMALL, "--jitter", "100%"], [*SMALL, "--html", "/nonexistent/x.html"],
+        ["--synth", "stencil3d", "--ranks", "9000"], [*SMALL, "--jitter", "100%"], [*SMALL, "--html", "no such place/x.html"],
     ],
 )  # fmt: skip
 def test_bad_requests_end_with_one_line(fallow, args):
@@ -335,6 +335,7 @@ def test_bad_requests_end_with_one_line(fallow, args):
     ("args", "message"),
     [
         (["x.ftr", "--ranks", "8"], "a trace is replayed as it is"),
+        (["x.ftr", "--synth", "cg"], "x.ftr and --synth cg: one program is replayed; leave one out"),
         (["--synth", "fft", "--reduce-bytes", "64"], "--reduce-bytes would do nothing: it is for stencil3d or cg"),
         ([*SMALL, "--window", "1ms..2ms"], "add --html FILE or --timeline FILE"),
         ([*SMALL, "--timeline-ranks", "4", "--json"], "add --html FILE or --timeline FILE"),
