@@ -16,7 +16,7 @@ from fallow import json_text, native, predict_html, predict_study, predict_text
 from fallow.errors import UserError
 from fallow.files import deliver, expect_apart, expect_room
 from fallow.predict_model import PredictReport
-from fallow.quantities import named_path, rank_list, share, time_ns
+from fallow.quantities import named_path, rank_list, share, threads, time_ns
 from fallow.text import Style, seconds, size
 from fallow.traces import convert, model
 from fallow.traces.found import find_files
@@ -35,7 +35,6 @@ Traces of other tools are read too: traces.otf2, x.prv, x.dim, x.tit.
 _SIZES = {"": 1, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SPECIAL = ("react_down", "react_up", "threshold", "lead")
 _LEAD = 0.05
-_MOST_THREADS = 256
 
 
 def _error(text: str, example: str) -> argparse.ArgumentTypeError:
@@ -71,12 +70,6 @@ def _react(text: str) -> list[float]:
     return times
 
 
-def _threads(text: str) -> int:
-    if not text.isdecimal() or not 0 <= int(text) <= _MOST_THREADS:
-        raise _error(text, f"a number up to {_MOST_THREADS}; 0: one per processor")
-    return int(text)
-
-
 def _positive(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 1 << 21:
         raise _error(text, "a number from 1 on")
@@ -95,7 +88,12 @@ def _default(unit: str, value: float) -> str:
         return f"{100 * value:g}%".replace("%", "%%")
     if unit == "bytes":
         return f"{value / 1024:g}k" if value < 1 << 20 else f"{value / (1 << 20):g}M"
-    return f"{value:g}"
+    return _whole_or_not(value)
+
+
+def _whole_or_not(value: float) -> str:
+    """A number as it is typed: no exponent where it is whole."""
+    return f"{value:.15g}"
 
 
 def _add_table(parser: argparse.ArgumentParser) -> None:
@@ -139,7 +137,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
                    help="ranks that share a link [those recorded on one node]")  # fmt: skip
     p.add_argument("--no-nodes", action="store_true", help="do not join the ranks of a node")
     p.add_argument("--no-cost", action="store_true", help="do not time the predictors")
-    p.add_argument("--threads", type=_threads, default=0, metavar="N", help="threads to use [one per processor]")
+    p.add_argument("--threads", type=threads, default=0, metavar="N",
+                   help="threads to use; 0: one per processor [0]")  # fmt: skip
     form = p.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON; its schema is part of the documentation")
     form.add_argument(
@@ -181,7 +180,7 @@ def _shown(unit: str, value: float) -> str:
         return seconds(value * 1e-9)
     if unit == "share":
         return f"{100 * value:g}%"
-    return size(value) if unit == "bytes" else f"{value:g}"
+    return size(value) if unit == "bytes" else _whole_or_not(value)
 
 
 def _expect_range(flag: str, name: str, values: Iterable[float]) -> None:
@@ -191,7 +190,7 @@ def _expect_range(flag: str, name: str, values: Iterable[float]) -> None:
         if not least <= value <= most:
             raise UserError(f"{flag}: {_shown(unit, value)} is not from {_shown(unit, least)} to {_shown(unit, most)}")
         if unit == "count" and value != round(value):
-            raise UserError(f"{flag}: {value:g} is not a whole number")
+            raise UserError(f"{flag}: {_whole_or_not(value)} is not a whole number")
 
 
 def _flag(name: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fallow.errors import UserError
 from fallow.files import expect_room, save
-from fallow.quantities import named_path, whole
+from fallow.quantities import named_path, threads, whole
 from fallow.reproduce import dickov2015, document, record
 
 _EPILOG = """\
@@ -47,7 +47,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="starts the programs, {ranks} being their number (default: mpirun.openmpi --oversubscribe -n {ranks})",
     )  # fmt: skip
     p.add_argument(
-        "--threads", type=whole(1, 256), default=1, metavar="N", help="simulations that run at once (default: 1)"
+        "--threads", type=threads, default=1, metavar="N",
+        help="simulations that run at once; 0: one per processor (default: 1)",
     )
     p.add_argument(
         "-o",

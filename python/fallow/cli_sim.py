@@ -11,7 +11,7 @@ from fallow import json_text, native
 from fallow.cli_synth import add_synth_options, synth_options
 from fallow.errors import UserError
 from fallow.files import deliver, expect_apart, expect_room
-from fallow.quantities import listed, named, named_path, positive, share, time_us, whole
+from fallow.quantities import listed, named, named_path, positive, share, threads, time_us, whole
 from fallow.sim import page, run, text, timeline
 from fallow.sim.machine import MachineSpec, machine_settings
 from fallow.sim.model import Case, Study
@@ -169,10 +169,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_synth_options(p.add_argument_group("a made-up program instead of a trace"), flag=True)
     p.add_argument(
         "--threads",
-        type=whole(1, 256),
+        type=threads,
         default=1,
         metavar="N",
-        help="threads: simulations that run at once, and parts of large ones; results do not depend on it (default: 1)",
+        help="threads: simulations that run at once, and parts of large ones; 0: one per processor; results do not "
+        "depend on it (default: 1)",
     )
     draw = p.add_argument_group("timelines (part of --html)")
     draw.add_argument(

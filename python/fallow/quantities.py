@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ _TIMES_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _LONGEST_NS = 1e18
 _RANKS = re.compile(r"\s*([0-9]{1,9})\s*(?:-\s*([0-9]{1,9})\s*)?")
 _MOST_RANKS = 1 << 21
+_MOST_THREADS = 256
 _SIZES = {"B": 1, "KB": 1024, "KiB": 1024, "MB": 1024**2, "MiB": 1024**2, "GB": 1024**3, "GiB": 1024**3}
 
 
@@ -82,6 +84,11 @@ def whole(low: int, high: int) -> Callable[[str], int]:
         return value
 
     return parse
+
+
+def threads(text: str) -> int:
+    """How many threads; 0: one per processor that this process may use."""
+    return whole(0, _MOST_THREADS)(text) or min(len(os.sched_getaffinity(0)), _MOST_THREADS)
 
 
 def positive(text: str) -> float:

@@ -316,6 +316,8 @@ def test_traces_of_other_tools_are_read(trace: Path, tmp_path: Path, capsys: pyt
         (["{trace}", "--timeline-calls", "9"], "are of timelines"),
         (["{trace}", "--repeats", "1"], "--repeats: 1 is not from 2 to 1000\n"),
         (["{trace}", "--sample-gaps", "3"], "--sample-gaps: 3 is not from 4 to"),  # one bin holds everything
+        (["{trace}", "--max-grams", "1"], "--max-grams: 1 is not from 16 to 16777216\n"),
+        (["{trace}", "--max-sites", "1e12"], "--max-sites: 1000000000000 is not from 16 to 16777216\n"),
         (["{trace}", "--repeats", "2.5"], "--repeats: 2.5 is not a whole number\n"),
         (["{trace}", "--alpha", "nan"], "--alpha: nan is not from 0 to"),
         (["{trace}", "--react", "7200s"], "--react: 2.00 h is not from 0 s to 1.00 h\n"),
