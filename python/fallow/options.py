@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -81,10 +82,31 @@ def _place(path: Path, source: str, key: str) -> str:
     return str(path)
 
 
-def _as_text(value: object) -> str | None:
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    return str(value) if isinstance(value, str | int | float) else None
+_IN_FILES: dict[str, tuple[tuple[type, ...], str]] = {
+    "flag": ((bool,), "true or false"),
+    "count": ((int,), "a whole number"),
+    "fraction": ((int, float, str), 'a share, 0.01 or "1%"'),
+    "time": ((int, str), 'a time in quotation marks, such as "20us"'),
+    "choice": ((str,), "a word in quotation marks"),
+    "path": ((str,), "a name in quotation marks"),
+}
+"""What a file has for each type of option. A name or a word that is none would be taken for one."""
+_LONGEST_SHOWN = 40
+
+
+def _shown(value: object) -> str:
+    """A value as it may stand in a file."""
+    text = str(value).lower() if isinstance(value, bool) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+
+
+def _from_file(option: Option, value: object) -> tuple[str, str]:
+    """The value as a variable would hold it, and what is wrong with it."""
+    types, wanted = _IN_FILES[option.type]
+    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):  # true is a 1 to Python
+        return "", f"{option.name} = {_shown(value)}: not {wanted}"
+    text = str(int(value)) if isinstance(value, bool) else str(value)
+    return text, problem(option, text)
 
 
 def read_file(path: Path) -> dict[str, str]:
@@ -103,11 +125,8 @@ def read_file(path: Path) -> dict[str, str]:
         option = rows.get(key.replace("-", "_"))
         if option is None:
             raise UserError(f"{where}: unknown option '{key}'; known are {', '.join(sorted(rows))}")
-        if isinstance(value, bool) and option.type != "flag":  # its 1 may be all of something
-            raise UserError(f"{where}: '{str(value).lower()}' is not a {option.type}")
-        text = _as_text(value)
-        wrong = "not a plain value" if text is None else problem(option, text)
-        if text is None or wrong:
+        text, wrong = _from_file(option, value)
+        if wrong:
             raise UserError(f"{where}: {wrong}")
         if option.name in out:
             raise UserError(f"{where}: '{key}' is said twice, with - and with _")

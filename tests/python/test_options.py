@@ -52,13 +52,20 @@ def test_a_broken_flag_is_the_users_error():
     [
         ('mode = "auto"\nspeed = 3\n', r"f\.toml:2: unknown option 'speed'"),
         ('# x\n\nmode = "what"\n', r"f\.toml:3: 'what'"),
-        ("mode = [1]\n", r"f\.toml:1: not a plain value"),
+        ("mode = [1]\n", r"f\.toml:1: mode = \[1\]: not a word in quotation marks"),
+        ("\ntrace = 5\n", r"f\.toml:2: trace = 5: not a name in quotation marks"),
+        ('wake = "yes"\n', r'f\.toml:1: wake = "yes": not true or false'),
+        ("wake = 1\n", r"f\.toml:1: wake = 1: not true or false"),
+        ('ring-events = "1024"\n', r'f\.toml:1: ring_events = "1024": not a whole number'),
+        ("ring_events = 1024.5\n", r"f\.toml:1: ring_events = 1024\.5: not a whole number"),
+        ("clock = 1979-05-27\n", r'f\.toml:1: clock = "1979-05-27": not a word'),
+        ("trace = {a = 1}\n", r'f\.toml:1: trace = \{"a": 1\}: not a name'),
         ('# x\n\n[ speed ]\nmode = "auto"\n', r"f\.toml:3: unknown option 'speed'"),
         ("\nspeed.limit = 3\n", r"f\.toml:2: unknown option 'speed'"),
         ('\n"m\\u006fde" = "what"\n', r"f\.toml: 'what'"),
         ('test-gap = "1us"\ntest_gap = "2us"\n', r"f\.toml:2: 'test_gap' is said twice"),
-        ("slowdown = true\n", r"f\.toml:1: 'true' is not a fraction"),
-        ("trace = false\n", r"f\.toml:1: 'false' is not a path"),
+        ("slowdown = true\n", r"f\.toml:1: slowdown = true: not a share, 0\.01 or \"1%\""),
+        ("trace = false\n", r"f\.toml:1: trace = false: not a name"),
         ('trace = "a\\u0000b"\n', r"f\.toml:1: a text with a null character"),
         ("mode = \n", r"f\.toml: .*line 1"),
         ('run_id = "x"\n', r"f\.toml:1: unknown option 'run_id'"),
@@ -105,5 +112,12 @@ def test_flags_in_a_file_are_true_or_false(tmp_path):
         file.write_text(f"\n{flag.name.replace('_', '-')} = {said}\n")
         assert options.read_file(file) == {flag.name: value}
     file.write_text(f"# one\n\n{count.name} = true\n")
-    with pytest.raises(UserError, match=f"^{file}:3: 'true' is not a count$"):
+    with pytest.raises(UserError, match=f"^{file}:3: {count.name} = true: not a whole number$"):
         options.read_file(file)
+
+
+def test_every_type_of_option_has_values_of_its_own_in_a_file(tmp_path):
+    (tmp_path / "x.toml").write_text('trace = "5"\nslowdown = 0.02\nring_events = 1024\nwake = false\nmode = "sleep"\ntest_gap = "1us"\n')
+    wanted = {"trace": "5", "slowdown": "0.02", "ring_events": "1024", "wake": "0", "mode": "sleep", "test_gap": "1us"}
+    assert options.read_file(tmp_path / "x.toml") == wanted
+    assert {o.type for o in options.user_table()} == {o.type for o in options.user_table() if o.name in wanted}
