@@ -68,21 +68,25 @@ def fixed(value: float, digits: int) -> str:
 
 def _digits(value: float) -> str:
     """Three significant digits of a number up to 1000, which rounding may reach."""
-    return f"{float(_THREE.create_decimal_from_float(value)):g}"
+    return f"{_rounded(value):g}"
+
+
+def _rounded(value: float) -> float:
+    return float(_THREE.create_decimal_from_float(value))
 
 
 def seconds(value: float) -> str:
-    """A duration in the unit that suits it."""
+    """A duration in the unit that suits it as it is written: 1 ms, not 1000 us."""
     size = abs(value)
     if size == 0:
         return "0 s"
-    for limit, scale, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "us"), (1.0, 1e3, "ms")):
-        if size < limit:
+    for scale, unit in ((1e9, "ns"), (1e6, "us"), (1e3, "ms")):
+        if _rounded(size * scale) < 1000:
             return f"{_digits(value * scale)} {unit}"
-    if size < 100:
-        return f"{_digits(value)} s" if size < 10 else f"{fixed(value, 1)} s"
-    if size < 3600:
-        return f"{fixed(value, 0)} s" if size < 600 else f"{fixed(value / 60, 1)} min"
+    if size < 99.95:
+        return f"{_digits(value)} s" if size < 9.995 else f"{fixed(value, 1)} s"
+    if size < 3597:  # 59.95 min
+        return f"{fixed(value, 0)} s" if size < 599.5 else f"{fixed(value / 60, 1)} min"
     return f"{fixed(value / 3600, 2)} h"
 
 
@@ -95,7 +99,7 @@ def percent(share: float, digits: int = 1) -> str:
 def size(value: float) -> str:
     """A number of bytes."""
     for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"):
-        if abs(value) < 1024 or unit == "EiB":
+        if abs(value) < (1023.5 if unit == "B" else 1023.95) or unit == "EiB":
             return f"{fixed(value, 0 if unit == 'B' else 1)} {unit}"
         value /= 1024
     raise AssertionError
@@ -119,24 +123,24 @@ def count(value: float) -> str:
 def _three_digits(value: float, unit: str) -> str:
     """Three significant digits in `unit`, or in thousandths or millionths of it."""
     size = abs(value)
-    for limit, scale, prefix in ((1e-3, 1e6, "u"), (1.0, 1e3, "m")):
-        if 0 < size < limit:
+    for scale, prefix in ((1e6, "u"), (1e3, "m")):
+        if size > 0 and _rounded(size * scale) < 1000:
             return f"{_digits(value * scale)} {prefix}{unit}"
-    return f"{_digits(value)} {unit}" if size < 10 else f"{fixed(value, 1)} {unit}"
+    return f"{_digits(value)} {unit}" if size < 9.995 else f"{fixed(value, 1)} {unit}"
 
 
 def joules(value: float) -> str:
     """An energy."""
-    if abs(value) >= 3.6e6:
+    if abs(value) >= 3_599_995:  # 3600.00 kJ
         return f"{fixed(value / 3.6e6, 2)} kWh"
-    return f"{fixed(value / 1000, 2)} kJ" if abs(value) >= 1e4 else _three_digits(value, "J")
+    return f"{fixed(value / 1000, 2)} kJ" if abs(value) >= 9999.95 else _three_digits(value, "J")
 
 
 def joule_seconds(value: float) -> str:
     """An energy times a delay."""
     for scale, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= scale:
-            return f"{fixed(value / scale, 2 if abs(value) < 10 * scale else 1)} {prefix}J s"
+        if abs(value) >= 0.99995 * scale:  # 1000.0 of the unit below
+            return f"{fixed(value / scale, 2 if abs(value) < 9.995 * scale else 1)} {prefix}J s"
     return _three_digits(value, "J s")
 
 

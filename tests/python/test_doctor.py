@@ -159,7 +159,8 @@ def test_version_and_help(fallow):
 @pytest.mark.parametrize(
     ("value", "shown"),
     [(0, "0 s"), (5e-9, "5 ns"), (1.5e-5, "15 us"), (0.25, "250 ms"), (3.14159, "3.14 s"), (42.0, "42.0 s"),
-     (250, "250 s"), (1200, "20.0 min"), (7200, "2.00 h"), (9.996e-7, "1000 ns"), (9.999e-4, "1000 us"), (-2e-3, "-2 ms")],
+     (250, "250 s"), (1200, "20.0 min"), (7200, "2.00 h"), (9.996e-7, "1 us"), (9.994e-7, "999 ns"), (9.999e-4, "1 ms"), (-0.9996, "-1 s"),
+     (9.996, "10.0 s"), (99.96, "100 s"), (599.4, "599 s"), (599.6, "10.0 min"), (3596, "59.9 min"), (3599, "1.00 h"), (-2e-3, "-2 ms")],
 )  # fmt: skip
 def test_durations(value, shown):
     assert text.seconds(value) == shown
@@ -167,8 +168,8 @@ def test_durations(value, shown):
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(0, "0 J"), (4.2e-5, "42 uJ"), (0.0347, "34.7 mJ"), (0.9999, "1000 mJ"), (3.456, "3.46 J"), (42.04, "42.0 J"), (9999, "9999.0 J"),
-     (12345, "12.35 kJ"), (7.2e6, "2.00 kWh"), (-0.5, "-500 mJ")],
+    [(0, "0 J"), (4.2e-5, "42 uJ"), (0.0347, "34.7 mJ"), (9.999e-4, "1 mJ"), (0.9999, "1 J"), (9.996, "10.0 J"), (3.456, "3.46 J"), (42.04, "42.0 J"), (9999, "9999.0 J"),
+     (9999.96, "10.00 kJ"), (12345, "12.35 kJ"), (3599999, "1.00 kWh"), (7.2e6, "2.00 kWh"), (-0.5, "-500 mJ")],
 )  # fmt: skip
 def test_energies(value, shown):
     assert text.joules(value) == shown
@@ -179,12 +180,14 @@ def test_what_rounds_to_nothing_has_no_sign():
 
 
 def test_sizes():
-    assert [text.size(v) for v in (12, 2**20, 6.25 * 2**50, 2**63)] == ["12 B", "1.0 MiB", "6.3 PiB", "8.0 EiB"]
+    assert [text.size(v) for v in (12, 1023, 2**20 - 1, 2**20, 6.25 * 2**50, 2**63)] == [
+        "12 B", "1023 B", "1.0 MiB", "1.0 MiB", "6.3 PiB", "8.0 EiB"
+    ]  # fmt: skip
 
 
 def test_energy_delays():
-    assert [text.joule_seconds(v) for v in (0.0123, 3.21, 456.78, 1886.9, 12345, 2.5e6, 1.296e13)] == [
-        "12.3 mJ s", "3.21 J s", "456.8 J s", "1.89 kJ s", "12.3 kJ s", "2.50 MJ s", "13.0 TJ s"
+    assert [text.joule_seconds(v) for v in (0.0123, 0.9999, 3.21, 456.78, 999.97, 1886.9, 9996, 12345, 2.5e6, 1.296e13)] == [
+        "12.3 mJ s", "1 J s", "3.21 J s", "456.8 J s", "1.00 kJ s", "1.89 kJ s", "10.0 kJ s", "12.3 kJ s", "2.50 MJ s", "13.0 TJ s"
     ]  # fmt: skip
 
 

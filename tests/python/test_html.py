@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import math
 import random
 import re
 import subprocess
@@ -175,6 +176,25 @@ def test_libraries_are_named_as_in_the_terminal(tmp_path):
     (tmp_path / "library.js").write_text(ask)
     done = subprocess.run(["node", tmp_path / "library.js"], capture_output=True, text=True, check=True, timeout=60)
     assert json.loads(done.stdout) == ["MPICH, Open MPI", "MPICH 4.0.2", "MPICH 5.0.0 (MPI 5 ABI)", "Open MPI"]
+
+
+def test_numbers_have_the_units_of_the_terminal(tmp_path):
+    """At the borders too, which rounding reaches. Seconds from 10 to 100 have a zero behind the point there only."""
+    base = report_html.asset("base.js")
+    helpers = base[base.index("const rounded") : base.index("const known")]
+    numbers = [m * 10.0**e for m in (1, -1.5, 4.2, 9.994, 9.9949, 9.996, 9.99996) for e in range(-9, 15)]
+    numbers += [0, 59.94, 59.96, 599.4, 599.6, 3594, 3599, 36e5 - 6, 36e5 - 4, 1023, 2**10 - 0.04, 2.0**20 - 1, 2.0**30 - 60000, 2.0**40]
+    shown = ("seconds", "joules", "jouleSeconds")
+    (tmp_path / "units.js").write_text(
+        f"{helpers}\nconst all = {json.dumps(numbers)};\n"
+        f"console.log(JSON.stringify([...[{', '.join(shown)}].map((f) => all.map(f)), all.filter((v) => v >= 1).map((v) => size(Math.round(v)))]));"
+    )
+    done = subprocess.run(["node", tmp_path / "units.js"], capture_output=True, text=True, check=True, timeout=60)
+    theirs = json.loads(done.stdout)
+    ours = [[f(v) for v in numbers] for f in (text.seconds, text.joules, text.joule_seconds)]
+    ours.append([text.size(math.floor(v + 0.5)) for v in numbers if v >= 1])
+    for one, other in zip(theirs, ours, strict=True):
+        assert [x.replace("µ", "u") for x in one] == [re.sub(r"^(-?\d\d)\.0 s$", r"\1 s", x) for x in other]
 
 
 def test_time_burnt_is_told_as_in_the_terminal(tmp_path):

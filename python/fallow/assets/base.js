@@ -21,15 +21,17 @@ const svg = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 const tint = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+const rounded = (value) => +value.toPrecision(3);
+const below = (value, scale) => Math.abs(rounded(value * scale)) < 1000; // in this unit, as it is written: 1 ms, not 1000 µs
 function seconds(value) {
   const size = Math.abs(value);
   if (size === 0) return "0 s";
-  if (size < 1e-6) return `${+(value * 1e9).toPrecision(3)} ns`;
-  if (size < 1e-3) return `${+(value * 1e6).toPrecision(3)} µs`;
-  if (size < 1) return `${+(value * 1e3).toPrecision(3)} ms`;
-  if (size < 100) return `${+value.toPrecision(3)} s`;
-  if (size < 600) return `${value.toFixed(0)} s`;
-  if (size < 3600) return `${(value / 60).toFixed(1)} min`;
+  if (below(value, 1e9)) return `${rounded(value * 1e9)} ns`;
+  if (below(value, 1e6)) return `${rounded(value * 1e6)} µs`;
+  if (below(value, 1e3)) return `${rounded(value * 1e3)} ms`;
+  if (size < 99.95) return `${rounded(value)} s`;
+  if (size < 599.5) return `${value.toFixed(0)} s`;
+  if (size < 3597) return `${(value / 60).toFixed(1)} min`; // 59.95 min
   return `${(value / 3600).toFixed(2)} h`;
 }
 const percent = (share, digits = 1) => `${(share * 100).toFixed(digits).replace(/^-(?=[0.]*$)/, "")} %`; // no sign on nothing
@@ -37,26 +39,26 @@ const count = (value) => Math.round(value).toLocaleString("en").replaceAll(",", 
 const plural = (number, what) => `${count(number)} ${what}${number === 1 ? "" : "s"}`;
 function size(value) {
   for (const unit of ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]) {
-    if (Math.abs(value) < 1024) return `${unit === "B" ? value : value.toFixed(1)} ${unit}`;
+    if (Math.abs(value) < (unit === "B" ? 1023.5 : 1023.95)) return `${unit === "B" ? value : value.toFixed(1)} ${unit}`;
     value /= 1024;
   }
   return `${value.toFixed(1)} EiB`;
 }
 function threeDigits(value, unit) {
   const size = Math.abs(value);
-  if (size > 0 && size < 1e-3) return `${+(value * 1e6).toPrecision(3)} µ${unit}`;
-  if (size > 0 && size < 1) return `${+(value * 1e3).toPrecision(3)} m${unit}`;
-  return size < 10 ? `${+value.toPrecision(3)} ${unit}` : `${value.toFixed(1)} ${unit}`;
+  if (size > 0 && below(value, 1e6)) return `${rounded(value * 1e6)} µ${unit}`;
+  if (size > 0 && below(value, 1e3)) return `${rounded(value * 1e3)} m${unit}`;
+  return size < 9.995 ? `${rounded(value)} ${unit}` : `${value.toFixed(1)} ${unit}`;
 }
 function joules(value) {
-  if (Math.abs(value) >= 3.6e6) return `${(value / 3.6e6).toFixed(2)} kWh`;
-  return Math.abs(value) >= 1e4 ? `${(value / 1000).toFixed(2)} kJ` : threeDigits(value, "J");
+  if (Math.abs(value) >= 3599995) return `${(value / 3.6e6).toFixed(2)} kWh`;
+  return Math.abs(value) >= 9999.95 ? `${(value / 1000).toFixed(2)} kJ` : threeDigits(value, "J");
 }
 function jouleSeconds(value) {
-  const found = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]].find(([scale]) => Math.abs(value) >= scale);
+  const found = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]].find(([scale]) => Math.abs(value) >= 0.99995 * scale);
   if (!found) return threeDigits(value, "J s");
   const [scale, prefix] = found;
-  return `${(value / scale).toFixed(Math.abs(value) < 10 * scale ? 2 : 1)} ${prefix}J s`;
+  return `${(value / scale).toFixed(Math.abs(value) < 9.995 * scale ? 2 : 1)} ${prefix}J s`;
 }
 const known = (value, show) => (value === null || value === undefined ? "–" : show(value));
 const ratio = (after, before) => (before > 0 ? `× ${+(after / before).toPrecision(after < before / 10 ? 2 : 3)}` : "");
