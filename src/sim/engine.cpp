@@ -218,7 +218,7 @@ bool Engine::next_call(std::uint32_t r, CallEvent& call) {
   if (rank.now >= kNever) [[unlikely]] {
     ++rank.calls;  // the call that it computes before
     rank.op = call.op;
-    refuse(r, "more than 26 days of simulated time have passed; cut the trace");
+    refuse(r, "more than 26 days of simulated time have passed, the most that a replay can hold; take a shorter run");
   }
   go_on_at(r, std::max(rank.now, looks));
   return false;

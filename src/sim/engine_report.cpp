@@ -288,7 +288,10 @@ std::string Engine::describe_stall() const {
 
 void Engine::deadlock() const {
   each_share([](const Engine& engine) {
-    if (!engine.queue_.empty()) throw SimError("more than 26 days of simulated time pass until messages come that ranks wait for; cut the trace");
+    if (engine.queue_.empty()) return;
+    throw SimError(
+        "more than 26 days of simulated time, the most that a replay can hold, pass until messages come that ranks wait for; take smaller messages, or a "
+        "faster network");
   });
   throw SimError(describe_stall());
 }
