@@ -17,6 +17,7 @@ from types import FrameType
 
 from fallow import __version__
 from fallow.errors import UserError, reason
+from fallow.help_text import HelpFormatter
 
 _COMMANDS = ("run", "report", "doctor", "config", "trace", "predict", "sim", "synth", "sweep", "reproduce")
 _DESCRIPTION = "Makes MPI programs use less energy without changing them."
@@ -38,7 +39,7 @@ Any launcher will do: mpirun, mpiexec, srun, a script, or the program itself.
 def parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     """The command line; where `argv` names a command, of that one only: to load the others too takes long."""
     top = argparse.ArgumentParser(
-        prog="fallow", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="fallow", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=HelpFormatter
     )
     top.add_argument("--version", action="version", version=f"fallow {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", dest="subcommand", required=True)

@@ -9,6 +9,7 @@ import os
 import sys
 
 from fallow import native, options
+from fallow.help_text import HelpFormatter
 from fallow.options import Option
 from fallow.text import Style, note
 
@@ -29,7 +30,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="print the options, their variables and defaults",
         description="Prints the options that `fallow run` takes.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpFormatter,
     )
     form = p.add_mutually_exclusive_group()
     form.add_argument("--toml", action="store_true", help="as a configuration file")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from fallow import coverage, doctor, mpis, text
 from fallow.doctor import Finding
+from fallow.help_text import HelpFormatter
 from fallow.progress import Bar
 from fallow.text import Style
 
@@ -40,7 +41,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="show what of this machine Fallow can use",
         description="Shows meters, controls, MPIs and permissions found here, what is missing and how to get it.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpFormatter,
     )
     p.add_argument(
         "--coverage", nargs="?", const="all", choices=("all", *coverage.FAMILIES), metavar="FAMILY",

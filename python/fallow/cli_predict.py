@@ -15,6 +15,7 @@ from typing import Any
 from fallow import json_text, native, predict_html, predict_study, predict_text
 from fallow.errors import UserError
 from fallow.files import deliver, expect_apart, expect_room
+from fallow.help_text import HelpFormatter
 from fallow.predict_model import PredictReport
 from fallow.quantities import named_path, rank_list, share, threads, time_ns
 from fallow.text import Style, seconds, size
@@ -27,7 +28,7 @@ examples:
   fallow predict run.ftr --predictor adaptive,oracle --budget 0.5%
   fallow predict run.ftr --predictor pps --threshold 20us,200us --lead 1%,5%,10%
   fallow predict run.ftr --ranks 0-3 --html study.html
-  fallow predict run.ftr --json | jq '.ways[] | {name, rest_of_oracle_share, delay_share}'
+  fallow predict run.ftr --json | jq '.ways[] | {name, delay_share}'
 
 A lasting rest is worth something only if the link is up again when it is needed: read rest together with delay.
 Traces of other tools are read too: traces.otf2, x.prv, x.dim, x.tit.
@@ -120,7 +121,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     p = commands.add_parser(
         "predict", help="try predictors of rests on a trace", usage="%(prog)s [options] TRACE [TRACE ...]",
         description="Runs predictors over a recorded trace: what they would have rested, and the delay caused by it.",
-        epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=_EPILOG, formatter_class=HelpFormatter,
     )  # fmt: skip
     p.add_argument(
         "trace", nargs="+", type=named_path, metavar="TRACE", help="a trace, its parts, or a directory with them"

@@ -20,6 +20,7 @@ from fallow import (
 )
 from fallow.errors import UserError
 from fallow.files import deliver
+from fallow.help_text import HelpFormatter
 from fallow.model import Report
 from fallow.quantities import named_path
 from fallow.text import Style
@@ -50,7 +51,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="show what a run did and saved",
         description="Shows what a run did and saved: time, waits, energy, by rank, function and call site.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpFormatter,
     )
     p.add_argument(
         "runs", nargs="*", type=named_path, metavar="RUN", help="run directory, at most two (default: the newest)"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fallow.errors import UserError
 from fallow.files import expect_room, save
+from fallow.help_text import HelpFormatter
 from fallow.quantities import named_path, threads, whole
 from fallow.reproduce import dickov2015, document, record
 
@@ -26,7 +27,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     p = commands.add_parser(
         "reproduce", help="a publication's tables and figures, published beside ours",
         description="Records open programs, replays them on a publication's machine and compares.",
-        epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=_EPILOG, formatter_class=HelpFormatter,
     )  # fmt: skip
     p.add_argument("publication", choices=["dickov2015"], metavar="PUBLICATION", help="dickov2015")
     p.add_argument(

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from fallow import cli_config, launch, options, rundir, runner
 from fallow.errors import UserError, reason
+from fallow.help_text import HelpFormatter
 from fallow.quantities import named_path, whole
 from fallow.text import Style
 from fallow.traces import parts
@@ -40,7 +41,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Runs a command, any launcher or program, with its waits made to rest.",
         usage="fallow run [options] -- COMMAND [ARGUMENT ...]",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
     p.add_argument("--out", type=named_path, metavar="DIR", help="run directory (default: fallow-run-DATE-TIME here)")

@@ -11,6 +11,7 @@ from fallow import json_text, native
 from fallow.cli_synth import add_synth_options, synth_options
 from fallow.errors import UserError
 from fallow.files import deliver, expect_apart, expect_room
+from fallow.help_text import HelpFormatter
 from fallow.quantities import listed, named, named_path, positive, share, threads, time_us, whole
 from fallow.sim import page, run, text, timeline
 from fallow.sim.machine import MachineSpec, machine_settings
@@ -85,7 +86,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "sim", help="replay a program on a modelled machine: what would it save, what would it cost",
         description="Replays a recorded or made-up program on a modelled machine.",
         usage="fallow sim [options] TRACE [TRACE ...]\n       fallow sim [options] --synth PROGRAM",
-        epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=_EPILOG, formatter_class=HelpFormatter,
     )  # fmt: skip
     p.add_argument(
         "trace", nargs="*", type=named_path, metavar="TRACE", help="a trace, its parts, or a directory with them"

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 from fallow.errors import UserError
 from fallow.files import deliver, expect_room
+from fallow.help_text import HelpFormatter
 from fallow.quantities import named_path
 from fallow.sweep import execute, summary
 from fallow.sweep.point import describe
@@ -50,7 +51,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     p = commands.add_parser(
         "sweep", help="many simulations, here or on a cluster, resumable",
         description="Runs all simulations of a study, on this machine or a cluster.",
-        epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=_EPILOG, formatter_class=HelpFormatter,
     )  # fmt: skip
     p.add_argument("study", type=named_path, metavar="STUDY.toml", help="programs, machines and policies")
     p.add_argument(

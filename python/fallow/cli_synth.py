@@ -8,6 +8,7 @@ from typing import Any
 
 from fallow import native
 from fallow.errors import UserError
+from fallow.help_text import HelpFormatter
 from fallow.quantities import named_path, share, size_bytes, time_us, whole
 from fallow.sim import run
 from fallow.text import plural
@@ -16,8 +17,8 @@ from fallow.traces import convert
 _EPILOG = """\
 examples:
   fallow synth stencil3d --ranks 64 --iterations 100 -o stencil.ftr
-  fallow synth alltoall --ranks 256 --bytes 4KB --compute 500us --jitter 5% -o alltoall.ftr
-  fallow sim --synth stencil3d --ranks 1048576 --iterations 10 --topology fat-tree
+  fallow synth alltoall --ranks 256 --bytes 4KB --jitter 5% -o alltoall.ftr
+  fallow sim --synth stencil3d --ranks 524288 --iterations 5 --topology fat-tree
                                       very large programs need no file
 """
 
@@ -72,7 +73,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     p = commands.add_parser(
         "synth", help="make up a program and write it as a trace",
         description="Makes up a program and writes it as a trace.",
-        epilog=f"programs:\n{listing}\n\n{_EPILOG}", formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"programs:\n{listing}\n\n{_EPILOG}", formatter_class=HelpFormatter,
     )  # fmt: skip
     p.add_argument("program", choices=[n for n, _ in _programs()] or None, metavar="PROGRAM", help="see below")
     add_synth_options(p, flag=False)

@@ -12,6 +12,7 @@ from typing import Any
 
 from fallow import files, native
 from fallow.errors import UserError
+from fallow.help_text import HelpFormatter
 from fallow.progress import Bar
 from fallow.quantities import named_path, rank_list, time_ns
 from fallow.text import Style, note, plural, seconds, table
@@ -58,14 +59,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Adds the command."""
     top = commands.add_parser(
         "trace", help="look into, cut, merge and convert traces", description="Looks into traces and hands them on.",
-        epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=_EPILOG, formatter_class=HelpFormatter,
     )  # fmt: skip
     parts = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     def part(name: str, text: str, action: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
         p = parts.add_parser(
             name, help=text, description=text[0].upper() + text[1:] + ".", epilog="examples:\n" + _EXAMPLES[name],
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=HelpFormatter,
         )  # fmt: skip
         p.add_argument(
             "trace", nargs="+", type=named_path, metavar="TRACE", help="a trace, its parts, or a directory with them"

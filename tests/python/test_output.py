@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import fcntl
 import os
 import select
@@ -14,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fallow import analyse, cli, launch, progress, runner, text
+from fallow import analyse, cli, help_text, launch, progress, runner, text
 
 COMMANDS = [["config"], ["config", "--json"], ["report", "RUN"], ["report", "RUN", "--json"], ["report", "RUN", "RUN"],
             ["--help"], ["--version"], ["sim", "--help"]]  # fmt: skip
@@ -166,3 +167,28 @@ def test_memory_that_runs_out_is_called_that(monkeypatch, capsys, run_dir, error
     monkeypatch.setattr(launch, "exit_like", lambda _: 0)
     assert cli.main(["run", "--out", str(run_dir / "new"), "--", "true"]) == 0
     assert capsys.readouterr().err == "fallow: no summary: not enough memory\n"
+
+
+@pytest.mark.parametrize("columns", ["80", "60"])
+@pytest.mark.parametrize(
+    "command", ["", "run", "report", "doctor", "config", "trace", "trace info", "trace merge", "trace cut", "trace convert", "predict", "sim", "synth",
+                "sweep", "reproduce"],
+)  # fmt: skip
+def test_help_fits_into_the_terminal(command, columns, monkeypatch, capsys):
+    """All but examples that are longer by themselves, which are to be copied."""
+    monkeypatch.setenv("COLUMNS", columns)
+    with pytest.raises(SystemExit):
+        cli.main([*command.split(), "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert "examples:" in lines
+    assert not [line for line in lines if len(line) > int(columns) and not (columns == "60" and line.startswith("  fallow"))]
+
+
+def test_what_examples_do_stands_beside_them_or_below():
+    parser = argparse.ArgumentParser(prog="x", formatter_class=help_text.HelpFormatter)
+    words = "Of two lines\nhere, one\nthere.\n\nexamples:\n  do this          and that it does, in some more words\n  do\n                   less\n  do [it]\n"
+    text = parser._get_formatter()._fill_text(words, 44, "")
+    assert text.splitlines() == [
+        "Of two lines here, one there.", "", "examples:", "  do this          and that it does, in some", "                   more words", "  do",
+        "                   less", "  do [it]",
+    ]  # fmt: skip
