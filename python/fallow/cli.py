@@ -33,7 +33,7 @@ examples:
   fallow doctor                              meters, controls and MPIs found on this machine
 
 Any launcher will do: mpirun, mpiexec, srun, a script, or the program itself.
-'fallow COMMAND --help' explains each command."""
+`fallow COMMAND --help` explains each command."""
 
 
 def parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:

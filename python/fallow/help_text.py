@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _ITEM = re.compile(r"( *)(\S.*?)(?:( {2,})(\S.*))?")
+_COMMAND = re.compile("`[^`]{1,30}`")
+_HELD = "\0"  # a space at which no line ends
 _DEEP = 8  # columns of indentation: what an example does, not an example
 _LEAST = 24  # columns for that beside the example; else it stands below
 
@@ -37,9 +39,11 @@ class _Block:
 
 
 def _wrapped(words: str, width: int, indent: str) -> list[str]:
-    return textwrap.wrap(
-        words, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    whole = _COMMAND.sub(lambda found: found[0].replace(" ", _HELD), words)
+    lines = textwrap.wrap(
+        whole, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
+    return [line.replace(_HELD, " ") for line in lines]
 
 
 def _blocks(text: str) -> Iterator[_Block | None]:
