@@ -385,3 +385,23 @@ def test_calls_of_a_rank_with_itself_are_on_a_communicator_of_its_own(tmp_path: 
     assert [(c.name, c.group.group_type) for c in comms] == [("MPI_COMM_SELF", otf2.GroupType.COMM_SELF)]
     assert "OTF2 cannot carry messages and collectives of unknown communicators as such (3 times)" in lost
     assert list(convert.open_source([tmp_path / "a"], None).events(1)) == source.lists[1]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, UserError])
+def test_an_archive_that_is_given_up_is_not_finished_first(tmp_path, monkeypatch, error):
+    """Of thousands of ranks that takes half a minute, before it is thrown away."""
+
+    class Ends(model.MemorySource):
+        def events(self, rank):
+            if rank == 1:
+                raise error
+            return super().events(rank)
+
+    def finish(_):
+        raise AssertionError
+
+    monkeypatch.setattr(otf2.writer._otf2, "Archive_Close", finish)
+    source = samples.rich()
+    with pytest.raises(error):
+        convert.convert(Ends(source.info, source.lists), tmp_path / "archive", "otf2")
+    assert list(tmp_path.iterdir()) == []

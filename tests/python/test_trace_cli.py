@@ -294,6 +294,14 @@ def test_an_archive_that_cannot_be_begun_ends_in_one_line(fallow, trace: Path, t
     assert done.returncode == 2 and done.stderr.startswith(f"fallow: {place}: ") and done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("form", ["otf2", "fallow", "paraver"])
+def test_no_directories_are_made_around_a_trace(fallow, trace: Path, tmp_path: Path, form: str) -> None:
+    """As elsewhere: a slip of the pen would become a place."""
+    done = fallow("trace", "convert", trace, "--to", form, "-o", "none/a/b")
+    assert done.returncode == 2 and done.stderr == "fallow: none/a/b: No such file or directory\n"
+    assert list(tmp_path.iterdir()) == [trace]
+
+
 def test_parts_of_several_starts_are_in_the_order_of_these(tmp_path: Path) -> None:
     """By when they began; their names say only which belong together."""
     made = [("bbbbbbbb", 0, 100), ("aaaaaaaa", 0, 200), ("aaaaaaaa", 1, 201), ("bbbbbbbb", 1, 101), ("bbbbbbbb", 0, 300)]

@@ -7,6 +7,7 @@ cannot say stands in attributes of the Enter, so that a trace read back is the s
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -204,15 +205,17 @@ def write(source: Source, path: Path, losses: Losses) -> None:
     """Writes an archive: the directory `path` (its ending .otf2 is left out), or the one that holds `path`."""
     otf2 = library()
     folder = folder_of(path)
+    os.stat(f"{folder.parent}/")  # the library would make what is not there of that, too
     if folder.exists() and any(folder.iterdir()):
         raise UserError(f"{folder}: OTF2 is written into a new directory; this one holds something")
     trace, given = None, folder.exists()
     with otf2_errors.collected() as complaints:
         try:
-            with otf2.writer.open(str(folder), timer_resolution=TIMER_HZ, chunk_size_events=_CHUNK) as trace:
-                writer = _Writer(otf2, trace, source, losses)
-                for rank in range(source.info.size):
-                    writer.rank(rank)
+            trace = otf2.writer.Writer(str(folder), timer_resolution=TIMER_HZ, chunk_size_events=_CHUNK)
+            writer = _Writer(otf2, trace, source, losses)
+            for rank in range(source.info.size):
+                writer.rank(rank)
+            trace.close()  # where all went well: of thousands of ranks it takes half a minute, and no interrupt
             if complaints.told:  # closing an archive does not fail
                 raise UserError(complaints.cause(folder))
         except BaseException as error:
