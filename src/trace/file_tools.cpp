@@ -13,11 +13,13 @@ struct Shifted {
 };
 
 /// Returns how many events of the rank were written.
-std::uint64_t write_rank(StreamWriter& out, EventSource& source, std::uint32_t rank, const CutOptions& cut) {
+std::uint64_t write_rank(StreamWriter& out, EventSource& source, std::uint32_t rank, const CutOptions& cut, Looking& looking) {
   CallEvent e;
   std::uint64_t written = 0;
   source.rewind(rank);
+  looking.rank();
   while (source.next(rank, e)) {
+    looking.event();
     if (e.enter_ns < cut.from_ns) continue;
     if (e.enter_ns >= cut.to_ns) break;
     e.enter_ns -= cut.from_ns;
@@ -80,9 +82,10 @@ void write_trace(EventSource& source, const std::string& out_path, const CutOpti
   StreamWriter out(out_path, from.info);
   const auto* file = dynamic_cast<const TraceReader*>(&source);
   const auto wanted = [&cut](std::uint32_t r) { return cut.ranks.empty() || std::find(cut.ranks.begin(), cut.ranks.end(), r) != cut.ranks.end(); };
+  Looking looking(cut.look);
   std::vector<std::uint64_t> left_out(ranks.size());
   for (std::uint32_t r = 0; r < ranks.size(); ++r) {
-    left_out[r] = ranks[r].left_out + ranks[r].events - (wanted(r) ? write_rank(out, source, r, cut) : 0);
+    left_out[r] = ranks[r].left_out + ranks[r].events - (wanted(r) ? write_rank(out, source, r, cut, looking) : 0);
   }
   for (std::uint32_t r = 0; r < ranks.size(); ++r) {
     if (ranks[r].complete) out.end_rank(r, !wanted(r) ? 0 : file != nullptr ? dropped_in(*file, r, cut) : ranks[r].dropped, left_out[r]);

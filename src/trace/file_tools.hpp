@@ -8,6 +8,7 @@
 
 #include "trace/file_reader.hpp"
 #include "trace/file_writer.hpp"
+#include "trace/look.hpp"
 
 namespace fallow::trace {
 
@@ -20,6 +21,7 @@ void merge_trace(const TraceReader& parts, const std::string& out, const Progres
 struct CutOptions {
   std::uint64_t from_ns = 0, to_ns = ~std::uint64_t{0};  ///< calls that begin in [from, to)
   std::vector<std::uint32_t> ranks;                      ///< empty: all. Others stay in the trace without events
+  Look look = {};
 };
 
 /// Writes the events of `source` as one merged file; from_ns becomes its 0. Throws TraceFileError.

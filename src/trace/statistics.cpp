@@ -81,12 +81,14 @@ class Moved {
   std::unordered_map<std::uint32_t, std::uint64_t> made_;  ///< by number of the request
 };
 
-void add_rank(Statistics& s, EventSource& source, std::uint32_t rank) {
+void add_rank(Statistics& s, EventSource& source, std::uint32_t rank, Looking& looking) {
   std::map<std::uint16_t, std::uint64_t> last_exit;  // by thread
   Moved moved(source.info().comms);
   CallEvent e;
   source.rewind(rank);
+  looking.rank();
   while (source.next(rank, e)) {
+    looking.event();
     OpTotals& op = s.ops[static_cast<std::size_t>(e.op)];
     ++s.events;
     ++op.calls;
@@ -106,8 +108,9 @@ void add_rank(Statistics& s, EventSource& source, std::uint32_t rank) {
 
 }  // namespace
 
-Statistics summarize(EventSource& source) {
+Statistics summarize(EventSource& source, const Look& look) {
   Statistics s;
+  Looking looking(look);
   const TraceInfo& info = source.info();
   for (std::uint32_t r = 0; r < info.ranks.size(); ++r) {
     const RankInfo& rank = info.ranks[r];
@@ -119,7 +122,7 @@ Statistics summarize(EventSource& source) {
     }
     s.first_ns = s.events == 0 ? rank.first_ns : std::min(s.first_ns, rank.first_ns);
     s.last_ns = std::max(s.last_ns, rank.last_ns);
-    add_rank(s, source, r);
+    add_rank(s, source, r, looking);
   }
   return s;
 }

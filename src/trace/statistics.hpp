@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "trace/event.hpp"
+#include "trace/look.hpp"
 
 namespace fallow::trace {
 
@@ -27,7 +28,7 @@ struct Statistics {
   std::array<std::uint64_t, kGapBins> gap_count{}, gap_ns{};  ///< gaps between calls of one thread
 };
 
-/// Reads all of `source`. Throws what it throws.
-Statistics summarize(EventSource& source);
+/// Reads all of `source`. Throws what it throws, or `look`.
+Statistics summarize(EventSource& source, const Look& look = {});
 
 }  // namespace fallow::trace

@@ -128,6 +128,8 @@ TEST(Statistics, TimesAddUpAndGapsAreThoseOfAThread) {
   EXPECT_EQ(s.dropped, 9u);
   EXPECT_EQ(s.incomplete_ranks, 1u);
   EXPECT_EQ(s.empty_ranks, 1u);
+  int ranks = 0;
+  EXPECT_THROW(summarize(source, [&ranks] { if (++ranks == 2) throw std::runtime_error("enough"); }), std::runtime_error);
 }
 
 }  // namespace

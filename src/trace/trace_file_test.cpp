@@ -155,6 +155,18 @@ TEST(TraceFile, CuttingKeepsTheWindow) {
   EXPECT_EQ(again.info().ranks[1].left_out, parts.info().ranks[1].events);
 }
 
+TEST(TraceFile, CuttingThatIsEndedLeavesNothing) {
+  const TemporaryFolder folder;
+  write_part(folder / "a", 0, {.steps = 20'000});
+  TraceReader parts({folder / "a"});
+  int looks = 0;
+  const auto look = [&looks] {
+    if (++looks == 2) throw std::runtime_error("enough");  // amid the one rank's calls
+  };
+  EXPECT_THROW(write_trace(parts, folder / "cut", {.from_ns = 10'000, .to_ns = ~std::uint64_t{0}, .ranks = {}, .look = look}), std::runtime_error);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / ""), {}), 1);
+}
+
 TEST(TraceFile, SeekStartsAtTheBlock) {
   const TemporaryFolder folder;
   write_part(folder / "a", 0, {.steps = 100});

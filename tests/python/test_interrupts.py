@@ -70,6 +70,20 @@ def test_what_ends_a_conversion_leaves_nothing_half_written(tmp_path, number):
     assert (running.returncode, errors) == (128 + number, "") and list(tmp_path.iterdir()) == [source]
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_what_ends_a_cut_leaves_nothing_of_it(tmp_path, number):
+    """It does not go on to its end first."""
+    make = [sys.executable, "-m", "fallow", "synth", "stencil3d", "--ranks", "64", "--iterations", "10000", "--jitter", "5%", "-o", "x.ftr"]
+    subprocess.run(make, cwd=tmp_path, check=True, capture_output=True, timeout=240)
+    running = started(["trace", "cut", "x.ftr", "--from", "1ms", "-o", "cut.ftr"], tmp_path)
+    end = time.monotonic() + 240
+    while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < end:  # until it writes
+        time.sleep(0.01)
+    running.send_signal(number)
+    errors = running.communicate(timeout=240)[1]
+    assert (running.returncode, errors) == (128 + number, "") and [p.name for p in tmp_path.iterdir()] == ["x.ftr"]
+
+
 def test_an_interrupt_while_the_command_is_being_loaded(tmp_path):
     (tmp_path / "argparse.py").write_text("raise KeyboardInterrupt\n")
     done = subprocess.run([sys.executable, "-m", "fallow", "doctor"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)

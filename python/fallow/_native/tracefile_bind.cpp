@@ -166,11 +166,17 @@ void rewind(EventSource& r, std::uint32_t rank) {
   r.rewind(rank);
 }
 
+/// Ctrl-C and the like end what takes long: their handlers run here, and may throw.
+void heed_signals() {
+  const nb::gil_scoped_acquire locked;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
 nb::dict statistics(TraceReader& r) {
   Statistics s;
   {
     const nb::gil_scoped_release unlocked;
-    s = summarize(r);
+    s = summarize(r, heed_signals);
   }
   nb::dict d;
   d["events"] = s.events;
@@ -203,11 +209,11 @@ nb::list op_rows() {
 }
 
 void cut(TraceReader& r, const std::string& out, std::uint64_t from_ns, std::uint64_t to_ns, std::vector<std::uint32_t> ranks) {
-  write_trace(r, out, {from_ns, to_ns, std::move(ranks)});
+  write_trace(r, out, {from_ns, to_ns, std::move(ranks), heed_signals});
 }
 
 void merge(const TraceReader& r, const std::string& out, const nb::object& progress) {
-  Progress tell;
+  Progress tell = [](std::uint64_t, std::uint64_t) { heed_signals(); };
   if (!progress.is_none()) tell = [&progress](std::uint64_t done, std::uint64_t total) { progress(done, total); };
   merge_trace(r, out, tell);
 }
