@@ -7,7 +7,6 @@ cannot say stands in attributes of the Enter, so that a trace read back is the s
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -205,7 +204,7 @@ def write(source: Source, path: Path, losses: Losses) -> None:
     """Writes an archive: the directory `path` (its ending .otf2 is left out), or the one that holds `path`."""
     otf2 = library()
     folder = folder_of(path)
-    os.stat(f"{folder.parent}/")  # the library would make what is not there of that, too
+    folder.parent.stat()  # the library would make what is not there of that, too
     if folder.exists() and any(folder.iterdir()):
         raise UserError(f"{folder}: OTF2 is written into a new directory; this one holds something")
     trace, given = None, folder.exists()
