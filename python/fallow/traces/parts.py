@@ -17,6 +17,7 @@ from fallow.traces.found import MERGED, PATTERN, launches, numbered
 from fallow.traces.model import FileSource
 
 _TELL_EVERY_S = 5.0
+_UNWRITTEN = "without their last 10 s, or their last minute where they made few calls"  # docs/adr/0015-traces-are-packed-in-waits.md
 
 Say = Callable[[str], None]
 
@@ -52,8 +53,6 @@ def plan(out: Path) -> Target:
     if any(target.directory.glob("*.ftr")):
         merge_them = f"fallow trace merge {shlex.quote(str(target.directory))} -o FILE"
         raise UserError(f"{target.directory} has the parts of another run; make a trace of them: {merge_them}")
-    if (second := numbered(target.file, 2)).exists():
-        raise UserError(f"{second} is there already, as of a second program; remove it or take another name")
     return target
 
 
@@ -88,7 +87,7 @@ def merge(paths: Sequence[Path], file: Path, say: Say) -> str:
     text = f"{plural(events, 'event')} of {plural(len(source.ranks), 'rank')}, {human_size(size)}"
     text += f", {size / events:.1f} bytes an event" if events else ""
     text += f"; {dropped} lost" if dropped else ""
-    return text + (f"; it ends early for {plural(cut, 'rank')}" if cut else "")
+    return text + (f"; it ends early for {plural(cut, 'rank')}, {_UNWRITTEN}" if cut else "")
 
 
 def collect(target: Target, say: Say) -> None:
