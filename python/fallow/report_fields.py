@@ -137,7 +137,9 @@ FIELDS = {
     "SiteReport.module": "path of the executable or library; empty where it is not known",
     "SiteReport.offset": "return address as an offset in the module",
     "SiteReport.comm": "the communicator's number in the rank's own count; 65535: several, not told apart",
-    "SiteReport.comm_size": "its size; of another size, as in another program of the run, it is another row",
+    "SiteReport.comm_size": (
+        "its size, the largest where one call made several; of a program with another number of ranks it is another row"
+    ),
     "SiteReport.ranks": "ranks that called from here",
     "SiteReport.gap_s": "time between the call before and the calls from here",
     "SiteReport.wait_max_s": "the longest wait here",

@@ -69,14 +69,14 @@ def functions(ranks: list[_native.RankDict]) -> list[FunctionReport]:
 
 
 _Key = tuple[str, str, int, int, int]
-"""Function, module path, offset in the module, communicator, and its size, by which several programs are told apart."""
+"""Function, module, offset in it, communicator, and the program's number of ranks: runs may have several."""
 
 
 def _key(rank: _native.RankDict, site: _native.SiteDict) -> _Key:
     if site["address"] == 0:
         return _SEVERAL, "", 0, SEVERAL_COMMS, 0
     function = rank["ops"][site["op"]][0]
-    comm = site["comm"], 0 if site["comm"] == SEVERAL_COMMS else site["comm_size"]
+    comm = site["comm"], rank["size"]
     if site["module"] < 0:
         return function, "", site["address"], *comm
     base, path = rank["modules"][site["module"]]

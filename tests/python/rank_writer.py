@@ -126,6 +126,8 @@ class RankFile:
 
     rank: int = 0
     size: int = 1
+    comm_size: int = 0
+    """Of its call sites' communicators; 0: as of all ranks."""
     calls: list[Call] = field(default_factory=list)
     ops: list[tuple[str, str]] = field(default_factory=lambda: [("", "other"), ("MPI_Recv", "recv")])
     sites: dict[int, tuple[int, int]] = field(default_factory=lambda: {1: (0x401234, 0)})
@@ -184,7 +186,7 @@ class RankFile:
         counters.wake_send_ticks = self.wake_send
         counters.sleeps = sum(call.asleep > 0 for call in self.calls)
         for slot, (address, module) in self.sites.items():
-            sites[slot].address, sites[slot].module, sites[slot].comm_size = address, module, self.size
+            sites[slot].address, sites[slot].module, sites[slot].comm_size = address, module, self.comm_size or self.size
         last = self.calls[0].enter if self.calls else 0
         counters.first_tick = self.START + last
         for number, call in enumerate(self.calls):

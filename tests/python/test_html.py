@@ -229,7 +229,7 @@ def test_numbers_are_rounded_as_in_the_terminal(tmp_path):
     shown = {"percent": text.percent, "seconds": text.seconds, "joules": text.joules, "jouleSeconds": text.joule_seconds, "size": text.size}
     asked = {name: [256.0 * round(abs(v)) for v in values] if name == "size" else values for name in shown}
     base = report_html.asset("base.js")
-    functions = base[base.index("function seconds") : base.index("const known")]
+    functions = base[base.index("const rounded") : base.index("const known")]
     calls = ", ".join(f"{json.dumps(of)}.map((v) => {name}(v))" for name, of in asked.items())
     (tmp_path / "shown.js").write_text(f"{functions}\nconsole.log(JSON.stringify([{calls}]));")
     done = subprocess.run(["node", tmp_path / "shown.js"], capture_output=True, text=True, check=True, timeout=60)

@@ -111,7 +111,7 @@ def test_threads_of_a_rank_at_one_call_site_are_one_rank(tmp_path):
     assert (site.calls, site.ranks) == (4, 1)
 
 
-def test_call_sites_of_communicators_of_other_sizes_are_rows_of_their_own(tmp_path):
+def test_call_sites_of_programs_with_other_numbers_of_ranks_are_rows_of_their_own(tmp_path):
     """As of a program that is run with more ranks later on; what is run again with as many is added."""
     made = [RankFile(rank=r, size=size, calls=[Call(0, size * S)], launch=launch, wall_start_ns=launch * 1000 * S)
             for launch, size in enumerate((2, 3, 2), 1) for r in range(size)]  # fmt: skip
@@ -126,7 +126,7 @@ def test_call_sites_beyond_those_that_are_named_are_counted():
            "wait_max_s": 0.0, "comm_size": 1, "comm": 0, "op": 0, "module": -1}  # fmt: skip
     made = [row | {"address": n, "time_s": float(n)} for n in range(1, sites.MAX_SITES + 4)]
     sums = sites.Sums()
-    sums.add({"ops": [("MPI_Recv", "recv", True)], "modules": [], "threads": [{"sites": made}]})
+    sums.add({"size": 1, "ops": [("MPI_Recv", "recv", True)], "modules": [], "threads": [{"sites": made}]})
     shown, left_out = sums.build()
     assert (len(shown), left_out) == (sites.MAX_SITES, 3)
     assert [site.time_s for site in shown[:2]] == [sites.MAX_SITES + 3, sites.MAX_SITES + 2]

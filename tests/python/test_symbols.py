@@ -50,7 +50,7 @@ def test_sums_of_call_sites_are_over_all_ranks(tmp_path):
     ranks = []
     for rank, size in ((0, 3), (1, 2)):
         calls = [Call(0, 1_000), Call(11_000, 111_000, awake=30_000 + rank * 10_000), Call(411_000, 421_000, size=1000, site=2)]
-        ranks.append(RankFile(rank=rank, size=size, calls=calls, sites={1: (0x401234, 0), 2: (0x401300, 0)}))
+        ranks.append(RankFile(rank=rank, size=5, comm_size=size, calls=calls, sites={1: (0x401234, 0), 2: (0x401300, 0)}))
     first, second = analyse.load(write_run(tmp_path / "r", ranks)).sites
     assert (first.calls, second.calls, first.ranks, first.comm_size) == (4, 2, 2, 3)
     assert (first.gap_s, second.gap_s) == (pytest.approx(20e-6), pytest.approx(600e-6))

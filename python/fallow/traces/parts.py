@@ -17,7 +17,8 @@ from fallow.traces.found import MERGED, PATTERN, launches, numbered
 from fallow.traces.model import FileSource
 
 _TELL_EVERY_S = 5.0
-_UNWRITTEN = "without their last 10 s, or their last minute where they made few calls"  # docs/adr/0015-traces-are-packed-in-waits.md
+_UNWRITTEN = "without their last 10 s, or their last minute where they made few calls"
+"""See docs/adr/0015-traces-are-packed-in-waits.md."""
 
 Say = Callable[[str], None]
 
