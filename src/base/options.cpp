@@ -1,5 +1,6 @@
 #include "base/options.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -117,12 +118,17 @@ constexpr OptionInfo kTable[] = {
 
 std::span<const OptionInfo> option_table() noexcept { return kTable; }
 
-double test_gap_of(const Options& options, std::string_view program) noexcept {
+bool test_gap_is_of_interpreter(const Options& options, std::string_view program) noexcept {
+  const std::string_view name = program.substr(program.find_last_of('/') + 1);
+  return options.test_gap_ns < 0 && (name.starts_with("python") || name.starts_with("pypy"));
+}
+
+double test_gap_of(const Options& options, std::string_view program, double slowness) noexcept {
   constexpr double kNothingElseNs = 15;
   constexpr double kPythonNs = 300;  // its loop alone takes 60 to 250 where it was measured, with one call of NumPy more
+  constexpr double kMostPythonNs = 1000;
   if (options.test_gap_ns >= 0) return options.test_gap_ns;
-  const std::string_view name = program.substr(program.find_last_of('/') + 1);
-  return name.starts_with("python") || name.starts_with("pypy") ? kPythonNs : kNothingElseNs;
+  return test_gap_is_of_interpreter(options, program) ? std::min(kPythonNs * slowness, kMostPythonNs) : kNothingElseNs;
 }
 
 bool parse_fraction(std::string_view text, double& value) noexcept {

@@ -56,7 +56,11 @@ std::string set_option(Options& options, std::string_view name, std::string_view
 Options options_from_environment(std::vector<std::string>& problems);
 
 /// What there may be between the tests of a loop that waits, ns: as the option says, or as the program at this path has it.
-double test_gap_of(const Options& options, std::string_view program) noexcept;
+/// `slowness`: of this machine at interpreting, where that of the ones that the limit of Python was measured on is 1.
+double test_gap_of(const Options& options, std::string_view program, double slowness = 1) noexcept;
+
+/// Whether that hangs on how fast the machine interprets.
+bool test_gap_is_of_interpreter(const Options& options, std::string_view program) noexcept;
 
 /// Number of a text such as "1%", "0.01", "5 %"; negative or malformed: false.
 bool parse_fraction(std::string_view text, double& value) noexcept;

@@ -32,8 +32,15 @@ TEST(Options, TheGapOfTestsIsATimeOrAuto) {
   Options o;
   EXPECT_LT(test_gap_of(o, "/bin/app"), test_gap_of(o, "/usr/bin/python3.11"));
   EXPECT_EQ(test_gap_of(o, "/opt/python/app"), test_gap_of(o, ""));
+  EXPECT_EQ(test_gap_of(o, "/usr/bin/python3.11", 2), 2 * test_gap_of(o, "/usr/bin/python3.11"));
+  EXPECT_EQ(test_gap_of(o, "/usr/bin/python3.11", 100), 1000);
+  EXPECT_EQ(test_gap_of(o, "/bin/app", 2), test_gap_of(o, "/bin/app"));
+  EXPECT_TRUE(test_gap_is_of_interpreter(o, "pypy3"));
+  EXPECT_FALSE(test_gap_is_of_interpreter(o, "/bin/app"));
   EXPECT_TRUE(set_option(o, "test_gap", "1us").empty());
   EXPECT_EQ(test_gap_of(o, "pypy3"), 1000);
+  EXPECT_EQ(test_gap_of(o, "pypy3", 2), 1000);
+  EXPECT_FALSE(test_gap_is_of_interpreter(o, "pypy3"));
   EXPECT_DOUBLE_EQ(o.test_gap_ns, 1000);
   EXPECT_NE(set_option(o, "test_gap", "2ms").find("auto|0ns..1ms"), std::string::npos);
   EXPECT_DOUBLE_EQ(o.test_gap_ns, 1000);

@@ -8,6 +8,7 @@
 #include "base/cancel_guard.hpp"
 #include "base/errno_guard.hpp"
 #include "base/float_guard.hpp"
+#include "pmpi/interpreting.hpp"
 #include "pmpi/own_state.hpp"
 #include "pmpi/scope.hpp"
 #include "pmpi/wait_parts.hpp"
@@ -38,10 +39,17 @@ std::uint64_t reading(const TickClock& clock) noexcept {
   return shortest / kTimes;
 }
 
-void measure_gap(Runtime& rt) noexcept {
+/// What the program may take between two tests of a loop that waits, ns, as fast as this core is now.
+double between_tests(Runtime& rt) noexcept {
+  const char* program = rt.writer.header().program;
+  const double slowness = test_gap_is_of_interpreter(rt.options, program) ? slowness_of_interpreting(rt.clock) : 1;
+  return test_gap_of(rt.options, program, slowness);
+}
+
+void measure_gap(Runtime& rt, double between_ns) noexcept {
   const std::uint64_t ticks = reading(rt.clock);
   rt.reading.store(ticks, std::memory_order_relaxed);
-  rt.test_loops.measured(rt.test_loops.between + kReadings * ticks);
+  rt.test_loops.measured(rt.clock.to_ticks(between_ns) + kReadings * ticks);
 }
 
 /// Takes up the wait that the loop is, as a call that blocks would be in.
@@ -151,10 +159,10 @@ void watch_test_loops() noexcept {
     return;
   }
   const auto ticks = [&rt](double ns) { return rt.clock.to_ticks(ns); };
-  const double between = test_gap_of(rt.options, rt.writer.header().program);
+  const double between = between_tests(rt);
   rt.test_loops = {0, ticks(between), ticks(between + kOwnGapNs), ticks(between + kInterruptNs), ticks(kHeldUpNs), ticks(kSlackNs),
                    ticks(kRememberedNs), ticks(kLongEnoughNs), ticks(kAfterShortNs), ticks(kFirstLookNs)};
-  measure_gap(rt);
+  measure_gap(rt, between);
 }
 
 bool rest_in_test(Thread& t) noexcept {
@@ -183,7 +191,8 @@ void test_loop_left(Thread& t) noexcept {
   Runtime& rt = runtime();
   tell_unseen(t);
   if (to_ns(t.enter - t.measured_gap, rt.ns_per_tick_q32) < kMeasureAgainNs) return;
-  measure_gap(rt);  // it may have been the clock that took longer
+  const FloatGuard guard;
+  measure_gap(rt, between_tests(rt));  // it may have been the clock that took longer, or the core
   t.measured_gap = t.enter;
 }
 
