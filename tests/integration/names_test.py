@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,7 +59,7 @@ def _said(lab: Lab, mode: str, names: Path, way: str) -> list[str]:
     *lines, last = trial.outcome.out.splitlines()
     assert last == "sum 2"
     if mode != BARE:
-        assert [r.calls["MPI_Allreduce"] for r in trial.ranks()] == [1, 1]
+        assert [r.calls["MPI_Allreduce"] for r in trial.ranks()] == [2, 2]  # one by its name, one by a handle
     return lines
 
 
@@ -68,9 +71,42 @@ def test_names_are_the_mpis_own(lab: Lab, families: list[Family], way: str) -> N
     under = _said(lab, "auto", names, way)
     assert len(bare) > 4000
     if way == "opened locally":
-        # Only weak references look in that scope. What Fallow shows to others as well is the MPI's, and works.
+        # Only weak references and handles look in that scope. What Fallow shows to others as well is the MPI's, and works.
         real = _said(lab, BARE, names, "opened globally")
         assert {line for line in under if line.endswith(" there")} <= set(real)
-        bare, under = ([line for line in said if line.startswith("weak")] for said in (bare, under))
+        bare, under = ([line for line in said if line.startswith(("weak", "library"))] for said in (bare, under))
     changed = [(a, b) for a, b in zip(bare, under, strict=True) if a != b]
     assert not changed, f"{len(changed)} differ: {changed[:10]}"
+
+
+def _library(family: Family) -> str:
+    """The path of the MPI library that the family's programs are linked with."""
+    program, *_ = _command(family, "executable")
+    linked = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"^\s*libmpi(?:ch|_abi)?\.so\.\d+ => (\S+)", linked, re.MULTILINE)
+    assert found, linked
+    return found[1]
+
+
+def test_calls_through_a_handle_are_recorded(lab: Lab) -> None:
+    """A program may know nothing of MPI but a library that it opens."""
+    program = [sys.executable, PROGRAMS / "by_ctypes.py", lab.family.name, _library(lab.family)]
+    for mode in (BARE, "auto"):
+        running, record = lab.start(mode, lab.family.launch(2, *program))
+        outcome = running.finish()
+        assert outcome.rc == 0 and outcome.out == "far away 3\n", outcome.describe()
+        if mode != BARE:
+            sent, received = (r.calls for r in lab.records(record))
+            assert (sent["MPI_Send"], received["MPI_Recv"], sent["MPI_Allreduce"], received["MPI_Allreduce"]) == (1, 1, 5, 5)
+
+
+def test_the_next_definition_is_that_of_who_asks(lab: Lab) -> None:
+    """`dlsym(RTLD_NEXT, ...)` goes on behind the library that calls it."""
+    source, flags = PROGRAMS / "next_one.c", ["-shared", "-fPIC", "-O1"]
+    second = build(None, "libnext2.so", [source], [*flags, "-DNUMBER=2"], compiler="cc", libs=["-ldl"])
+    first = build(None, "libnext1.so", [source], [*flags, "-DNUMBER=1"], compiler="cc", libs=["-ldl"])
+    libs = ["-Wl,--no-as-needed", str(first), str(second), f"-Wl,-rpath,{first.parent}"]
+    program = build(None, "next_one", [source], ["-O1", "-DNUMBER=0"], [first, second], compiler="cc", libs=libs)
+    running, _ = lab.start("auto", [str(program)])
+    outcome = running.finish()
+    assert outcome.rc == 0 and outcome.out == "21\n", outcome.describe()

@@ -65,4 +65,30 @@ fallow_resolve_and_jump:
     .cfi_endproc
     .size fallow_resolve_and_jump, .-fallow_resolve_and_jump
 
+# dlsym, see handles.c. RTLD_DEFAULT (0) and RTLD_NEXT (-1) mean what libc finds by the address it returns to.
+    .globl dlsym
+    .type dlsym, @function
+dlsym:
+    .cfi_startproc
+    leaq 1(%rdi), %rax
+    cmpq $1, %rax
+    jbe 1f
+    jmp fallow_find_in_handle
+1:  pushq %rdi
+    .cfi_adjust_cfa_offset 8
+    pushq %rsi
+    .cfi_adjust_cfa_offset 8
+    subq $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    call fallow_libcs_dlsym
+    addq $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    popq %rsi
+    .cfi_adjust_cfa_offset -8
+    popq %rdi
+    .cfi_adjust_cfa_offset -8
+    jmp *%rax
+    .cfi_endproc
+    .size dlsym, .-dlsym
+
 #include "symbols.inc"

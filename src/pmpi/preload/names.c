@@ -98,19 +98,23 @@ struct loaded {
   unsigned size;
 };
 
+static const struct fallow_mpi* mpi_of(const char* path) {
+  const char* name = base_name(path);
+  for (size_t i = 0; i < sizeof mpis / sizeof mpis[0]; ++i) {
+    if (behind(name, mpis[i].prefix) && contains(name, mpis[i].version)) return &mpis[i];
+  }
+  return NULL;
+}
+
 static int match_mpi(struct dl_phdr_info* info, size_t size, void* data) {
   (void)size;
   struct loaded* l = data;
-  if (!info->dlpi_name) return 0;
-  const char* name = base_name(info->dlpi_name);
-  for (size_t i = 0; i < sizeof mpis / sizeof mpis[0]; ++i) {
-    if (!behind(name, mpis[i].prefix) || !contains(name, mpis[i].version)) continue;
-    l->mpi = &mpis[i];
-    if (l->path) copy(info->dlpi_name, l->path, l->size);
-    return 1;
-  }
-  return 0;
+  l->mpi = info->dlpi_name ? mpi_of(info->dlpi_name) : NULL;
+  if (l->mpi && l->path) copy(info->dlpi_name, l->path, l->size);
+  return l->mpi != NULL;
 }
+
+int fallow_is_mpi(const char* path) { return mpi_of(path) != NULL; }
 
 const struct fallow_mpi* fallow_loaded_mpi(char* path, unsigned size) {
   struct loaded l = {NULL, path, size};
@@ -248,6 +252,13 @@ static int is_defined(unsigned index) {
 static const char* entry_of(unsigned index) {
   if (index < FALLOW_FIRST_FORTRAN) return fallow_entries + (size_t)index * kEntryBytes;
   return fallow_fortran_entries + (size_t)(index - FALLOW_FIRST_FORTRAN) * kFortranEntryBytes;
+}
+
+void* fallow_entry_of(const char* name) {
+  for (unsigned i = 0; i < FALLOW_FIRST_HOOK; ++i) {
+    if (same(fallow_names[i], name)) return (void*)entry_of(i);
+  }
+  return NULL;
 }
 
 /* Number of the entry at an address, or FALLOW_SYMBOLS. */

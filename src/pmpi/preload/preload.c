@@ -1,5 +1,6 @@
 /* The preloaded library: see preload.h. Plain C and libc only, for it is loaded into shells and launchers too. */
 #define _GNU_SOURCE
+#include "handles.h"
 #include "names.h"
 #include "preload.h"
 
@@ -65,7 +66,7 @@ static int is_ours(void* address) {
 static void* find_in(const char* path, const char* name) {
   void* handle = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
   if (!handle) return NULL;
-  void* address = dlsym(handle, name);
+  void* address = fallow_libcs_dlsym()(handle, name);
   dlclose(handle); /* the object stays: NOLOAD only counted one more use of it */
   return address && !is_ours(address) ? address : NULL;
 }
@@ -84,8 +85,8 @@ static int search_object(struct dl_phdr_info* info, size_t size, void* data) {
 
 /* The definition that would have been used without us: the next one in the global scope, else the one of any
  * object that is loaded (Python loads MPI into a scope of its own). */
-static void* find_anywhere(const char* name) {
-  void* address = dlsym(RTLD_NEXT, name);
+void* fallow_find_anywhere(const char* name) {
+  void* address = fallow_libcs_dlsym()(RTLD_NEXT, name);
   if (address && !is_ours(address)) return address;
   struct search s = {name, NULL};
   dl_iterate_phdr(search_object, &s);
@@ -93,7 +94,7 @@ static void* find_anywhere(const char* name) {
 }
 
 static void* find_in_mpi(const char* name) {
-  void* address = mpi_handle ? dlsym(mpi_handle, name) : NULL;
+  void* address = mpi_handle ? fallow_libcs_dlsym()(mpi_handle, name) : NULL;
   return address && !is_ours(address) ? address : NULL;
 }
 
@@ -104,7 +105,7 @@ static void set_hook(int hook, void* address) {
   __atomic_store_n(&fallow_slots[index], address ? address : fallow_stubs[index], __ATOMIC_RELEASE);
 }
 
-static void* original_hook(int hook) { return find_anywhere(fallow_names[FALLOW_FIRST_HOOK + (unsigned)hook]); }
+static void* original_hook(int hook) { return fallow_find_anywhere(fallow_names[FALLOW_FIRST_HOOK + (unsigned)hook]); }
 
 static void pass_through(void) {
   all_pass = 1;
@@ -132,10 +133,10 @@ static void activate(void) {
     return;
   }
   mpi_handle = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
-  if (!is_ours(dlsym(RTLD_DEFAULT, "fallow_active"))) return; /* that of another installation is before this one, and does it */
+  if (!is_ours(fallow_libcs_dlsym()(RTLD_DEFAULT, "fallow_active"))) return; /* that of another installation is before this one, and does it */
   void* handle = load_runtime(mpi->runtime);
   if (!handle) return;
-  fallow_runtime_attach_fn attach = (fallow_runtime_attach_fn)dlsym(handle, "fallow_runtime_attach");
+  fallow_runtime_attach_fn attach = (fallow_runtime_attach_fn)fallow_libcs_dlsym()(handle, "fallow_runtime_attach");
   runtime_active = attach && attach(&preload_api, &runtime_api) == 0 && runtime_api.abi == FALLOW_RUNTIME_ABI;
 }
 
@@ -167,12 +168,12 @@ void* fallow_resolve(unsigned index) {
     if (hook != fallow_stubs[index]) return hook;
   }
   if (index >= FALLOW_FIRST_HOOK) {
-    target = find_anywhere(name); /* hooks and Fortran names: the runtime sets hooks itself */
+    target = fallow_find_anywhere(name); /* hooks and Fortran names: the runtime sets hooks itself */
   } else {
     pthread_once(&activate_once, activate);
     /* MPI_X may be another tool's; PMPI_X is always the library's own. */
-    void* next = name[0] == 'P' ? find_in_mpi(name) : find_anywhere(name);
-    if (!next) next = find_anywhere(name);
+    void* next = name[0] == 'P' ? find_in_mpi(name) : fallow_find_anywhere(name);
+    if (!next) next = fallow_find_anywhere(name);
     if (next) {
       void* wrapper = runtime_active && !all_pass ? runtime_api.wrap(name, next) : NULL;
       target = wrapper ? wrapper : next;

@@ -2,6 +2,7 @@
 // main(), as a library that an executable links, and as a plug-in that is opened at run time.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <link.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,15 @@ static void look_up(FILE *out, const char *when, void *where, const char *names)
   fclose(file);
 }
 
+/// Opens the MPI library itself, as programs do that look everything up in it.
+static int open_mpi(struct dl_phdr_info *info, size_t size, void *handle) {
+  const char *slash = strrchr(info->dlpi_name, '/'), *name = slash ? slash + 1 : info->dlpi_name;
+  (void)size;
+  if (strncmp(name, "libmpi.so", 9) && strncmp(name, "libmpich.so", 11) && strncmp(name, "libmpi_abi.so", 13)) return 0;
+  *(void **)handle = dlopen(info->dlpi_name, RTLD_NOW | RTLD_LOCAL);
+  return 1;
+}
+
 int probe(int argc, char **argv) {
   int rank, sum = 0, one = 1;
   char *text;
@@ -46,9 +56,16 @@ int probe(int argc, char **argv) {
   look_up(out, "default", RTLD_DEFAULT, argv[1]);
   void *self = dlopen(NULL, RTLD_LAZY);
   look_up(out, "self", self, argv[1]);
+  void *library = NULL;
+  dl_iterate_phdr(open_mpi, &library);
+  look_up(out, "library", library, argv[1]);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  __typeof__(MPI_Allreduce) *by_handle = (__typeof__(MPI_Allreduce) *)dlsym(library, "MPI_Allreduce");
+  const char *error = dlerror();
+  by_handle(&sum, &one, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (error || one != 4) fprintf(out, "by handle %d %s\n", one, error ? error : "");
   fclose(out);
   if (rank == 0) printf("%ssum %d\n", text, sum);
   MPI_Finalize();
