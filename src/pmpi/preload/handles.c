@@ -7,8 +7,12 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+
+#include "symbols.h"
 
 fallow_dlsym_fn fallow_libcs_dlsym(void) {
   static fallow_dlsym_fn found;
@@ -31,15 +35,54 @@ static int is_of_mpi(void* address) {
   return dladdr(address, &there) && there.dli_fname && fallow_is_mpi(there.dli_fname);
 }
 
+/* ---- numbers of names ---------------------------------------------------------------------------------- */
+
+enum { kPlaceBits = 12, kPlaces = 1 << kPlaceBits };
+_Static_assert(2 * FALLOW_FIRST_HOOK <= kPlaces, "half of the places are free");
+static unsigned short places[kPlaces]; /* 1 more than the number; 0: free */
+static pthread_once_t placed = PTHREAD_ONCE_INIT;
+
+static unsigned place_of(const char* name) {
+  uint32_t hash = 5381;
+  for (; *name; ++name) hash = hash * 33 + (unsigned char)*name;
+  return hash * 2654435761u >> (32 - kPlaceBits); /* names that begin alike are far apart */
+}
+
+static void place_names(void) {
+  for (unsigned i = 0; i < FALLOW_FIRST_HOOK; ++i) {
+    unsigned place = place_of(fallow_names[i]);
+    while (places[place]) place = (place + 1) % kPlaces;
+    places[place] = (unsigned short)(i + 1);
+  }
+}
+
+/* Number of a C function's name, or FALLOW_SYMBOLS. */
+static unsigned index_of(const char* name) {
+  pthread_once(&placed, place_names);
+  for (unsigned place = place_of(name); places[place]; place = (place + 1) % kPlaces) {
+    if (strcmp(fallow_names[places[place] - 1], name) == 0) return places[place] - 1u;
+  }
+  return FALLOW_SYMBOLS;
+}
+
+/* ---- look-ups ------------------------------------------------------------------------------------------ */
+
+/* Where another tool has the name, it may ask for the library's function to call it from its own: the jump leads to that one. */
+static int leads_to(unsigned index, void* function) {
+  const int leads = fallow_find_anywhere(fallow_names[index]) == function;
+  dlerror(); /* of looking elsewhere: the look-up that asks has succeeded */
+  return leads;
+}
+
 void* fallow_find_in_handle(void* handle, const char* name) {
+  static void* leads[FALLOW_FIRST_HOOK]; /* by number, functions known to be what the jump leads to, and not to be: some programs look */
+  static void* leads_not[FALLOW_FIRST_HOOK]; /* a function up before each call */
   void* found = fallow_libcs_dlsym()(handle, name);
-  if (!found) return NULL;
-  const char* rest = *name == 'P' ? name + 1 : name;
-  if (strncmp(rest, "MPI_", 4) != 0 || !is_of_mpi(found) || !is_in_sight(handle)) return found;
-  void* entry = fallow_entry_of(name);
-  if (!entry) return found;
-  /* Where another tool has the name, it may ask for the library's function to call it from its own: the jump leads to that one. */
-  const int leads_there = fallow_find_anywhere(name) == found;
-  dlerror(); /* of looking elsewhere: this look-up has succeeded */
-  return leads_there ? entry : found;
+  if (!found || strncmp(*name == 'P' ? name + 1 : name, "MPI_", 4) != 0) return found;
+  const unsigned index = index_of(name);
+  if (index == FALLOW_SYMBOLS || __atomic_load_n(&leads_not[index], __ATOMIC_RELAXED) == found) return found;
+  if (__atomic_load_n(&leads[index], __ATOMIC_RELAXED) == found) return fallow_entry_of(index);
+  const int ours = is_of_mpi(found) && is_in_sight(handle) && leads_to(index, found);
+  __atomic_store_n(ours ? &leads[index] : &leads_not[index], found, __ATOMIC_RELAXED);
+  return ours ? fallow_entry_of(index) : found;
 }

@@ -254,12 +254,7 @@ static const char* entry_of(unsigned index) {
   return fallow_fortran_entries + (size_t)(index - FALLOW_FIRST_FORTRAN) * kFortranEntryBytes;
 }
 
-void* fallow_entry_of(const char* name) {
-  for (unsigned i = 0; i < FALLOW_FIRST_HOOK; ++i) {
-    if (same(fallow_names[i], name)) return (void*)entry_of(i);
-  }
-  return NULL;
-}
+void* fallow_entry_of(unsigned index) { return (void*)entry_of(index); }
 
 /* Number of the entry at an address, or FALLOW_SYMBOLS. */
 static unsigned index_at(uintptr_t at) {

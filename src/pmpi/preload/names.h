@@ -17,8 +17,8 @@ HIDDEN const struct fallow_mpi* fallow_loaded_mpi(char* path, unsigned size);
 /* Whether a library of this file name is an MPI that is known here. */
 HIDDEN int fallow_is_mpi(const char* path);
 
-/* This library's jump of a C function's name, or null. */
-HIDDEN void* fallow_entry_of(const char* name);
+/* This library's jump of a number. */
+HIDDEN void* fallow_entry_of(unsigned index);
 
 /* Leaves only those names in sight that the MPI of this process has; called while this library is being linked. */
 HIDDEN void fallow_hide_names(void);
