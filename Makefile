@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src gen python include platforms cmake CMakeLists.txt pyproject.toml -type f -not -name '*_test.cpp' -not -path '*/__pycache__/*' 2>/dev/null)
 PYTEST := $(BIN)/python -m pytest
-MEASURES := $(PYTEST) -m "measures and not long"  # these have the cores to themselves
+MEASURES := $(PYTEST) -rs -m "measures and not long"  # these have the cores to themselves; -rs: what was not measured, and why
 
 # Environments and CMake's caches name the directory that they were made in: where the checkout was moved or copied to, they are made
 # anew. Traces that took long to record stay.
