@@ -106,6 +106,21 @@ def test_every_combination_is_simulated_once(sweep, tmp_path):
     assert (tmp_path / "s.results" / "results.parquet").read_bytes() == before
 
 
+@pytest.mark.parametrize(("asked", "points", "started"), [(99999, 3, 3), (2, 3, 2)])
+def test_no_more_processes_are_started_than_there_are_points(tmp_path, monkeypatch, asked, points, started):
+    class Ended(Exception):
+        pass
+
+    def cluster(*, n_workers, **_):
+        raise Ended(n_workers)
+
+    monkeypatch.setattr("distributed.LocalCluster", cluster)
+    here = execute.client(execute.Place("local", asked), {}, tmp_path / ".dask", points)
+    with pytest.raises(Ended) as found, here:
+        pass
+    assert found.value.args == (started,)
+
+
 @pytest.mark.long
 def test_a_study_that_grows_keeps_what_is_done(sweep, tmp_path):
     (tmp_path / "s.toml").write_text(SMALL.replace("[4, 8]", "[4]"))

@@ -191,13 +191,13 @@ def _scratch(directory: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def client(place: Place, slurm: Mapping[str, Any], scratch: Path) -> Iterator[Any]:
-    """A Dask client; what was started for it ends with it."""
+def client(place: Place, slurm: Mapping[str, Any], scratch: Path, points: int) -> Iterator[Any]:
+    """A Dask client for so many points; what was started for it ends with it. No process here is for nothing."""
     distributed = _distributed()
     with contextlib.ExitStack() as stack:
         if place.kind == "local":
             stack.enter_context(_scratch(scratch))
-            count = place.workers or len(os.sched_getaffinity(0))
+            count = min(place.workers or len(os.sched_getaffinity(0)), points)
             with _uninterrupted():
                 cluster = stack.enter_context(_ended(distributed.LocalCluster(
                     n_workers=count, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0,
@@ -324,7 +324,7 @@ def sweep(study: SweepStudy, store: Store, place: Place, *, retry: bool = False)
     progress = _Progress(store, len(study.points), len(study.points) - len(waiting))
     if waiting:
         try:
-            started = client(place, study.slurm, store.directory / _SCRATCH)
+            started = client(place, study.slurm, store.directory / _SCRATCH, len(waiting))
             with started as found, _told_of_none(found, place, progress.bar):
                 _drive(found, waiting, progress)
         finally:
