@@ -23,7 +23,7 @@ from fallow.sweep.store import Store
         ("[[synth]]\nprogram = 'cg'\nrnaks = 4\n", "s.toml:3: synth.rnaks is not known"),
         ("[[synth]]\nprogram = 'cg'\nranks = [4, 'many']\n", "s.toml:3: synth.ranks is wrong"),
         ("[[synth]]\nprogram = 'poetry'\n", "s.toml:2: synth.program must be one of"),
-        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'hope'\n", "s.toml:4: policy.policy must be of"),
+        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'hope'\n", "s.toml:4: policy.policy must be one of"),
         ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\nlead = '200%'\n", "s.toml:5: policy.lead is wrong"),
         ("[[synth]]\nprogram = 'cg'\n[machine]\nplatform = 'atlantis'\n", "s.toml:4: machine.platform is wrong: no platform 'atlantis'"),
         ("[[synth]]\nprogram = 'cg'\n[machine]\nplatform = ['minotauro', 'mine.toml']\n", "s.toml:4: machine.platform is wrong: "),
@@ -33,7 +33,7 @@ from fallow.sweep.store import Store
         ("[[synth]]\nprogram = 'cg'\n[machine]\nnetwork = 'maybe'\n", "s.toml:4: machine.network must be"),
         ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\nrest_cards = 'yes'\n", "s.toml:5: policy.rest_cards must be true, false"),
         ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\nlead = true\n", "s.toml:5: policy.lead must be a value"),
-        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\ncores = 'dance'\n", "s.toml:5: policy.cores must be of spin"),
+        ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'pps'\ncores = 'dance'\n", "s.toml:5: policy.cores must be one of spin"),
         ("[[synth]]\nprogram = 'cg'\nranks = 4\n[[synth]]\nprogram = 'fft'\nranks = 0\n", "s.toml:6: synth.ranks is wrong"),
         ("[[synth]]\nprogram = 'cg'\n[machine]\ntopology = 'ring'\n", "s.toml:4: machine.topology is wrong"),
         ("[[synth]]\nprogram = 'cg'\n[policy]\nlead = '5%'\n", "s.toml: policy.policy is missing"),
@@ -52,6 +52,8 @@ from fallow.sweep.store import Store
         ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\ncores = 'fixed'\nfrequency = [99]\n", "s.toml:6: policy.frequency is wrong: 99 GHz"),
         ("[[synth\n", "s.toml: "),
         ("colour = 'red'\n", "s.toml:1: colour is not known"),
+        ("traces = []\n[[synth]]\nprogram = 'cg'\n[[polcy]]\npolicy = 'oracle'\n", "s.toml:4: polcy is not known"),
+        ("[[synth]]\nprogram = 'cg'\n[ machine.node ]\ncores = 3\n", "s.toml:3: machine.node is not known"),
     ],
 )
 def test_studies_are_checked_with_line_numbers(fallow, tmp_path, text, message):

@@ -108,13 +108,15 @@ class _File:
             raise UserError(f"{path}: {error}") from None
 
     def line(self, section: str, key: str, table: Mapping[str, Any] | None = None) -> int:
-        """Where a key stands, in that table of those with this name; 0 if it cannot be told."""
+        """Where a key, or a table of the top, stands, in that table of those with this name; 0 if it cannot be told."""
         tables = _tables(self, section) if table is not None else []
         before = next((n for n, t in enumerate(tables) if t is table), 0)
         inside, seen = not section, -1
         for number, line in enumerate(self.text.splitlines(), 1):
             bare = line.partition("#")[0].strip()
             if _HEADER.fullmatch(bare):
+                if f"{bare.strip('[] ')}.".startswith(f"{section}.{key}.".lstrip(".")):
+                    return number
                 named = bare.strip("[] ") == section
                 seen += named
                 inside = named and seen == before
@@ -302,13 +304,13 @@ def _policies(file: _File, platforms: list[Any]) -> Iterator[tuple[str, dict[str
         values = file.values("policy", table, POLICY_KEYS)
         for cores in values.get("cores", []):
             if cores not in waits:
-                raise file.fail("policy", "cores", f"must be of {', '.join(waits)}", table)
+                raise file.fail("policy", "cores", f"must be one of {', '.join(waits)}", table)
         for which in values.get("compress_only", []):
             if which not in _COMPRESSED:
                 raise file.fail("policy", "compress_only", f"must be {' or '.join(_COMPRESSED)}", table)
         for policy in values.get("policy", []):
             if policy not in known:
-                raise file.fail("policy", "policy", f"must be of {', '.join(known)}", table)
+                raise file.fail("policy", "policy", f"must be one of {', '.join(known)}", table)
         ways = values.get("cores", ["spin"])
         _expect_effect(file, table, values, ways)
         for policy in values.pop("policy"):
