@@ -122,7 +122,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=listed(str.strip),
         default=["hardware", "adaptive", "oracle"],
         metavar="LIST",
-        help=_help_of("policies, comma-separated", "sim_policies"),
+        help=_help_of("policies, comma-separated", "sim_policies") + " (default: hardware,adaptive,oracle)",
     )
     policy.add_argument(
         "--lead",
