@@ -392,6 +392,9 @@ def study(paths: Sequence[str], info: Info, rank_rows: Sequence[dict[str, Any]],
     ways, points = _chosen(wish, runner, ranks)
     results = runner.ranks("predicting", ways, ranks, wish.threads)
     reports = [_way_report(way, _name(way, ways), i, results) for i, way in enumerate(ways)]
+    react_ns = wish.options.get("react_down", 10e3) + wish.options.get("react_up", 10e3)
+    if not any(report.gaps for report in reports):
+        runner.notes.append(f"no gap is longer than {seconds(react_ns * 1e-9)}, to rest and back: nothing can rest")
     cost_calls = 0
     if wish.costs:
         busiest = max(ranks, key=lambda r: rank_rows[r]["events"])

@@ -133,6 +133,12 @@ def test_slower_links_rest_less(trace: Path, capsys: pytest.CaptureFixture[str])
     assert fast["ways"][0]["rest_s"] - slow["ways"][0]["rest_s"] == pytest.approx(gaps * 80e-6 + 4 * 30e-6)
 
 
+def test_that_nothing_can_rest_is_said(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Shares of no time are 0, of the oracle too."""
+    assert study(capsys, trace, "--react", "1s,2s")["notes"] == ["no gap is longer than 3 s, to rest and back: nothing can rest"]
+    assert not study(capsys, trace)["notes"]
+
+
 def test_a_lead_as_long_as_the_gap_is_refused(trace, capsys):
     assert cli.main(["predict", str(trace), "--predictor", "pps", "--lead", "5%,100%"]) == 2
     assert "below 100 %" in capsys.readouterr().err
