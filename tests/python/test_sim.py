@@ -347,6 +347,8 @@ def test_bad_requests_end_with_one_line(fallow, args):
         ([*SMALL, "--lead", "1%"], "--lead would do nothing: it is for --policy pps or spps"),
         ([*SMALL, "--policy", "spps", "--threshold", "20us"], "--threshold would do nothing: it is for --policy pps"),
         ([*SMALL, "--policy", "oracle", "--budget", "1%"], "--budget would do nothing"),
+        ([*SMALL, "--network", "loggp", "--rest-switches"], "--rest-switches would do nothing: without contention"),
+        ([*SMALL, "--network", "loggp", "--edge-only"], "--edge-only would do nothing: without contention"),
         ([*SMALL, "--core-state", "C6"], "--core-state would do nothing: it is for --cores sleep or adaptive or oracle"),
         ([*SMALL, "--memory-share", "50%"], "--memory-share would do nothing: it is for --cores fixed or countdown"),
         ([*SMALL, "--cores", "throttle", "--frequency", "2"], "--frequency would do nothing"),

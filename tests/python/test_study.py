@@ -50,6 +50,8 @@ from fallow.sweep.store import Store
         ("[[synth]]\nprogram = ['fft', 'random']\nreduce_bytes = [8, 16]\n", "s.toml:3: synth.reduce_bytes would do nothing: it is for stencil3d or cg"),
         ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\ncores = 'sleep'\ncore_state = 'C99'\n", "s.toml:6: policy.core_state is wrong: the platform's cores"),
         ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\ncores = 'fixed'\nfrequency = [99]\n", "s.toml:6: policy.frequency is wrong: 99 GHz"),
+        ("[[synth]]\nprogram = 'cg'\n[machine]\nnetwork = 'loggp'\n[policy]\npolicy = 'oracle'\nrest_switches = [false, true]\n",
+         "s.toml:7: policy.rest_switches would do nothing: with network loggp"),
         ("[[synth\n", "s.toml: "),
         ("colour = 'red'\n", "s.toml:1: colour is not known"),
         ("traces = []\n[[synth]]\nprogram = 'cg'\n[[polcy]]\npolicy = 'oracle'\n", "s.toml:4: polcy is not known"),

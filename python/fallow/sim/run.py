@@ -205,11 +205,20 @@ def study(
     machine = machines.load(where)
     facts, described = spec.facts(spec.open()), machines.facts(machine)
     _check_room(facts.ranks, described)
+    _expect_switches(described, cases)
     base = Case("always-on")
     outcomes = simulate(spec, machine, [base, *(c for c in cases if c != base)], wanted, threads)
     facts = replace(facts, notes=(*facts.notes, *doubts(outcomes[0])))
     full = _with_contention(spec, where, base) if _estimates(described, facts) else None
     return Study(facts, described, tuple(outcomes), full)
+
+
+def _expect_switches(machine: Mapping[str, Any], cases: Sequence[Case]) -> None:
+    """UserError for options of switches, or of links between them, where these stay on as nothing passes them."""
+    for option, flag in (("rest_switches", "--rest-switches"), ("upper_links", "--edge-only")):
+        if not machine["contention"] and any(option in case.options for case in cases):
+            why = "without contention (--network loggp) switches, and links between them, stay on"
+            raise UserError(f"{flag} would do nothing: {why}")
 
 
 def doubts(base: Outcome) -> list[str]:

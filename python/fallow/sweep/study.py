@@ -65,6 +65,7 @@ _CONCERNS_CORES = {"core_timer": {"sleep", "countdown", "throttle"}, "budget": {
                    "memory_share": {"fixed", "countdown"}}  # fmt: skip
 _HEADER = re.compile(r"\[\[?[^\[\]]+\]\]?")
 _RESTS = {"deep_timer", "rest_switches", "rest_cards", "edge_only"}  # all policies but always-on
+_SWITCHES = ("rest_switches", "edge_only")  # where messages pass them: not with network loggp
 _COMPRESSED = ("point-to-point", "collectives")
 _SYNTH_NAMES = {"bytes": "size_bytes", "compute": "compute_ns"}
 
@@ -264,14 +265,20 @@ def _concerns(key: str, policy: str, cores: str) -> bool:
     return policy in _CONCERNS.get(key, ()) or cores in _CONCERNS_CORES.get(key, ())
 
 
-def _expect_effect(file: _File, table: Mapping[str, Any], values: Mapping[str, list[Any]], ways: list[str]) -> None:
-    """UserError where a table names no policies, or an option that concerns none of them."""
+def _expect_effect(
+    file: _File, table: Mapping[str, Any], values: Mapping[str, list[Any]], ways: list[str], *, switched: bool
+) -> None:
+    """UserError where a table names no policies, or an option that concerns none of them, or none of the machines."""
     if "policy" not in values:
         raise file.fail("policy", "policy", "is missing; say always-on where only cores are to rest", table)
     if "compress_only" in values and "compress" not in values:
         raise file.fail(
             "policy", "compress_only", "would do nothing: say with compress how much messages shrink", table
         )
+    for key in _SWITCHES:
+        if not switched and any(values.get(key, ())):
+            why = "with network loggp switches, and links between them, stay on"
+            raise file.fail("policy", key, f"would do nothing: {why}", table)
     for key in values:
         if not any(_concerns(key, policy, cores) for policy in values["policy"] for cores in ways):
             of = [*sorted(_CONCERNS.get(key, ())), *(f"cores {c}" for c in sorted(_CONCERNS_CORES.get(key, ())))]
@@ -295,7 +302,7 @@ def _expect_possible(
     raise file.fail("policy", key, f"is wrong: {problem}", table)
 
 
-def _policies(file: _File, platforms: list[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _policies(file: _File, platforms: list[Any], *, switched: bool) -> Iterator[tuple[str, dict[str, Any]]]:
     known = [n for n, _ in machines.require("sim_policies")()]
     waits = [n for n, _ in machines.require("sim_core_policies")()]
     seen = {_digest(["always-on", {}])}
@@ -312,7 +319,7 @@ def _policies(file: _File, platforms: list[Any]) -> Iterator[tuple[str, dict[str
             if policy not in known:
                 raise file.fail("policy", "policy", f"must be one of {', '.join(known)}", table)
         ways = values.get("cores", ["spin"])
-        _expect_effect(file, table, values, ways)
+        _expect_effect(file, table, values, ways, switched=switched)
         for policy in values.pop("policy"):
             concerned = {k: v for k, v in values.items() if any(_concerns(k, policy, cores) for cores in ways)}
             for chosen in _product(concerned):
@@ -340,7 +347,8 @@ def read(path: Path) -> SweepStudy:
     model: int = machines.require("sim_model")()
     machine_list = list(_machines(file))
     platforms = [machines.load(machines.MachineSpec(n)) for n in dict.fromkeys(m["platform"] for m, _ in machine_list)]
-    policy_list = list(_policies(file, platforms))
+    switched = any(m.get("network") != "loggp" for m, _ in machine_list)
+    policy_list = list(_policies(file, platforms, switched=switched))
     for trace, synth, options, mark in _programs(file):
         for machine, content in machine_list:
             group = _digest([trace, synth, mark, machine, content, model])
