@@ -312,7 +312,8 @@ def test_traces_of_other_tools_are_read(trace: Path, tmp_path: Path, capsys: pyt
     ("arguments", "message"),
     [
         (["missing.ftr"], "missing.ftr: No such file"),
-        (["missing.c"], "its name does not tell the format, as these do: fallow (.ftr)"),
+        (["missing.c"], "missing.c: No such file or directory"),
+        ([__file__], "its name does not tell the format, as these do: fallow (.ftr)"),
         (["{dir}"], "no trace in this directory"),
         (["{trace}", "--predictor", "pps,magic"], "there is no predictor 'magic'; there are oracle"),
         (["{trace}", "--ranks", "9"], "rank 9 is not in this trace of 4 ranks"),

@@ -172,6 +172,7 @@ def test_convert_says_once_what_is_lost(trace: Path, tmp_path: Path, capsys: pyt
         (["info", "missing.ftr"], "missing.ftr: No such file"),
         (["info", "{dir}"], "no trace in this directory"),
         (["info", "{several}"], "traces of several programs; name one of them: trace.ftr, trace2.ftr, trace10.ftr"),
+        (["convert", "missing", "-o", "x.prv"], "missing: No such file or directory"),
         (["convert", "{trace}", "-o", "x.unknown"], "does not tell the format; say --to one of"),
         (["info", "{trace}.prv"], "a trace of another tool; first: fallow trace convert {trace}.prv -o NEW.ftr"),
         (["info", "archive"], "archive: a trace of another tool; first: fallow trace convert archive -o NEW.ftr"),
@@ -199,6 +200,7 @@ def test_errors_are_one_line_and_status_2(
     empty.mkdir()
     monkeypatch.chdir(empty)
     (trace.parent / f"{trace.name}.prv").touch()
+    Path("x.unknown").touch()
     Path("archive").mkdir()
     Path("archive/traces.otf2").touch()
     several = trace.parent / "several"

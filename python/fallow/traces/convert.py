@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,6 +84,8 @@ def by_path(path: Path, option: str = "") -> Format:
     for f in FORMATS:
         if path.suffix in f.endings:
             return f
+    if option != "--to" and not path.exists():
+        raise UserError(f"{path}: {os.strerror(errno.ENOENT)}")
     usable = FORMATS if option == "--to" else [f for f in FORMATS if f.read is not None]
     known = ", ".join(f"{f.name} ({' '.join(f.endings)})" for f in usable)
     say = f"; say {option} one of {known}" if option else f", as these do: {known}"
