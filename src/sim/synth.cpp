@@ -71,6 +71,9 @@ class Program : public trace::EventSource {
     for (auto& rank : info_.ranks) rank.events = std::uint64_t{calls} * options.iterations;
     info_.comms = trace::CommGroups(options.ranks);
     for (std::uint32_t i = 0; i < kMaxCalls; ++i) numbers_[i] = i;
+    info_.modules.resize(1);
+    info_.sites.resize(1);
+    for (std::uint32_t i = 1; i <= calls; ++i) info_.sites.push_back({.label = std::string(name) + ", call " + std::to_string(i)});
   }
 
   const trace::TraceInfo& info() const noexcept override { return info_; }

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <stdexcept>
+#include <string>
 #include <tuple>
 
 #include "sim/engine.hpp"
@@ -49,6 +51,20 @@ TEST(Synth, EveryMessageHasItsReceiveForAnyNumberOfRanks) {
       machine.topology.nodes = ranks;
       EXPECT_EQ(Engine(machine, {}, *source).run().calls, source->info().ranks[0].events * ranks) << info.name << " " << ranks;
     }
+  }
+}
+
+TEST(Synth, CallSitesAreNamedSoThatTracesHaveThem) {
+  for (const SynthInfo& info : synth_programs()) {
+    const auto source = synthesize(info.name, {.ranks = 4, .iterations = 2});
+    const auto& sites = source->info().sites;
+    std::set<std::string> labels;
+    CallEvent call;
+    while (source->next(1, call)) {
+      ASSERT_TRUE(call.site > 0 && call.site < sites.size()) << info.name;
+      labels.insert(sites[call.site].label);
+    }
+    EXPECT_EQ(labels.size(), sites.size() - 1) << info.name;
   }
 }
 

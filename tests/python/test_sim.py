@@ -12,7 +12,7 @@ import pytest
 from fallow import report_html
 from fallow.quantities import share, size_bytes, time_us
 from fallow.sim.model import COMPONENTS
-from fallow.traces.model import COMM_WORLD, Event, FileSource, Info, MemorySource, op_number, write_source
+from fallow.traces.model import COMM_WORLD, Event, Info, MemorySource, op_number, write_source
 from test_html import parse
 
 SMALL = ["--synth", "stencil3d", "--ranks", "8", "--iterations", "20"]
@@ -82,17 +82,6 @@ def test_the_same_study_is_the_same_bytes_on_any_number_of_threads(fallow):
     large = ["sim", "--synth", "stencil3d", "--ranks", "4200", "--iterations", "2", "--jitter", "5%", "--topology", "fat-tree", "--policy", "always-on", "--json"]
     one, two = fallow(*large), fallow(*large, "--threads", "2")  # sums only: threads share one simulation
     assert one.returncode == 0 and one.stdout == two.stdout and not json.loads(one.stdout)["simulations"][0]["ranks"]
-
-
-def test_a_made_up_program_written_as_a_trace_simulates_alike(fallow, tmp_path):
-    for program in ("stencil3d", "cg", "fft", "alltoall", "random"):
-        size = ["--ranks", "8", "--iterations", "5", "--jitter", "5%", "--bytes", "2KB"]
-        assert fallow("synth", program, *size, "-o", "x.ftr").returncode == 0
-        direct = study(fallow, "--synth", program, *size, "--policy", "hardware")
-        recorded = study(fallow, "x.ftr", "--policy", "hardware")
-        # in the trace every call takes a nanosecond
-        assert recorded["simulations"][0]["raw"]["calls"] == direct["simulations"][0]["raw"]["calls"]
-        assert recorded["simulations"][0]["run_time_s"] == pytest.approx(direct["simulations"][0]["run_time_s"], rel=1e-6)
 
 
 def test_whose_energy_it_is_is_said(fallow):
@@ -435,13 +424,6 @@ def test_quantities():
             time_us(wrong)
     assert (share("5%"), share("0.05"), share("100%")) == (0.05, 0.05, 1)
     assert (size_bytes("8192"), size_bytes("8KB"), size_bytes("2MiB")) == (8192, 8192, 2 << 20)
-
-
-def test_a_trace_of_synth_reads_back(fallow, tmp_path):
-    done = fallow("synth", "stencil3d", "--ranks", "8", "--iterations", "3", "-o", "x.ftr")
-    assert "8 ranks, 336 calls" in done.stdout
-    events = list(FileSource([tmp_path / "x.ftr"]).events(0))
-    assert [e.compute_ns for e in events if e.compute_ns] == [1_000_000] * 3
 
 
 def test_the_cap_on_patterns_can_be_taken_off(fallow):
