@@ -79,7 +79,7 @@ std::unique_ptr<Topology> detail::make_dragonfly(const TopologySpec& spec) {
   const std::uint64_t most = std::uint64_t{spec.switches_per_group} * spec.global_links + 1;
   const std::uint64_t groups = spec.groups == 0 ? most : spec.groups;
   if (spec.nodes_per_switch == 0 || spec.switches_per_group == 0 || (groups > 1 && spec.global_links == 0)) {
-    throw std::invalid_argument("a dragonfly needs nodes per switch, switches per group and global links");
+    throw std::invalid_argument("a dragonfly needs nodes_per_switch, switches_per_group and global_links");
   }
   if (groups > most) throw std::invalid_argument("a dragonfly has at most switches_per_group x global_links + 1 groups");
   if (groups * spec.switches_per_group * spec.nodes_per_switch > kMaxNodes) {

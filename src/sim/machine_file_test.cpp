@@ -270,6 +270,8 @@ TEST(MachineFile, ATopologyHasItsOwnWays) {
 TEST(MachineFile, ATopologyHasItsOwnKeys) {
   EXPECT_EQ(refused("topology = 'XGFT(1;4;1)'\nnodes = 500"), "m.toml:3: network.nodes must be left out: the network is a fat tree, whose text says its shape");
   EXPECT_EQ(refused("topology = 'torus'\nextent = [4, 4]\ngroups = 2"), "m.toml:4: network.groups must be left out: the network is a torus");
+  EXPECT_EQ(refused("topology = 'torus'"), "m.toml:2: a torus needs its extent, the switches along each dimension");
+  EXPECT_EQ(refused("topology = 'dragonfly'"), "m.toml:2: a dragonfly needs nodes_per_switch, switches_per_group and global_links");
   EXPECT_EQ(refused("nodes = 5\nvertices = 9"), "m.toml:3: network.vertices must be left out: the network is a crossbar");
 }
 

@@ -68,7 +68,7 @@ std::unique_ptr<Topology> detail::make_torus(const TopologySpec& spec) {
     switches *= n;
     longest += n / 2;
   }
-  if (spec.extent.empty() || switches == 0 || spec.nodes_per_switch == 0) throw std::invalid_argument("a torus needs its extent and nodes");
+  if (spec.extent.empty() || switches == 0 || spec.nodes_per_switch == 0) throw std::invalid_argument("a torus needs its extent, the switches along each dimension");
   if (switches * spec.nodes_per_switch > kMaxNodes) throw std::invalid_argument("a torus of more than 4,194,304 nodes");
   const std::uint64_t hops = 2 + longest * (spec.routing == Routing::valiant ? 2 : 1);
   if (hops > Path::kMaxHops) throw std::invalid_argument("a torus with ways of more than 96 links");
