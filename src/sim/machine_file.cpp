@@ -313,7 +313,7 @@ void read_platform(std::string_view text, std::string_view name, Section& top, M
   } catch (const power::PlatformError& e) {
     throw MachineFileError(e.what());
   }
-  top.leave({"description", "cpu", "memory", "base"});
+  top.leave({"cpu", "memory", "base"});
 }
 
 /// The one state that a switch or a card rests in.
@@ -405,7 +405,9 @@ Machine parse_machine(std::string_view given, std::string_view name) {
   }
   Machine m;
   Section top(name, &root, "");
-  top.text("name", m.name);
+  if (const toml::node* node = top.text("name", m.name); node != nullptr && m.name.empty()) top.refuse(*node, "name", "a text, and not empty");
+  std::string description;
+  top.text("description", description);
   top.whole("ranks_per_node", 1, 65536, m.node.ranks);
   std::string library;
   if (const toml::node* node = top.text("collectives", library)) {

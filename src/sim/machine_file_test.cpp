@@ -368,6 +368,20 @@ TEST(MachineFile, EveryValueOfAPresetSaysWhereItComesFrom) {
   }
 }
 
+TEST(MachineFile, AnyMachineMayBeDescribed) {
+  EXPECT_EQ(parse_machine("name = 'mine'\ndescription = 'for readers'\n", "m.toml").name, "mine");
+  const auto message = [](const std::string& text) {
+    try {
+      parse_machine(text, "m.toml");
+    } catch (const MachineFileError& e) {
+      return std::string(e.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(message("name = 'mine'\ndescription = 4\n"), "m.toml:2: description must be a text");
+  EXPECT_EQ(message("name = ''\n"), "m.toml:1: name must be a text, and not empty");
+}
+
 TEST(MachineFile, ErrorsNameFileAndLine) {
   const auto message = [](const std::string& text) {
     try {
