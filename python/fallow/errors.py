@@ -7,7 +7,7 @@ class UserError(Exception):
 
 def about(path: object, error: BaseException) -> UserError:
     """What is wrong with a file; the native library names it in some of its messages."""
-    text = str(error)
+    text = reason(error) if isinstance(error, MemoryError) else str(error)
     return UserError(text if text.startswith(f"{path}: ") else f"{path}: {text}")
 
 

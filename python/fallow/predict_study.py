@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fallow import native
-from fallow.errors import UserError
+from fallow.errors import UserError, reason
 from fallow.predict_model import (
     SCHEMA,
     VERSION,
@@ -86,8 +86,10 @@ class _Runner:
             start()
             while not self.study.wait(_LOOK_S):
                 self.progress.show(what, self.study.progress)
-        except (ValueError, IndexError, MemoryError, RuntimeError) as error:
-            raise UserError(str(error) or "out of memory") from None
+        except (ValueError, IndexError, RuntimeError) as error:
+            raise UserError(str(error)) from None
+        except MemoryError as error:
+            raise UserError(reason(error)) from None
         except KeyboardInterrupt:
             self.study.cancel()
             raise

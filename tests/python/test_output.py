@@ -15,7 +15,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from fallow import analyse, cli, help_text, launch, progress, runner, text
+from fallow import analyse, cli, help_text, launch, predict_study, progress, runner, text
+from fallow.errors import UserError, about
+from fallow.sim import machine
 
 COMMANDS = [["config"], ["config", "--json"], ["report", "RUN"], ["report", "RUN", "--json"], ["report", "RUN", "RUN"],
             ["--help"], ["--version"], ["sim", "--help"]]  # fmt: skip
@@ -167,6 +169,20 @@ def test_memory_that_runs_out_is_called_that(monkeypatch, capsys, run_dir, error
     monkeypatch.setattr(launch, "exit_like", lambda _: 0)
     assert cli.main(["run", "--out", str(run_dir / "new"), "--", "true"]) == 0
     assert capsys.readouterr().err == "fallow: no summary: not enough memory\n"
+
+
+@pytest.mark.parametrize("error", [MemoryError(), MemoryError("std::bad_alloc")])
+def test_memory_that_runs_out_in_a_library_is_called_that(monkeypatch, capsys, error):
+    def fails(*_):
+        raise error
+
+    whole = machine.require
+    monkeypatch.setattr(machine, "require", lambda part: fails if part == "simulate" else whole(part))
+    assert cli.main(["sim", "--synth", "cg", "--ranks", "4"]) == 2
+    assert capsys.readouterr().err == "fallow: not enough memory for this simulation\n"
+    with pytest.raises(UserError, match=r"^not enough memory$"):
+        predict_study._Runner(None, progress.Words(sys.stderr)).run("predicting", fails)
+    assert str(about("x.ftr", error)) == "x.ftr: not enough memory"
 
 
 @pytest.mark.parametrize("columns", ["80", "60"])

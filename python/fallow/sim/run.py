@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fallow import native
-from fallow.errors import UserError, about
+from fallow.errors import UserError, about, reason
 from fallow.progress import Bar
 from fallow.sim import machine as machines
 from fallow.sim import timeline
@@ -165,8 +165,10 @@ def simulate(
             raise
         try:
             return [f.result() for f in _first_failure_first(futures)]
-        except (ValueError, MemoryError, OverflowError) as error:
-            raise UserError(str(error) or "there is not enough memory for this simulation") from None
+        except (ValueError, OverflowError) as error:
+            raise UserError(str(error)) from None
+        except MemoryError as error:
+            raise UserError(f"{reason(error)} for this simulation") from None
 
 
 def _outcome(case: Case, found: dict[str, Any], window: Window | None) -> Outcome:

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from fallow.errors import UserError
+from fallow.errors import UserError, reason
 from fallow.sim import run
 from fallow.sim.machine import MachineSpec, load, machine_settings, require
 from fallow.sim.model import COMPONENTS, Case, Outcome
@@ -46,7 +46,8 @@ def evaluate(point: Point) -> Row:
             row["notes"] = "; ".join(notes)
         row["status"] = "done"
     except Exception as error:  # a point that fails is a result, too
-        row["status"], row["error"] = "failed", str(error) or type(error).__name__
+        said = reason(error) if isinstance(error, MemoryError) else str(error) or type(error).__name__
+        row["status"], row["error"] = "failed", said
     row["simulation_s"] = time.perf_counter() - began
     return row
 
