@@ -52,13 +52,17 @@ def add_synth_options(p: Any, *, flag: bool) -> None:  # noqa: ANN401  # a parse
     p.add_argument(
         "--jitter", type=share, metavar="SHARE", help="computation varies by so much up and down (default: 0)"
     )
-    p.add_argument("--seed", type=whole(0, 1 << 62), metavar="N", help="of what is random (default: 1)")
+    p.add_argument(
+        "--seed", type=whole(0, 1 << 62), metavar="N", help="of the jitter, and of random's shifts (default: 1)"
+    )
 
 
 def synth_options(arguments: argparse.Namespace, program: str) -> dict[str, Any]:
     """As the native part takes them; UserError for what does nothing in `program` ("": none is meant)."""
     if arguments.reduce_bytes is not None and program and program not in run.REDUCING:
         raise UserError(f"--reduce-bytes would do nothing: it is for {' or '.join(run.REDUCING)}")
+    if arguments.seed is not None and program and program not in run.DRAWING and not arguments.jitter:
+        raise UserError(f"--seed would do nothing: without --jitter only {' and '.join(run.DRAWING)} draws anything")
     options = {
         "ranks": arguments.ranks, "iterations": arguments.iterations, "size_bytes": arguments.bytes,
         "reduce_bytes": arguments.reduce_bytes, "jitter": arguments.jitter, "seed": arguments.seed,

@@ -325,6 +325,8 @@ def test_bad_requests_end_with_one_line(fallow, args):
     [
         (["x.ftr", "--ranks", "8"], "a trace is replayed as it is"),
         (["x.ftr", "--synth", "cg"], "x.ftr and --synth cg: one program is replayed; leave one out"),
+        ([*SMALL, "--seed", "2"], "--seed would do nothing: without --jitter only random draws anything"),
+        ([*SMALL, "--seed", "2", "--jitter", "0"], "--seed would do nothing"),
         (["--synth", "fft", "--reduce-bytes", "64"], "--reduce-bytes would do nothing: it is for stencil3d or cg"),
         ([*SMALL, "--window", "1ms..2ms"], "add --html FILE or --timeline FILE"),
         ([*SMALL, "--timeline-ranks", "4", "--json"], "add --html FILE or --timeline FILE"),
