@@ -134,7 +134,8 @@ void TraceReader::take_definition(std::uint32_t file, const Chunk& chunk) {
   }
   const auto text = definitions_->rank(payload);
   if (owner_[text.rank] >= 0) {
-    throw DefinitionError("rank " + std::to_string(text.rank) + " stands in " + files_[static_cast<std::size_t>(owner_[text.rank])]->name() + " too");
+    const std::string& other = files_[static_cast<std::size_t>(owner_[text.rank])]->name();
+    throw DefinitionError("rank " + std::to_string(text.rank) + " stands in " + other + " too: only parts of one trace go together");
   }
   owner_[text.rank] = file;
   shift_[text.rank] = text.shift_ns + (files_[file]->head().start_wall_ns - info_.start_wall_ns);

@@ -185,7 +185,7 @@ def test_convert_says_once_what_is_lost(trace: Path, tmp_path: Path, capsys: pyt
         (["cut", "{trace}", "--ranks", "9", "-o", "x.ftr"], "rank 9 is not in this trace"),
         (["cut", "{trace}", "--from", "2s", "--to", "1s", "-o", "x.ftr"], "--from must be before --to"),
         (["merge", "{trace}", "-o", "/nowhere/x.ftr"], "/nowhere/x.ftr"),
-        (["merge", "{trace}", "{trace}", "-o", "x.ftr"], "too"),
+        (["merge", "{trace}", "{trace}", "-o", "x.ftr"], "a.ftr too: only parts of one trace go together\n"),
         (["merge", "{trace}", "-o", "-"], "-o -: a trace is not written to standard output; name a file"),
         (["cut", "{trace}", "-o", "-"], "-o -: a trace is not"),
         (["convert", "{trace}", "--to", "goal", "-o", "-"], "-o -: a trace is not"),
