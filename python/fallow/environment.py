@@ -14,6 +14,9 @@ _OPEN_MPI_LAUNCHERS = ("mpirun", "mpiexec", "orterun")
 _OPEN_MPI_AGENTS = {"OMPI_MCA_orte_launch_agent": "orted", "PRTE_MCA_prte_launch_agent": "prted"}
 """The variable that names the daemon which Open MPI starts on other nodes, and the daemon; since version 5 PRRTE's."""
 _PLAIN = re.compile(r"[A-Za-z0-9_./:+,=@%-]*\Z")  # what needs no quotes in any remote shell
+_AGENT_CHOSEN = frozenset(("launch-agent", "orte_launch_agent", "prte_launch_agent"))
+_MIXES = frozenset(("x", "app", "tune", "am"))
+"""Options of Open MPI that name variables to forward, or a file that may."""
 _OUR_AGENT = re.compile(rf"\Z|env LD_PRELOAD=\S*/{re.escape(PRELOAD_LIBRARY)}")
 """None chosen, or that of a `fallow run` around this one."""
 
@@ -38,30 +41,33 @@ def _preloaded(original: str, library: str) -> str:
 
 
 def _forward(env: dict[str, str], command: Sequence[str], names: Sequence[str]) -> None:
-    """Makes Open MPI hand the variables to ranks on other nodes.
+    """Makes Open MPI hand the variables to ranks on other nodes, where its daemons are not started with them.
 
-    Only when the command itself is the launcher and does not use -x: Open MPI refuses to mix the two.
+    Only when the command itself is the launcher and names no variables of its own: Open MPI refuses to mix the two ways.
     """
     launcher = Path(command[0]).name in _OPEN_MPI_LAUNCHERS
-    if launcher and "-x" not in command and _OPEN_MPI_FORWARD not in env:
+    given = {word.lstrip("-") for word in command}
+    if launcher and not given & _MIXES and _OPEN_MPI_FORWARD not in env:
         env[_OPEN_MPI_FORWARD] = ";".join(n for n in names if n in env)
 
 
-def _launch_agent(env: dict[str, str], names: Sequence[str]) -> None:
+def _launch_agent(env: dict[str, str], command: Sequence[str], names: Sequence[str]) -> bool:
     """Makes Open MPI start its daemons on other nodes, and so the ranks there, with the variables.
 
     This also reaches ranks whose mpirun a script starts, or which is given -x. Values that would need quotes in the
-    remote shell, and an agent that the user has chosen, leave it at `_forward`.
+    remote shell, and an agent that the user has chosen, leave it at `_forward`: False.
     """
     values = [f"{n}={env[n]}" for n in names if n in env]
     plain = all(_PLAIN.match(v) for v in values)
+    ours = plain and not {word.lstrip("-") for word in command} & _AGENT_CHOSEN
     for agent, daemon in _OPEN_MPI_AGENTS.items():
         if not _OUR_AGENT.match(env.get(agent, "")):
-            continue
-        if plain:
+            ours = False
+        elif plain:
             env[agent] = " ".join(["env", *values, daemon])
         else:
             env.pop(agent, None)
+    return ours
 
 
 def without_record(env: Mapping[str, str]) -> dict[str, str]:
@@ -108,6 +114,6 @@ def build(  # noqa: PLR0913 - one value each
         env[setting.option.variable] = setting.value
     ours = ["LD_PRELOAD", "FALLOW_DIR", "FALLOW_RUN_ID"]
     names = ours + [s.option.variable for s in settings]
-    _forward(env, command, names)
-    _launch_agent(env, names)
+    if not _launch_agent(env, command, names):
+        _forward(env, command, names)
     return env

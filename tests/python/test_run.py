@@ -124,13 +124,29 @@ def test_what_a_run_inside_another_records_is_left_to_that(run, tmp_path):
 
 
 def test_open_mpi_is_told_what_to_forward(run, tmp_path):
+    """Where its daemons on other nodes do not start with it: a value needs quotes there, or the agent is the user's."""
     launcher = tmp_path / "mpirun"
     launcher.write_text("#!/bin/sh\nenv\n")
     launcher.chmod(0o755)
     name = "OMPI_MCA_mca_base_env_list="
-    assert f"{name}LD_PRELOAD;FALLOW_DIR;FALLOW_RUN_ID;FALLOW_MODE" in run("-q", "--", launcher).stdout
-    assert f"{name}mine\n" in run("-q", "--", launcher, env={name[:-1]: "mine"}).stdout
-    assert name not in run("-q", "--", launcher, "-x", "HOME").stdout, "Open MPI refuses to mix both ways"
+    ours = f"{name}LD_PRELOAD;FALLOW_DIR;FALLOW_RUN_ID;FALLOW_MODE"
+    quoted = ("-q", "--out", tmp_path / "a folder", "--", launcher)
+    assert ours in run(*quoted).stdout
+    shutil.rmtree(tmp_path / "a folder")
+    assert f"{name}mine\n" in run(*quoted, env={name[:-1]: "mine"}).stdout
+    assert ours in run("-q", "--", launcher, env={"OMPI_MCA_orte_launch_agent": "mine"}).stdout
+    assert ours in run("-q", "--", launcher, "--launch-agent", "mine").stdout
+    assert name not in run("-q", "--", launcher).stdout, "the user's own, in a file of parameters, would not be heard"
+
+
+@pytest.mark.parametrize("option", ["-x", "--x", "--app", "-app", "--tune"])
+def test_open_mpis_ways_to_forward_are_not_mixed(run, tmp_path, option):
+    """It refuses to start a program where both are used; files of an application or a tuning may name variables, too."""
+    launcher = tmp_path / "mpirun"
+    launcher.write_text("#!/bin/sh\nenv\n")
+    launcher.chmod(0o755)
+    said = run("-q", "--out", tmp_path / "a folder", "--", launcher, option, "HOME").stdout
+    assert "OMPI_MCA_mca_base_env_list=" not in said
 
 
 @pytest.mark.parametrize(
