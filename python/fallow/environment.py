@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
+from fallow import openmpi_files
 from fallow.options import Setting
 
 PRELOAD_LIBRARY = "libfallow.so"
@@ -14,6 +15,7 @@ _OPEN_MPI_LAUNCHERS = ("mpirun", "mpiexec", "orterun")
 _OPEN_MPI_AGENTS = {"OMPI_MCA_orte_launch_agent": "orted", "PRTE_MCA_prte_launch_agent": "prted"}
 """The variable that names the daemon which Open MPI starts on other nodes, and the daemon; since version 5 PRRTE's."""
 _PLAIN = re.compile(r"[A-Za-z0-9_./:+,=@%-]*\Z")  # what needs no quotes in any remote shell
+_PREFIX = re.compile(r"\A[A-Z]+_MCA_")
 _AGENT_CHOSEN = frozenset(("launch-agent", "orte_launch_agent", "prte_launch_agent"))
 _MIXES = frozenset(("x", "app", "tune", "am"))
 """Options of Open MPI that name variables to forward, or a file that may."""
@@ -40,18 +42,19 @@ def _preloaded(original: str, library: str) -> str:
     return f"{library}:{before}" if before else library
 
 
-def _forward(env: dict[str, str], command: Sequence[str], names: Sequence[str]) -> None:
+def _forward(env: dict[str, str], command: Sequence[str], names: Sequence[str], in_files: Set[str]) -> None:
     """Makes Open MPI hand the variables to ranks on other nodes, where its daemons are not started with them.
 
-    Only when the command itself is the launcher and names no variables of its own: Open MPI refuses to mix the two ways.
+    Only when the command itself is the launcher and names no variables of its own: Open MPI refuses to mix both.
     """
-    launcher = Path(command[0]).name in _OPEN_MPI_LAUNCHERS
+    launcher = Path(command[0]).name.removesuffix(".openmpi") in _OPEN_MPI_LAUNCHERS  # as Debian calls them, too
     given = {word.lstrip("-") for word in command}
-    if launcher and not given & _MIXES and _OPEN_MPI_FORWARD not in env:
+    named = _OPEN_MPI_FORWARD in env or _PREFIX.sub("", _OPEN_MPI_FORWARD) in in_files
+    if launcher and not given & _MIXES and not named:
         env[_OPEN_MPI_FORWARD] = ";".join(n for n in names if n in env)
 
 
-def _launch_agent(env: dict[str, str], command: Sequence[str], names: Sequence[str]) -> bool:
+def _launch_agent(env: dict[str, str], command: Sequence[str], names: Sequence[str], in_files: Set[str]) -> bool:
     """Makes Open MPI start its daemons on other nodes, and so the ranks there, with the variables.
 
     This also reaches ranks whose mpirun a script starts, or which is given -x. Values that would need quotes in the
@@ -61,7 +64,7 @@ def _launch_agent(env: dict[str, str], command: Sequence[str], names: Sequence[s
     plain = all(_PLAIN.match(v) for v in values)
     ours = plain and not {word.lstrip("-") for word in command} & _AGENT_CHOSEN
     for agent, daemon in _OPEN_MPI_AGENTS.items():
-        if not _OUR_AGENT.match(env.get(agent, "")):
+        if not _OUR_AGENT.match(env.get(agent, "")) or _PREFIX.sub("", agent) in in_files:
             ours = False
         elif plain:
             env[agent] = " ".join(["env", *values, daemon])
@@ -114,6 +117,7 @@ def build(  # noqa: PLR0913 - one value each
         env[setting.option.variable] = setting.value
     ours = ["LD_PRELOAD", "FALLOW_DIR", "FALLOW_RUN_ID"]
     names = ours + [s.option.variable for s in settings]
-    if not _launch_agent(env, command, names):
-        _forward(env, command, names)
+    in_files = openmpi_files.parameters(base, command)
+    if not _launch_agent(env, command, names, in_files):
+        _forward(env, command, names, in_files)
     return env

@@ -139,6 +139,24 @@ def test_open_mpi_is_told_what_to_forward(run, tmp_path):
     assert name not in run("-q", "--", launcher).stdout, "the user's own, in a file of parameters, would not be heard"
 
 
+@pytest.mark.parametrize("place", ["home/.openmpi/mca-params.conf", "etc/openmpi-mca-params.conf", "mine.conf"])
+def test_what_open_mpis_files_say_is_not_overruled(run, tmp_path, place):
+    """The daemon of a site, and variables that a user forwards: those of the environment would come before the files'."""
+    launcher = tmp_path / "bin" / "mpirun.openmpi"
+    launcher.parent.mkdir()
+    launcher.write_text("#!/bin/sh\nenv\n")
+    launcher.chmod(0o755)
+    file = tmp_path / place
+    file.parent.mkdir(parents=True, exist_ok=True)
+    env = {"HOME": str(tmp_path / "home"), "OMPI_MCA_mca_base_param_files": str(tmp_path / "mine.conf")}
+    names = ("OMPI_MCA_orte_launch_agent=", "OMPI_MCA_mca_base_env_list=LD_PRELOAD;")
+    for text, told in (("# orte_launch_agent = x\n", [True, False]), (" orte_launch_agent = x\n", [False, True]),
+                       ("orte_launch_agent=x\nmca_base_env_list = HOME\n", [False, False])):  # fmt: skip
+        file.write_text(text)
+        said = run("-q", "--", launcher, env=env).stdout
+        assert [f"\n{name}" in said for name in names] == told, text
+
+
 @pytest.mark.parametrize("option", ["-x", "--x", "--app", "-app", "--tune"])
 def test_open_mpis_ways_to_forward_are_not_mixed(run, tmp_path, option):
     """It refuses to start a program where both are used; files of an application or a tuning may name variables, too."""
