@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fallow import native
-from fallow.errors import UserError
+from fallow.errors import UserError, reason
 
 FAMILIES = ("openmpi", "mpich", "mpiabi")
 
@@ -29,7 +29,7 @@ def _read(path: Path) -> list[Function]:
         rows = json.loads(path.read_text(encoding="utf-8"))
         return [Function(r["name"], r["kind"], bool(r["blocks"]), r["treatment"], r["why"]) for r in rows]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path}: {type(error).__name__}: {error}") from None
+        raise UserError(f"{path}: {reason(error)}") from None
 
 
 def load(family: str | None) -> dict[str, list[Function]]:

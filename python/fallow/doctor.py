@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 OK, NOTE, MISSING = "ok", "note", "missing"
 _BUILT = "runtime built"
+_REINSTALL = "install the package anew: pip install ."
+_ELSEWHERE = "install the package into a virtual environment whose path has neither"
+_LOADABLE = "install it where all may read (chmod -R a+rX on the directory) and execute"
 
 
 @dataclass(frozen=True)
@@ -43,13 +46,13 @@ def _fallow() -> Iterator[Finding]:
     group = "Fallow"
     where = str(Path(__file__).parent)
     yield Finding(group, "version", OK, f"{__version__}, Python {platform.python_version()}, {where}")
-    again = "install the package anew: pip install ."
     loaded = native.load() is not None
-    yield Finding(group, "native module", OK if loaded else MISSING, "loads" if loaded else "does not load", again)
+    yield Finding(group, "native module", OK if loaded else MISSING, "loads" if loaded else "does not load", _REINSTALL)
     library = native.library(environment.PRELOAD_LIBRARY)
     problem = environment.preload_problem(library)
-    elsewhere = "install the package into a virtual environment whose path has neither"
-    remedy = again if library is None else elsewhere
+    remedy = _REINSTALL if library is None else _LOADABLE if "cannot be loaded" in problem else _ELSEWHERE
+    if library is None and os.environ.get("FALLOW_LIBRARY_DIR"):
+        remedy = "unset it, or name the directory in which that lies (cmake --install puts it into PREFIX/lib/fallow)"
     yield Finding(group, "preload library", MISSING if problem else OK, problem or str(library), remedy)
     for name in os.environ.get("LD_PRELOAD", "").replace(" ", ":").split(":"):
         if Path(name).name == environment.PRELOAD_LIBRARY:
@@ -68,7 +71,10 @@ def _mpis() -> Iterator[Finding]:
         name = mpis.NAMES[family]
         runtime = native.library(f"libfallow-rt-{family}.so")
         places = ", ".join([*found.libraries, *found.compilers]) or "not found"
-        if runtime is not None and found.libraries:
+        problem = native.loading_problem(runtime) if runtime is not None else ""
+        if problem:
+            yield Finding(group, name, MISSING, problem, _LOADABLE)
+        elif runtime is not None and found.libraries:
             yield Finding(group, name, OK, f"{places}; {_BUILT}")
         elif runtime is not None:
             remedy = "load its module, or install it; programs that know where their library lies run without that"
@@ -85,7 +91,7 @@ def meters(root: Path, patience_s: float = sampling.PATIENCE_S) -> Iterator[Find
     group = "Energy"
     search = native.part("find_meters")
     if not callable(search):
-        yield Finding(group, "meters", MISSING, "this build reads none", "install the package anew: pip install .")
+        yield Finding(group, "meters", MISSING, "this build reads none", _REINSTALL)
         return
     try:
         found = sampling.answer_of(lambda: search(str(root)), patience_s)

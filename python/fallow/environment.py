@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
-from fallow import openmpi_files
+from fallow import native, openmpi_files
 from fallow.options import Setting
 
 PRELOAD_LIBRARY = "libfallow.so"
@@ -26,10 +27,11 @@ _OUR_AGENT = re.compile(rf"\Z|env LD_PRELOAD=\S*/{re.escape(PRELOAD_LIBRARY)}")
 def preload_problem(library: Path | None) -> str:
     """An empty string if the library can be preloaded, or why not."""
     if library is None:
-        return f"{PRELOAD_LIBRARY} is not installed"
+        named = os.environ.get("FALLOW_LIBRARY_DIR")
+        return f"{PRELOAD_LIBRARY} is not " + (f"in {named}, which FALLOW_LIBRARY_DIR names" if named else "installed")
     if any(c in str(library) for c in " :\t\n"):
         return f"{library.parent} has a space or colon in its name, which LD_PRELOAD cannot take"
-    return ""
+    return native.loading_problem(library)
 
 
 def _preloaded(original: str, library: str) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
+import mmap
 import os
 from pathlib import Path
 from types import ModuleType
@@ -62,5 +65,23 @@ def library_dirs() -> tuple[Path, ...]:
 
 
 def library(name: str) -> Path | None:
-    """Path of one of Fallow's libraries, or None where it is not installed."""
-    return next((d / name for d in library_dirs() if (d / name).is_file()), None)
+    """Path of one of Fallow's libraries, or None where it is not installed; where nobody may look, it may be there."""
+    hidden = None
+    for directory in library_dirs():
+        try:
+            if (directory / name).is_file():
+                return directory / name
+        except OSError:
+            hidden = hidden or directory / name
+    return hidden
+
+
+def loading_problem(path: Path) -> str:
+    """Why the dynamic linker cannot map a library, or an empty string: each process would say so in its own words."""
+    try:
+        with path.open("rb") as file, contextlib.suppress(ValueError):  # an empty one
+            mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC).close()
+    except OSError as error:
+        why = "its file system is mounted noexec" if error.errno == errno.EPERM else error.strerror or error
+        return f"{path} cannot be loaded: {why}"
+    return ""

@@ -123,65 +123,6 @@ def test_what_a_run_inside_another_records_is_left_to_that(run, tmp_path):
     assert run("--trace", part.parent, "--", "true", env=env).returncode == 2
 
 
-def test_open_mpi_is_told_what_to_forward(run, tmp_path):
-    """Where its daemons on other nodes do not start with it: a value needs quotes there, or the agent is the user's."""
-    launcher = tmp_path / "mpirun"
-    launcher.write_text("#!/bin/sh\nenv\n")
-    launcher.chmod(0o755)
-    name = "OMPI_MCA_mca_base_env_list="
-    ours = f"{name}LD_PRELOAD;FALLOW_DIR;FALLOW_RUN_ID;FALLOW_MODE"
-    quoted = ("-q", "--out", tmp_path / "a folder", "--", launcher)
-    assert ours in run(*quoted).stdout
-    shutil.rmtree(tmp_path / "a folder")
-    assert f"{name}mine\n" in run(*quoted, env={name[:-1]: "mine"}).stdout
-    assert ours in run("-q", "--", launcher, env={"OMPI_MCA_orte_launch_agent": "mine"}).stdout
-    assert ours in run("-q", "--", launcher, "--launch-agent", "mine").stdout
-    assert name not in run("-q", "--", launcher).stdout, "the user's own, in a file of parameters, would not be heard"
-
-
-@pytest.mark.parametrize("place", ["home/.openmpi/mca-params.conf", "etc/openmpi-mca-params.conf", "mine.conf"])
-def test_what_open_mpis_files_say_is_not_overruled(run, tmp_path, place):
-    """The daemon of a site, and variables that a user forwards: those of the environment would come before the files'."""
-    launcher = tmp_path / "bin" / "mpirun.openmpi"
-    launcher.parent.mkdir()
-    launcher.write_text("#!/bin/sh\nenv\n")
-    launcher.chmod(0o755)
-    file = tmp_path / place
-    file.parent.mkdir(parents=True, exist_ok=True)
-    env = {"HOME": str(tmp_path / "home"), "OMPI_MCA_mca_base_param_files": str(tmp_path / "mine.conf")}
-    names = ("OMPI_MCA_orte_launch_agent=", "OMPI_MCA_mca_base_env_list=LD_PRELOAD;")
-    for text, told in (("# orte_launch_agent = x\n", [True, False]), (" orte_launch_agent = x\n", [False, True]),
-                       ("orte_launch_agent=x\nmca_base_env_list = HOME\n", [False, False])):  # fmt: skip
-        file.write_text(text)
-        said = run("-q", "--", launcher, env=env).stdout
-        assert [f"\n{name}" in said for name in names] == told, text
-
-
-@pytest.mark.parametrize("option", ["-x", "--x", "--app", "-app", "--tune"])
-def test_open_mpis_ways_to_forward_are_not_mixed(run, tmp_path, option):
-    """It refuses to start a program where both are used; files of an application or a tuning may name variables, too."""
-    launcher = tmp_path / "mpirun"
-    launcher.write_text("#!/bin/sh\nenv\n")
-    launcher.chmod(0o755)
-    said = run("-q", "--out", tmp_path / "a folder", "--", launcher, option, "HOME").stdout
-    assert "OMPI_MCA_mca_base_env_list=" not in said
-
-
-@pytest.mark.parametrize(
-    ("name", "daemon"), [("OMPI_MCA_orte_launch_agent=", "orted"), ("PRTE_MCA_prte_launch_agent=", "prted")]
-)
-def test_open_mpis_daemons_on_other_nodes_get_the_environment(run, tmp_path, fake_library, name, daemon):
-    line = next(x for x in run("-q", "--mode", "sleep", "--", "env").stdout.splitlines() if x.startswith(name))
-    words = line.removeprefix(name).split(" ")
-    assert words[:2] == ["env", f"LD_PRELOAD={fake_library}/libfallow.so"]
-    assert "FALLOW_MODE=sleep" in words
-    assert any(w.startswith(f"FALLOW_DIR={tmp_path}/") for w in words)
-    assert words[-1] == daemon
-    assert f"{name}mine\n" in run("-q", "--", "env", env={name[:-1]: "mine"}).stdout
-    quoted = run("-q", "--out", tmp_path / "a folder", "--", "env").stdout
-    assert not any(x.startswith(name) for x in quoted.splitlines()), "what needs quotes may not survive the remote shell"
-
-
 @pytest.mark.parametrize("more", [[], ["--compare", "1"]])
 def test_without_a_process_to_be_had_the_command_takes_our_place(fake_library, tmp_path, more):
     """As where a limit on processes leaves room for one. A comparison has more to do, and says why it cannot."""
@@ -275,14 +216,6 @@ def test_the_command_has_the_signals_it_would_have(run):
 
 def one_line(text: str) -> bool:
     return len(text.splitlines()) == 1 and text.startswith("fallow: ")
-
-
-def test_without_the_library_the_command_runs(fallow, tmp_path):
-    (tmp_path / "none").mkdir()
-    out = fallow("run", "-q", "--", "sh", "-c", "echo out; exit 4", env={"FALLOW_LIBRARY_DIR": str(tmp_path / "none")})
-    assert "not installed" in out.stderr
-    assert (out.returncode, out.stdout) == (4, "out\n")
-    assert one_line(out.stderr)
 
 
 def test_a_directory_that_no_report_could_name_is_refused(fake_library, tmp_path):

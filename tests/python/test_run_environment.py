@@ -1,0 +1,105 @@
+"""What the environment of a run depends on: Fallow's own libraries, and what the user and a site have told Open MPI."""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+
+import pytest
+
+from fallow import environment, native
+
+
+def test_open_mpi_is_told_what_to_forward(run, tmp_path):
+    """Where its daemons on other nodes do not start with it: a value needs quotes there, or the agent is the user's."""
+    launcher = tmp_path / "mpirun"
+    launcher.write_text("#!/bin/sh\nenv\n")
+    launcher.chmod(0o755)
+    name = "OMPI_MCA_mca_base_env_list="
+    ours = f"{name}LD_PRELOAD;FALLOW_DIR;FALLOW_RUN_ID;FALLOW_MODE"
+    quoted = ("-q", "--out", tmp_path / "a folder", "--", launcher)
+    assert ours in run(*quoted).stdout
+    shutil.rmtree(tmp_path / "a folder")
+    assert f"{name}mine\n" in run(*quoted, env={name[:-1]: "mine"}).stdout
+    assert ours in run("-q", "--", launcher, env={"OMPI_MCA_orte_launch_agent": "mine"}).stdout
+    assert ours in run("-q", "--", launcher, "--launch-agent", "mine").stdout
+    assert name not in run("-q", "--", launcher).stdout, "the user's own, in a file of parameters, would not be heard"
+
+
+@pytest.mark.parametrize("place", ["home/.openmpi/mca-params.conf", "etc/openmpi-mca-params.conf", "mine.conf"])
+def test_what_open_mpis_files_say_is_not_overruled(run, tmp_path, place):
+    """The daemon of a site, and variables that a user forwards: those of the environment would come before the files'."""
+    launcher = tmp_path / "bin" / "mpirun.openmpi"
+    launcher.parent.mkdir()
+    launcher.write_text("#!/bin/sh\nenv\n")
+    launcher.chmod(0o755)
+    file = tmp_path / place
+    file.parent.mkdir(parents=True, exist_ok=True)
+    env = {"HOME": str(tmp_path / "home"), "OMPI_MCA_mca_base_param_files": str(tmp_path / "mine.conf")}
+    names = ("OMPI_MCA_orte_launch_agent=", "OMPI_MCA_mca_base_env_list=LD_PRELOAD;")
+    for text, told in (("# orte_launch_agent = x\n", [True, False]), (" orte_launch_agent = x\n", [False, True]),
+                       ("orte_launch_agent=x\nmca_base_env_list = HOME\n", [False, False])):  # fmt: skip
+        file.write_text(text)
+        said = run("-q", "--", launcher, env=env).stdout
+        assert [f"\n{name}" in said for name in names] == told, text
+
+
+@pytest.mark.parametrize("option", ["-x", "--x", "--app", "-app", "--tune"])
+def test_open_mpis_ways_to_forward_are_not_mixed(run, tmp_path, option):
+    """It refuses to start a program where both are used; files of an application or a tuning may name variables, too."""
+    launcher = tmp_path / "mpirun"
+    launcher.write_text("#!/bin/sh\nenv\n")
+    launcher.chmod(0o755)
+    said = run("-q", "--out", tmp_path / "a folder", "--", launcher, option, "HOME").stdout
+    assert "OMPI_MCA_mca_base_env_list=" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "daemon"), [("OMPI_MCA_orte_launch_agent=", "orted"), ("PRTE_MCA_prte_launch_agent=", "prted")]
+)
+def test_open_mpis_daemons_on_other_nodes_get_the_environment(run, tmp_path, fake_library, name, daemon):
+    line = next(x for x in run("-q", "--mode", "sleep", "--", "env").stdout.splitlines() if x.startswith(name))
+    words = line.removeprefix(name).split(" ")
+    assert words[:2] == ["env", f"LD_PRELOAD={fake_library}/libfallow.so"]
+    assert "FALLOW_MODE=sleep" in words
+    assert any(w.startswith(f"FALLOW_DIR={tmp_path}/") for w in words)
+    assert words[-1] == daemon
+    assert f"{name}mine\n" in run("-q", "--", "env", env={name[:-1]: "mine"}).stdout
+    quoted = run("-q", "--out", tmp_path / "a folder", "--", "env").stdout
+    assert not any(x.startswith(name) for x in quoted.splitlines()), "what needs quotes may not survive the remote shell"
+
+
+def test_without_the_library_the_command_runs(fallow, tmp_path):
+    (tmp_path / "none").mkdir()
+    out = fallow("run", "-q", "--", "sh", "-c", "echo out; exit 4", env={"FALLOW_LIBRARY_DIR": str(tmp_path / "none")})
+    assert "running without Fallow: libfallow.so is not in" in out.stderr
+    assert (out.returncode, out.stdout) == (4, "out\n")
+    assert out.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("where", "said"), [
+    ("nowhere", "libfallow.so is not in {}, which FALLOW_LIBRARY_DIR names"),
+    ("n" * 300, "{}/libfallow.so cannot be loaded: File name too long"),  # as where a user may not look into it, also for root
+])  # fmt: skip
+def test_where_the_library_cannot_be_loaded_the_command_runs(fallow, tmp_path, where, said):
+    place = tmp_path / where
+    out = fallow("run", "--", "echo", "ran", env={"FALLOW_LIBRARY_DIR": str(place)})
+    assert (out.returncode, out.stdout) == (0, "ran\n")
+    assert f"fallow: running without Fallow: {said.format(place)}\n" in out.stderr
+    findings = json.loads(fallow("doctor", "--json", env={"FALLOW_LIBRARY_DIR": str(place)}).stdout)["findings"]
+    found = next(f for f in findings if f["name"] == "preload library")
+    assert (found["state"], found["found"]) == ("missing", said.format(place))
+    assert "pip install" not in found["remedy"]
+
+
+def test_a_library_where_nothing_may_be_executed_is_not_preloaded(fake_library, monkeypatch):
+    """Else the dynamic linker would say so for each process that starts."""
+    library = fake_library / "libfallow.so"
+    assert native.loading_problem(library) == ""
+
+    def refuse(*_):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(native.mmap, "mmap", refuse)
+    assert environment.preload_problem(library) == f"{library} cannot be loaded: its file system is mounted noexec"
