@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Mapping, Sequence, Set
@@ -98,6 +99,20 @@ def bare(base: Mapping[str, str]) -> Mapping[str, str]:
             del env[agent]
     if env.get(_OPEN_MPI_FORWARD, "").startswith("LD_PRELOAD;FALLOW_"):
         del env[_OPEN_MPI_FORWARD]
+    return env
+
+
+def given(start: Path = Path("/proc/self/environ")) -> Mapping[str, str]:
+    """The environment as Fallow was started with it: what its command would have without it.
+
+    Python sets LC_CTYPE by itself where the locale is C, for all that it starts, too. A name that is empty, which it
+    could not hand on, no shell takes either.
+    """
+    env = {name: value for name, value in os.environ.items() if name}
+    with contextlib.suppress(OSError):
+        values = [entry[9:] for entry in start.read_bytes().split(b"\0") if entry.startswith(b"LC_CTYPE=")]
+        env.pop("LC_CTYPE", None)
+        env.update(("LC_CTYPE", os.fsdecode(value)) for value in values)
     return env
 
 

@@ -130,21 +130,24 @@ def remove_shared_memory(run_id: str, root: Path = _SHARED_MEMORY) -> int:
 
 
 def _environment(plan: Plan, info: rundir.RunInfo, directory: Path | None, say: Say) -> Mapping[str, str]:
+    base = environment.given()
+    if not plan.with_fallow:
+        return environment.bare(base)
     if not info.with_fallow or directory is None:
-        return os.environ
+        return base
     library = native.library(environment.PRELOAD_LIBRARY)
     if library is None:
-        return os.environ
+        return base
     with _or_say(say, "running without Fallow"):
         return environment.build(
-            os.environ,
+            base,
             command=plan.command,
             library=library,
             run_dir=directory,
             run_id=info.run_id,
             settings=plan.settings,
         )
-    return os.environ
+    return base
 
 
 def _launch(plan: Plan, env: Mapping[str, str], mask: set[signal.Signals], say: Say) -> launch.Outcome:
@@ -170,7 +173,7 @@ def run(plan: Plan, directory: Path | None, say: Say) -> Ended:
         say(f"running without Fallow: {problem}")
         with_fallow = False
     info = _first_info(plan, rundir.new_run_id(), with_fallow)
-    env = _environment(plan, info, directory, say) if plan.with_fallow else environment.bare(os.environ)
+    env = _environment(plan, info, directory, say)
     failures: list[str] = []
 
     def note(line: str) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import json
+import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -103,3 +107,34 @@ def test_a_library_where_nothing_may_be_executed_is_not_preloaded(fake_library, 
 
     monkeypatch.setattr(native.mmap, "mmap", refuse)
     assert environment.preload_problem(library) == f"{library} cannot be loaded: its file system is mounted noexec"
+
+
+@pytest.mark.parametrize("mine", [None, "", "POSIX"])
+def test_python_adds_nothing_to_the_environment(fake_library, tmp_path, mine):
+    """In the locale C it sets LC_CTYPE, which changes how programs sort and what they take for a letter."""
+    env = {name: value for name, value in os.environ.items() if name not in {"LANG", "LC_ALL", "LC_CTYPE"}}
+    env |= {"FALLOW_LIBRARY_DIR": str(fake_library)} | ({} if mine is None else {"LC_CTYPE": mine})
+    command = [sys.executable, "-m", "fallow", "run", "-q", "--", "env"]
+    said = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [line for line in said if line.startswith("LC_")] == ([] if mine is None else [f"LC_CTYPE={mine}"])
+
+
+@pytest.mark.parametrize("entry", [b"=weird=x", b"nothing", b"BAD=\xff"])
+def test_an_odd_environment_is_no_reason_not_to_run(fake_library, tmp_path, entry):
+    """Entries without a name or without a value that no shell would make, and some launchers do."""
+    libc = ctypes.CDLL(None)
+    words = [sys.executable, "-m", "fallow", "run", "-q", "--", "sh", "-c", "echo ran; exit 5"]
+    plain = {**os.environ, "FALLOW_LIBRARY_DIR": str(fake_library)}
+    variables = [entry, *(f"{name}={value}".encode() for name, value in plain.items())]
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.chdir(tmp_path)
+        os.dup2(write, 1)
+        vectors = [(ctypes.c_char_p * (len(v) + 1))(*v, None) for v in ([w.encode() for w in words], variables)]
+        libc.execve(words[0].encode(), *vectors)
+        os._exit(99)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        assert pipe.read() == "ran\n"
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
