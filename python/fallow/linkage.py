@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import mmap
+import os
+import re
 import shutil
+import stat
 import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -56,9 +60,36 @@ def _what_is_wrong(path: Path) -> str:
         return ""
 
 
+def _gains_privileges(path: Path) -> bool:
+    """By set-user-ID, set-group-ID or a file's capabilities: such a program starts without what is preloaded."""
+    try:
+        of = path.stat()
+        with_file = (of.st_mode & stat.S_ISUID and of.st_uid != os.geteuid()) or (
+            of.st_mode & stat.S_ISGID and of.st_gid != os.getegid()
+        )
+        return bool(with_file) or (os.geteuid() != 0 and "security.capability" in os.listxattr(path))
+    except OSError:
+        return False
+
+
+def _sets_preload(words: list[str]) -> bool:
+    """Whether the command gives its programs an LD_PRELOAD of its own: by env, or by a launcher's option."""
+    named = any(re.search(r"(?:\A|,)LD_PRELOAD=", word) for word in words)
+    return named or any(a.lstrip("-") in {"genv", "env"} and b == "LD_PRELOAD" for a, b in itertools.pairwise(words))
+
+
 def unreachable(command: Iterable[str], cwd: str) -> Iterator[str]:
-    """A line about each file in the command that is a program which nothing can be preloaded into."""
-    for word in dict.fromkeys(command):
+    """A line about each program in the command that nothing can be preloaded into, and where it preloads by itself."""
+    words = list(command)
+    for word in dict.fromkeys(words):
         found = Path(cwd, word) if "/" in word else Path(shutil.which(word) or word)
-        if problem := _what_is_wrong(found):
+        problem = _what_is_wrong(found)
+        if not problem and found.is_absolute() and _gains_privileges(found):
+            problem = "gains privileges when it starts (set-user-ID or the like)"
+        if problem:
             yield f"{word} {problem}, so Fallow cannot be loaded in front of it"
+    if _sets_preload(words):
+        yield (
+            "the command sets LD_PRELOAD in place of Fallow's: set it for `fallow run` instead, which puts Fallow in "
+            "front (LD_PRELOAD=... fallow run -- ...)"
+        )

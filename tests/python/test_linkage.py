@@ -45,3 +45,27 @@ def test_a_library_in_the_command_is_no_static_program(tmp_path, how, static):
     subprocess.run(["cc", "-fPIE", *how.split(), "-o", "thing", source.name], cwd=tmp_path, check=True)
     said = list(linkage.unreachable(["./thing"], str(tmp_path)))
     assert said == (["./thing is linked statically, so Fallow cannot be loaded in front of it"] if static else [])
+
+
+@pytest.mark.parametrize("words", [
+    ["mpirun", "-x", "LD_PRELOAD=/lib/tool.so", "app"],
+    ["mpiexec", "-genv", "LD_PRELOAD", "/lib/tool.so", "app"],
+    ["srun", "--export=ALL,LD_PRELOAD=tool.so", "app"],
+    ["env", "LD_PRELOAD=tool.so", "app"],
+])  # fmt: skip
+def test_a_command_that_preloads_by_itself_is_told_how_both_go(tmp_path, words):
+    directory = write_run(tmp_path / "r", [], command=words, cwd=str(tmp_path))
+    with pytest.raises(UserError, match=r"recorded anything; the command sets LD_PRELOAD in place of Fallow's: set it for `fallow run`"):
+        analyse.load(directory)
+    assert not list(linkage.unreachable(["mpirun", "-x", "LD_PRELOAD", "app"], str(tmp_path)))  # hands Fallow's on
+
+
+def test_programs_that_gain_privileges_are_named(tmp_path, monkeypatch):
+    """The dynamic linker preloads nothing into them."""
+    program = tmp_path / "app"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o4755)
+    assert not list(linkage.unreachable(["./app"], str(tmp_path)))  # the user's own
+    monkeypatch.setattr(linkage.os, "geteuid", lambda: program.stat().st_uid + 1)
+    said = "./app gains privileges when it starts (set-user-ID or the like), so Fallow cannot be loaded in front of it"
+    assert list(linkage.unreachable(["./app"], str(tmp_path))) == [said]
