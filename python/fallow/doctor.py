@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fallow import __version__, energy, environment, mpis, native, sampling, sleeptest, sysload
+from fallow import __version__, energy, environment, mpis, native, sampling, sleeptest, sysload, text
 from fallow.coverage import FAMILIES
 
 if TYPE_CHECKING:
@@ -182,6 +182,10 @@ def _limits(root: Path) -> Iterator[Finding]:
 
 def resting(test: RestTest) -> Finding:
     """What the test of resting cores says."""
+    if test.disturbed:
+        taken = text.percent(1 - test.core_share, 0)
+        found = f"not known: others had a core for {taken} of the time in which the test was to have it"
+        return Finding("System", "rest", NOTE, found, "try again when nothing else runs here")
     found = (
         f"computation takes {test.median:.3f} times as long on cores that rest 0.3 ms every 4 ms "
         f"({min(test.ratios):.3f} to {max(test.ratios):.3f} in {len(test.ratios)} turns)"

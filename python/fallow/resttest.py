@@ -17,6 +17,7 @@ _BLOCKS = 9  # every other one rests
 _WORK = bytes(1 << 20)
 _ROUNDS = 16  # about 4 ms of computation
 _REST_S = 300e-6
+_UNDISTURBED = 0.95  # what daemons and interrupts take of a machine without users is far less than the rest
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,13 @@ class RestTest:
     """Computation time on cores that rest, over that on cores that wait awake: one ratio for each turn of each core."""
 
     ratios: tuple[float, ...]
+    core_share: float = 1.0
+    """Of the turns that waited awake, the share of the time that the test had its cores."""
+
+    @property
+    def disturbed(self) -> bool:
+        """Others had the cores for so long that the ratios say nothing: who rests gets a core back sooner."""
+        return self.core_share < _UNDISTURBED
 
     @property
     def median(self) -> float:
@@ -42,8 +50,10 @@ def compare_turns(blocks: Sequence[float]) -> list[float]:
     return [blocks[i] / ((blocks[i - 1] + blocks[i + 1]) / 2) for i in range(1, len(blocks), 2)]
 
 
-def _block(until: float, rests: bool, settle_s: float) -> float:
-    settled = time.monotonic() + settle_s
+def _block(until: float, rests: bool, settle_s: float) -> tuple[float, float]:
+    """Its time for a piece of computation, and the share of time in which it had the core."""
+    begun, on_core = time.monotonic(), time.process_time()
+    settled = begun + settle_s
     times: list[float] = []
     while not times or time.monotonic() < until:
         start = time.perf_counter()
@@ -57,14 +67,14 @@ def _block(until: float, rests: bool, settle_s: float) -> float:
         else:
             while time.perf_counter() < end + _REST_S:
                 pass
-    return statistics.median(times)
+    return statistics.median(times), (time.process_time() - on_core) / max(time.monotonic() - begun, 1e-9)
 
 
 def _on_core(core: int, start: float, block_s: float, result: Connection) -> None:
     os.sched_setaffinity(0, {core})
     settle_s = _SETTLE_S * block_s / _BLOCK_S
     blocks = [_block(start + (i + 1) * block_s, i % 2 == 1, settle_s) for i in range(_BLOCKS)]
-    result.send(compare_turns(blocks))
+    result.send((compare_turns([took for took, _ in blocks]), statistics.mean(share for _, share in blocks[::2])))
 
 
 def measure(show: Callable[[float], None], block_s: float = _BLOCK_S) -> RestTest:
@@ -80,10 +90,13 @@ def measure(show: Callable[[float], None], block_s: float = _BLOCK_S) -> RestTes
         results.append(ours)
         workers.append(worker)
     ratios: list[float] = []
+    shares: list[float] = []
     for result in results:
         while not result.poll(0.2):
             show(min((time.monotonic() - start) / length_s, 1.0))
-        ratios += result.recv()
+        turns, share = result.recv()
+        ratios += turns
+        shares.append(share)
     for worker in workers:
         worker.join()
-    return RestTest(tuple(ratios))
+    return RestTest(tuple(ratios), min(shares))
