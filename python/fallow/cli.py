@@ -14,8 +14,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import NoReturn
 
-from fallow import __version__
+from fallow import __version__, native
 from fallow.errors import UserError, reason
 from fallow.help_text import HelpFormatter
 
@@ -131,6 +132,14 @@ def _act(arguments: argparse.Namespace) -> int:
             return 128 + came[0]
 
 
+def _unknown(ours: Sequence[str], name: str, words: list[str], command: list[str] | None) -> NoReturn:
+    """UserError for options that there are not; where the part that knows them is missing, the command runs."""
+    problem = native.module_problem() if name == "run" else ""
+    if problem and command and not any(word.startswith("--compare") for word in ours):
+        sys.exit(importlib.import_module("fallow.cli_run").run_bare(command, problem))
+    raise UserError(problem or f"{name} does not know {' '.join(words)}; 'fallow {name} --help' lists what it takes")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit status."""
     _open_streams()
@@ -138,8 +147,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments, unknown = _parse(ours)
         if unknown:
-            name = arguments.subcommand
-            raise UserError(f"{name} does not know {' '.join(unknown)}; 'fallow {name} --help' lists what it takes")
+            _unknown(ours, arguments.subcommand, unknown, command)
         if command is not None:
             begun = getattr(arguments, "command", [])  # without a -- of ours before it: the first one is its own
             arguments.command = [*begun, "--", *command] if begun else command

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from fallow import cli_config, launch, options, rundir, runner
+from fallow import cli_config, environment, launch, options, rundir, runner
 from fallow.errors import UserError, reason
 from fallow.help_text import HelpFormatter
 from fallow.quantities import named_path, whole
@@ -223,6 +223,18 @@ def _tidy(directory: Path | None, out: Path | None, trace: parts.Target | None) 
     with contextlib.suppress(OSError):
         if trace is not None and trace.temporary:
             trace.directory.rmdir()
+
+
+def run_bare(command: list[str], problem: str) -> int:
+    """Runs a command without Fallow, and without a record; says why."""
+    say(f"running without Fallow: {problem}")
+    try:
+        with launch.held_signals() as mask:
+            outcome = launch.run(command, environment.bare(environment.given()), mask)
+    except launch.CannotStart as error:
+        say(str(error))
+        return error.status
+    return launch.exit_like(outcome)
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -46,8 +46,8 @@ def _fallow() -> Iterator[Finding]:
     group = "Fallow"
     where = str(Path(__file__).parent)
     yield Finding(group, "version", OK, f"{__version__}, Python {platform.python_version()}, {where}")
-    loaded = native.load() is not None
-    yield Finding(group, "native module", OK if loaded else MISSING, "loads" if loaded else "does not load", _REINSTALL)
+    problem = native.module_problem()
+    yield Finding(group, "native module", MISSING if problem else OK, problem or "loads")
     library = native.library(environment.PRELOAD_LIBRARY)
     problem = environment.preload_problem(library)
     remedy = _REINSTALL if library is None else _LOADABLE if "cannot be loaded" in problem else _ELSEWHERE

@@ -13,12 +13,29 @@ from types import ModuleType
 from fallow.errors import UserError
 
 
+def _import() -> tuple[ModuleType | None, str]:
+    try:
+        module = importlib.import_module("fallow._native")
+    except ImportError as error:
+        return None, str(error)
+    if module.__file__ is None:  # the directory of its sources, in a checkout
+        return None, "not built"
+    return module, ""
+
+
 def load() -> ModuleType | None:
     """The extension module, or None where it cannot be loaded."""
-    try:
-        return importlib.import_module("fallow._native")
-    except ImportError:
-        return None
+    return _import()[0]
+
+
+def module_problem() -> str:
+    """Why the extension module cannot be loaded, and what to do, or an empty string."""
+    module, why = _import()
+    if module is not None:
+        return ""
+    old = "version `" in why and "not found" in why
+    advice = "LD_LIBRARY_PATH names libraries too old for it" if old else "install the package anew: pip install ."
+    return f"the native part of Fallow does not load ({why}); {advice}"
 
 
 def part(name: str) -> object | None:
@@ -31,7 +48,7 @@ def require() -> ModuleType:
     """The extension module; UserError where it cannot be loaded."""
     module = load()
     if module is None:
-        raise UserError("the native part of Fallow is missing; install the package anew: pip install .")
+        raise UserError(module_problem())
     return module
 
 

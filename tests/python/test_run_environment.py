@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -138,3 +139,50 @@ def test_an_odd_environment_is_no_reason_not_to_run(fake_library, tmp_path, entr
     with os.fdopen(read) as pipe:
         assert pipe.read() == "ran\n"
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
+
+
+def _without_the_native_part(folder, why):
+    """A package whose extension module fails to load."""
+    package = Path(native.__file__).parent
+    (folder / "fallow").mkdir()
+    for item in package.iterdir():
+        if not item.name.startswith("_native"):
+            (folder / "fallow" / item.name).symlink_to(item)
+    (folder / "fallow" / "_native.py").write_text(f"raise ImportError({why!r})\n")
+    return {"PYTHONPATH": str(folder)}
+
+
+@pytest.mark.parametrize(("why", "advice"), [
+    ("libstdc++.so.6: version `GLIBCXX_3.4.30' not found", "LD_LIBRARY_PATH names libraries too old for it"),
+    ("wrong ELF class", "install the package anew: pip install ."),
+])  # fmt: skip
+def test_without_the_native_part_the_command_runs_and_it_is_said_why(fallow, tmp_path, why, advice):
+    """Its options are in there: they were called unknown, and the command did not run."""
+    env = _without_the_native_part(tmp_path, why)
+    out = fallow("run", "--mode", "sleep", "--", "sh", "-c", "echo ran; exit 3", env=env)
+    assert (out.returncode, out.stdout) == (3, "ran\n")
+    assert why in out.stderr and advice in out.stderr and out.stderr.count("\n") == 1
+    assert not list(tmp_path.glob("fallow-run-*"))
+    for args in (["run", "--mode", "sleep", "--compare", "2", "--", "true"], ["config"], ["run", "--mode", "sleep"]):
+        refused = fallow(*args, env=env)
+        assert refused.returncode == 2 and why in refused.stderr and refused.stderr.count("\n") == 1
+    found = json.loads(fallow("doctor", "--json", env=env).stdout)["findings"]
+    assert why in next(f for f in found if f["name"] == "native module")["found"]
+
+
+def test_the_sources_of_the_native_part_are_not_taken_for_it(fallow, tmp_path):
+    """Python takes a directory for a package."""
+    env = _without_the_native_part(tmp_path, "")
+    (tmp_path / "fallow" / "_native.py").unlink()
+    (tmp_path / "fallow" / "_native").mkdir()
+    out = fallow("run", "-q", "--", "sh", "-c", "exit 3", env=env)
+    assert (out.returncode, out.stderr) == (3, "")
+    assert "does not load (not built)" in fallow("config", env=env).stderr
+
+
+@pytest.mark.parametrize("library", ["libstdc++.so.6", "libgcc_s.so.1"])
+def test_libraries_of_another_compiler_do_not_matter(fallow, tmp_path, library):
+    """Modules of compilers put theirs in front of the system's, whatever their age."""
+    (tmp_path / library).touch()
+    out = fallow("config", "--json", env={"LD_LIBRARY_PATH": str(tmp_path)})
+    assert (out.returncode, out.stderr) == (0, "")
