@@ -6,11 +6,13 @@ import contextlib
 import errno
 import os
 import resource
+import shutil
 import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NoReturn
 
 _FROM_TERMINAL = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP})
@@ -86,6 +88,28 @@ def held_signals() -> Iterator[set[signal.Signals]]:
             signal.signal(signal.SIGCHLD, previous)
 
 
+def _file(name: str, env: Mapping[str, str]) -> str:
+    """The file that is started under this name, or an empty string."""
+    return (name if Path(name).is_file() else "") if "/" in name else shutil.which(name, path=env.get("PATH")) or ""
+
+
+def _is_binary(file: str) -> bool:
+    """As shells tell what is no script, such as a program for another processor."""
+    with contextlib.suppress(OSError), Path(file).open("rb") as start:
+        return b"\0" in start.read(80)
+    return False
+
+
+def _needs(file: str) -> str:
+    """What a file that cannot be started although it is there asks for."""
+    with contextlib.suppress(OSError), Path(file).open("rb") as start:
+        first = start.readline(256)
+        if first.startswith(b"#!"):
+            named = repr(first[2:].decode(errors="replace").rstrip("\n"))
+            return f"the interpreter that its first line names ({named[1:-1].strip()})"
+    return "the dynamic linker"
+
+
 def _spawn(argv: Sequence[str], env: Mapping[str, str], mask: set[signal.Signals], streams: Streams) -> int:
     def attempt(command: Sequence[str]) -> int:
         return os.posix_spawnp(
@@ -102,9 +126,12 @@ def _spawn(argv: Sequence[str], env: Mapping[str, str], mask: set[signal.Signals
     try:
         return attempt(argv)
     except OSError as error:
-        if error.errno == errno.ENOEXEC:  # a script without a first line that names its interpreter
-            return attempt(["/bin/sh", *argv])
-        reason = "command not found" if error.errno == errno.ENOENT else error.strerror
+        file = _file(argv[0], env)
+        if error.errno == errno.ENOEXEC and not _is_binary(file):  # a script whose first line names no interpreter
+            return attempt(["/bin/sh", file or argv[0], *argv[1:]])
+        reason = str(error.strerror)
+        if error.errno == errno.ENOENT:
+            reason = f"{_needs(file)} is not there, which it needs" if file else "command not found"
         lacks = str(error.strerror) if error.errno in (errno.EAGAIN, errno.ENOMEM) else ""
         raise CannotStart(f"{argv[0]}: {reason}", 127 if error.errno == errno.ENOENT else 126, lacks) from None
 

@@ -56,6 +56,19 @@ def test_what_cannot_be_started_has_the_shells_status(run):
     assert (nameless.returncode, nameless.stderr) == (127, "fallow: '': command not found\n")
 
 
+@pytest.mark.parametrize(("content", "status", "said"), [
+    (b"#!/no/interpreter\n", 127, "the interpreter that its first line names (/no/interpreter) is not there, which it needs"),
+    (b"#!/bin/sh\r\n", 127, "the interpreter that its first line names (/bin/sh\\r) is not there, which it needs"),
+    (b"\x7fELF\x02\x01\x01\0 of another processor", 126, "Exec format error"),
+])  # fmt: skip
+def test_a_file_that_cannot_be_started_is_told_why(run, tmp_path, content, status, said):
+    """It is there, so "not found" leads nowhere; and no shell takes a program of another processor for a script."""
+    (tmp_path / "job").write_bytes(content)
+    (tmp_path / "job").chmod(0o755)
+    out = run("--", "./job")
+    assert (out.returncode, out.stderr) == (status, f"fallow: ./job: {said}\n")
+
+
 def test_what_cannot_be_started_leaves_no_record(run, tmp_path):
     before = set(tmp_path.iterdir())
     assert run("--trace", "app.ftr", "--", "/no/such/program").returncode == 127
