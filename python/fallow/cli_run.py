@@ -124,6 +124,8 @@ def _shown(directory: Path) -> str:
 def _summary(ended: runner.Ended) -> None:
     if not ended.info.with_fallow or ended.directory is None or sys.stderr is None:
         return
+    if not (ended.directory / rundir.RUN_FILE).exists():  # it could not be written, which was said
+        return
     from fallow import analyse, report_text
 
     style = Style.of(sys.stderr)

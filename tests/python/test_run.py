@@ -264,9 +264,10 @@ def test_in_a_directory_that_was_removed_the_command_runs(fake_library, tmp_path
 def test_with_a_full_disk_the_command_runs(run, tmp_path):
     directory = tmp_path / "out"
     directory.mkdir()
-    out = run("-q", "--out", directory, "--", "sh", "-c", f"rm -r {directory}; echo out; exit 4")
-    assert (out.returncode, out.stdout) == (4, "out\n")
-    assert one_line(out.stderr)
+    for quiet in (["-q"], []):
+        out = run(*quiet, "--out", directory, "--", "sh", "-c", f"rm -r {directory}; echo out; exit 4")
+        assert (out.returncode, out.stdout) == (4, "out\n")
+        assert one_line(out.stderr), out.stderr
 
 
 def test_a_directory_in_use_is_refused(run, tmp_path):
