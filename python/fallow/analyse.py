@@ -150,10 +150,13 @@ def _missing(found: ranks.Ranks) -> list[str]:
     if not missing or found.unreadable:
         return []
     shown = ", ".join(map(str, missing[:_MISSING_SHOWN])) + (", ..." if len(missing) > _MISSING_SHOWN else "")
-    return [
+    note = (
         f"no record of rank {shown}: where it ran, the launcher did not pass on the environment "
         "(LD_PRELOAD, FALLOW_*), or the run directory is not to be seen, not to be written, or without room"
-    ]
+    )
+    if len(found.read) == 1:
+        note += "; or the launcher started a `fallow run` for each rank: put that in front (fallow run -- mpirun ...)"
+    return [note]
 
 
 def _left_awake(read: list[_native.RankDict], info: rundir.RunInfo | None) -> list[str]:

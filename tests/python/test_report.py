@@ -413,7 +413,9 @@ def test_ranks_without_a_record_are_named(tmp_path, fallow):
     out = fallow("report", directory).stdout
     assert "2 of 4 ranks left no readable record" in out
     assert "no record of rank 1, 2: where it ran, the launcher did not pass on the environment" in out
-    assert "not to be written, or without room" in " ".join(out.split())
+    assert "not to be written, or without room" in " ".join(out.split()) and "for each rank" not in out
+    alone = fallow("report", write_run(tmp_path / "alone", [lively_rank(1, 4, 5)])).stdout
+    assert "started a `fallow run` for each rank: put that in front (fallow run -- mpirun ...)" in " ".join(alone.split())
 
 
 def test_missing_ranks_of_two_programs_are_counted(tmp_path):
