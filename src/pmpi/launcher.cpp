@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/options.hpp"
+
 extern char** environ;
 
 namespace fallow::pmpi {
@@ -32,6 +34,16 @@ std::int32_t number(std::initializer_list<const char*> names, std::int32_t other
     if (std::from_chars(text, end, value).ec == std::errc() && value >= 0) return value;
   }
   return otherwise;
+}
+
+/// Whether it is read here; others that begin in the same way are the program's.
+bool is_option(std::string_view variable) noexcept {
+  constexpr std::string_view kOurs = "FALLOW_";
+  if (variable.substr(0, kOurs.size()) != kOurs) return false;
+  const std::string_view name = variable.substr(kOurs.size());
+  const auto same = [](char upper, char lower) { return upper == (lower >= 'a' && lower <= 'z' ? lower - 'a' + 'A' : lower); };
+  const auto is_named = [&](const OptionInfo& option) { return std::ranges::equal(name, std::string_view(option.name), same); };
+  return std::ranges::any_of(option_table(), is_named);
 }
 
 }  // namespace
@@ -117,7 +129,8 @@ void restore_environment() noexcept try {
     const std::string_view e(*entry);
     const bool launchers = e.substr(0, 9) == "OMPI_MCA_" || e.substr(0, 9) == "PRTE_MCA_";
     const bool forwards = launchers && e.find("FALLOW_RUN_ID") != e.npos;  // how other nodes got ours
-    if (e.substr(0, 7) == "FALLOW_" || forwards) ours.emplace_back(e.substr(0, e.find('=')));
+    const std::string_view name = e.substr(0, e.find('='));
+    if (forwards || is_option(name)) ours.emplace_back(name);
   }
   for (const std::string& name : ours) unsetenv(name.c_str());
   const char* const preload = variable("LD_PRELOAD");

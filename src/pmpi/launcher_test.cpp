@@ -84,6 +84,17 @@ TEST(Launcher, TheProgramsChildrenSeeNothingOfOurs) {
   EXPECT_TRUE(is_set("PRTE_MCA_plm_base_verbose"));
 }
 
+TEST(Launcher, VariablesOfTheProgramStay) {
+  for (const char* ours : {"FALLOW_MODE", "FALLOW_TEST_GAP", "FALLOW_DIR", "FALLOW_RUN_ID"}) setenv(ours, "1", 1);
+  for (const char* theirs : {"FALLOW_LAND", "FALLOW_", "FALLOW_MODES", "FALLOW_mode"}) setenv(theirs, "1", 1);
+  restore_environment();
+  for (const char* ours : {"FALLOW_MODE", "FALLOW_TEST_GAP", "FALLOW_DIR", "FALLOW_RUN_ID"}) EXPECT_FALSE(is_set(ours)) << ours;
+  for (const char* theirs : {"FALLOW_LAND", "FALLOW_", "FALLOW_MODES", "FALLOW_mode"}) {
+    EXPECT_TRUE(is_set(theirs)) << theirs;
+    unsetenv(theirs);
+  }
+}
+
 TEST(Launcher, WhatElseIsPreloadedStays) {
   EXPECT_EQ(without_ours(""), "");
   EXPECT_EQ(without_ours("/lib/libfallow.so"), "");
