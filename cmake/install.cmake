@@ -32,7 +32,5 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/fallow-config.cmake.in
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/fallow-config-version.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/fallow-config.cmake ${PROJECT_BINARY_DIR}/fallow-config-version.cmake
         DESTINATION ${package_dir} COMPONENT fallow)
-file(RELATIVE_PATH fallow_pc_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)  # so that the installed tree may be moved
-string(REGEX REPLACE "/$" "" fallow_pc_up "${fallow_pc_up}")
-configure_file(${PROJECT_SOURCE_DIR}/cmake/fallow.pc.in ${PROJECT_BINARY_DIR}/fallow.pc @ONLY)
+include(${PROJECT_SOURCE_DIR}/cmake/pkg_config.cmake)
 install(FILES ${PROJECT_BINARY_DIR}/fallow.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT fallow)

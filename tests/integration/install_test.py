@@ -177,6 +177,26 @@ def test_pkg_config(prefix: Path) -> None:
     assert f'version = "{version}"' in (REPOSITORY / "pyproject.toml").read_text()
 
 
+@pytest.mark.parametrize(("libraries", "headers", "flag", "preload"), [
+    ("lib/x86_64-linux-gnu", "include", "{tmp}/lib/x86_64-linux-gnu/pkgconfig/../../../include", "{tmp}/lib/x86_64-linux-gnu/fallow/libfallow.so"),
+    ("/opt/x/lib", "include", "/usr/include", "/opt/x/lib/fallow/libfallow.so"),
+    ("lib", "/opt/y/include", "/opt/y/include", "/usr/lib/fallow/libfallow.so"),
+])  # fmt: skip
+def test_pkg_config_where_packagers_name_folders(tmp_path: Path, libraries: str, headers: str, flag: str, preload: str) -> None:
+    """Some give them as absolute paths."""
+    place = tmp_path / ("lib/pkgconfig" if libraries.startswith("/") else f"{libraries}/pkgconfig")
+    place.mkdir(parents=True)
+    values = {
+        "PROJECT_SOURCE_DIR": REPOSITORY, "PROJECT_BINARY_DIR": place, "PROJECT_VERSION": "1.2", "PROJECT_DESCRIPTION": "it",
+        "CMAKE_INSTALL_PREFIX": "/usr", "CMAKE_INSTALL_LIBDIR": libraries, "CMAKE_INSTALL_INCLUDEDIR": headers,
+    }  # fmt: skip
+    _run("cmake", *(f"-D{name}={value}" for name, value in values.items()), "-P", REPOSITORY / "cmake" / "pkg_config.cmake")
+    env = {**os.environ, "PKG_CONFIG_PATH": str(place), "PKG_CONFIG_ALLOW_SYSTEM_CFLAGS": "1"}
+    assert _run("pkg-config", "--cflags", "fallow", env=env).strip() == f"-I{flag.format(tmp=tmp_path)}"
+    said = _run("pkg-config", "--variable=preload", "fallow", env=env).strip()
+    assert os.path.normpath(said) == preload.format(tmp=tmp_path)
+
+
 def test_cmake_package(prefix: Path, fallow: Fallow, tmp_path: Path) -> None:
     """A project finds it, compiles against it in both languages, and runs under the installed libraries."""
     for name in ("program.c", "program.cpp"):

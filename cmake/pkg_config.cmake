@@ -1,0 +1,16 @@
+# Makes fallow.pc. With folders below the prefix it finds all from where it lies, so that the installed tree may be moved; packagers
+# who give a folder as an absolute path have said where it is to be.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+  set(fallow_pc_prefix ${CMAKE_INSTALL_PREFIX})
+else()
+  file(RELATIVE_PATH fallow_pc_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  string(REGEX REPLACE "/$" "" fallow_pc_up "${fallow_pc_up}")
+  set(fallow_pc_prefix "\${pcfiledir}/${fallow_pc_up}")
+endif()
+foreach(folder LIBDIR INCLUDEDIR)
+  set(fallow_pc_${folder} ${CMAKE_INSTALL_${folder}})
+  if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_${folder}}")
+    set(fallow_pc_${folder} "\${prefix}/${CMAKE_INSTALL_${folder}}")
+  endif()
+endforeach()
+configure_file(${PROJECT_SOURCE_DIR}/cmake/fallow.pc.in ${PROJECT_BINARY_DIR}/fallow.pc @ONLY)
