@@ -10,7 +10,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -69,8 +69,12 @@ class CannotStart(Exception):
         """What the system had none left of for another process; empty: the command itself is the cause."""
 
 
+Mask = Set[signal.Signals | int]
+"""Blocked signals; those of real time between the first and the last are numbers."""
+
+
 @contextlib.contextmanager
-def held_signals() -> Iterator[set[signal.Signals]]:
+def held_signals() -> Iterator[Mask]:
     """Blocks the signals that are to be passed on. Threads started inside inherit that, so none gets them.
 
     Yields the mask as it was, for the command.
@@ -78,7 +82,7 @@ def held_signals() -> Iterator[set[signal.Signals]]:
     previous = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     try:
-        yield {signal.Signals(s) for s in mask if s in set(signal.Signals)}
+        yield mask
     finally:
         # What arrived after the command had ended was meant for it.
         while signal.sigtimedwait(_WATCHED, 0) is not None:
@@ -110,7 +114,7 @@ def _needs(file: str) -> str:
     return "the dynamic linker"
 
 
-def _spawn(argv: Sequence[str], env: Mapping[str, str], mask: set[signal.Signals], streams: Streams) -> int:
+def _spawn(argv: Sequence[str], env: Mapping[str, str], mask: Mask, streams: Streams) -> int:
     def attempt(command: Sequence[str]) -> int:
         return os.posix_spawnp(
             command[0],
@@ -136,7 +140,7 @@ def _spawn(argv: Sequence[str], env: Mapping[str, str], mask: set[signal.Signals
         raise CannotStart(f"{argv[0]}: {reason}", 127 if error.errno == errno.ENOENT else 126, lacks) from None
 
 
-def become(argv: Sequence[str], env: Mapping[str, str], mask: set[signal.Signals], streams: Streams) -> NoReturn:
+def become(argv: Sequence[str], env: Mapping[str, str], mask: Mask, streams: Streams) -> NoReturn:
     """Runs a command in place of this process, as it would have run beside it; raises OSError."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):
@@ -184,7 +188,7 @@ def _wait(child: int) -> tuple[int, resource.struct_rusage, bool]:
 
 
 def run(
-    argv: Sequence[str], env: Mapping[str, str], mask: set[signal.Signals], streams: Streams | None = None
+    argv: Sequence[str], env: Mapping[str, str], mask: Mask, streams: Streams | None = None
 ) -> Outcome:
     """Runs a command to its end. Call it inside held_signals(); raises CannotStart."""
     start_ns = time.time_ns()

@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import os
 import platform
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -150,7 +149,7 @@ def _environment(plan: Plan, info: rundir.RunInfo, directory: Path | None, say: 
     return base
 
 
-def _launch(plan: Plan, env: Mapping[str, str], mask: set[signal.Signals], say: Say) -> launch.Outcome:
+def _launch(plan: Plan, env: Mapping[str, str], mask: launch.Mask, say: Say) -> launch.Outcome:
     try:
         return launch.run(plan.command, env, mask, plan.streams)
     except launch.CannotStart as error:

@@ -227,6 +227,20 @@ def test_the_command_has_the_signals_it_would_have(run):
     assert run("-q", "--", sys.executable, "-c", code).stdout == bare
 
 
+def test_signals_that_are_blocked_stay_blocked(fake_library, tmp_path):
+    """Also those of real time that have no name."""
+    code = (
+        "import os,signal,sys; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2, signal.SIGTERM, signal.SIGRTMIN + 6]);"
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    seen = []
+    for ours in ([], [sys.executable, "-m", "fallow", "run", "-q", "--"]):
+        command = [sys.executable, "-c", code, *ours, shutil.which("grep"), "SigBlk", "/proc/self/status"]
+        env = os.environ | {"FALLOW_LIBRARY_DIR": str(fake_library)}
+        seen.append(subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=True).stdout)
+    assert seen[0] == seen[1] != ""
+
+
 def one_line(text: str) -> bool:
     return len(text.splitlines()) == 1 and text.startswith("fallow: ")
 
