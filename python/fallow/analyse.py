@@ -252,8 +252,8 @@ def _why_nothing(found: ranks.Ranks, info: rundir.RunInfo | None, inner: list[st
         return ": no rank recorded anything; " + "; ".join(static)
     return (
         ": no rank recorded anything; did the command start an MPI program? Had its ranks the right and the room to "
-        "write there? Programs that start with another environment or LD_PRELOAD (env -i, a script's export), or that "
-        "look MPI up in a library which they open, are not reached"
+        "write there? Programs that start with another environment or LD_PRELOAD (env -i, a script's export) are not "
+        "reached"
     )
 
 
