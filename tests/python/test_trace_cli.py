@@ -15,7 +15,7 @@ from fallow import cli, cli_trace
 from fallow.text import Style
 from fallow.traces import convert
 from fallow.traces.found import launches
-from fallow.traces.model import Event, FileSource, Info, MemorySource, write_source
+from fallow.traces.model import COMM_WORLD, Event, FileSource, Info, MemorySource, write_source
 
 
 @pytest.fixture
@@ -43,6 +43,29 @@ def test_info_as_json(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert d["gaps"][2]["count"] == 4 * 5
     assert {o["name"]: o["calls"] for o in d["operations"]}["MPI_Isend"] == 20
     assert d["problems"] == []
+
+
+@pytest.mark.parametrize("ending", ["prv", "otf2"])
+def test_what_is_read_back_is_replayed_alike(tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str) -> None:
+    """Collective calls of no bytes take no messages where the MPI library is named, as then their size is known."""
+    source = MemorySource(Info(size=2, mpi_version="MPI 9"))
+    for r in range(2):
+        rank = samples.Rank(source, r)
+        rank.call("MPI_Init")
+        rank.call("MPI_Allreduce", comm=COMM_WORLD, gap=1000 * (1 + r))
+        rank.call("MPI_Finalize")
+    write_source(source, tmp_path / "a.ftr")
+    out = tmp_path / f"a.{ending}"
+    assert cli.main(["trace", "convert", str(tmp_path / "a.ftr"), "-o", str(out)]) == 0
+    theirs = out.with_suffix("") / "traces.otf2" if ending == "otf2" else out
+    assert cli.main(["trace", "convert", str(theirs), "-o", str(tmp_path / "b.ftr")]) == 0
+    capsys.readouterr()
+    found = []
+    for name in ("a.ftr", "b.ftr"):
+        assert cli.main(["sim", str(tmp_path / name), "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out)["simulations"])
+    assert found[0][0]["raw"]["messages"] == 0
+    assert found[0] == found[1]
 
 
 def test_info_has_each_number_under_its_heading(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

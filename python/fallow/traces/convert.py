@@ -63,6 +63,7 @@ FORMATS = (
 )
 
 _WITH_ALL = ("fallow", "parquet")  # that a trace says of its run
+_WITH_NAMES = ("otf2", "paraver")  # of the program and its MPI library
 _NAME_PARTNERS = ("dimemas", "simgrid", "goal")  # where a message begins
 _WHOLE_BY_THEMSELVES = ("fallow", "otf2", "simgrid")  # a temporary name, a new directory, and files of ranks
 
@@ -138,7 +139,7 @@ def convert(source: Source, out: Path, name: str | None, show: Callable[[float],
         raise UserError(f"{out}: names and labels are put there, beside a .prv; say -o {out.with_suffix('.prv')}")
     losses = Losses()
     if f.name not in _WITH_ALL:
-        _lose(source.info, losses)
+        _lose(source.info, losses, names=f.name not in _WITH_NAMES)
     if f.name in _NAME_PARTNERS and isinstance(source, FileSource):
         source.settle()
     if show is not None and isinstance(source, FileSource):
@@ -154,10 +155,10 @@ def convert(source: Source, out: Path, name: str | None, show: Callable[[float],
     return losses.lines(f.title) + _elsewhere(f, out)
 
 
-def _lose(info: Info, losses: Losses) -> None:
-    """What is said of the run, in formats that have no place for it."""
-    names = ["the names of the program and its MPI library"] if info.program or info.mpi_version else []
-    if said := names + ["when the run began"] * bool(info.start_wall_ns):
+def _lose(info: Info, losses: Losses, *, names: bool) -> None:
+    """What is said of the run, in formats that have no place for it; `names`: nor for what ran."""
+    named = ["the names of the program and its MPI library"] if names and (info.program or info.mpi_version) else []
+    if said := named + ["when the run began"] * bool(info.start_wall_ns):
         losses.add(", and ".join(said))
     if info.incomplete:
         losses.add(f"that the trace ends early for {plural(len(info.incomplete), 'rank')}")

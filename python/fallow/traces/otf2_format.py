@@ -14,7 +14,7 @@ from typing import Any
 from fallow.errors import UserError
 from fallow.traces import model, otf2_errors, others, persistent
 from fallow.traces.model import COMM_SELF, COMM_WORLD, FIRST_COMM, Event, Source
-from fallow.traces.text import Losses, site_text
+from fallow.traces.text import Losses, line_of, site_text
 
 TIMER_HZ = 1_000_000_000
 _CHUNK = 1 << 18  # bytes, the least; readers have one of each rank's in memory, of thousands together
@@ -25,6 +25,8 @@ FIELDS = "fallow.call"
 COMPUTE = "fallow.compute_ns"
 WAIT = "fallow.wait_ns"
 SITE = "fallow.site"
+PROGRAM, MPI_LIBRARY = "fallow.program", "fallow.mpi_library"
+"""Attributes that no call has: their descriptions are the names."""
 KEPT = ("flags", "comm", "site", "peer", "tag", "recv_peer", "recv_tag", "root", "size_bytes", "recv_bytes")
 _DEFAULTS = Event()
 
@@ -73,6 +75,8 @@ class _Writer:
         self.compute = d.attribute(COMPUTE, "computation before the call", otf2.Type.UINT64)
         self.wait = d.attribute(WAIT, "waiting inside the call", otf2.Type.UINT64)
         self.site = d.attribute(SITE, "where the call is made", otf2.Type.STRING)
+        for name, text in ((PROGRAM, source.info.program), (MPI_LIBRARY, source.info.mpi_version)):
+            d.attribute(name, line_of(text), otf2.Type.STRING)
         self.sites = [site_text(site) for site in source.info.sites]
         self.root = d.system_tree_node("machine")
         self.regions: dict[int, Any] = {}

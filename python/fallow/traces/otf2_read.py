@@ -15,9 +15,21 @@ from fallow.text import seconds
 from fallow.traces import model, otf2_errors, others, persistent
 from fallow.traces.model import COMM_SELF, COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Site
 from fallow.traces.otf2_errors import BadDefinitionError
-from fallow.traces.otf2_format import COMPUTE, FIELDS, KEPT, ROOTS, SITE, TIMER_HZ, WAIT, Handle, library
+from fallow.traces.otf2_format import (
+    COMPUTE,
+    FIELDS,
+    KEPT,
+    MPI_LIBRARY,
+    PROGRAM,
+    ROOTS,
+    SITE,
+    TIMER_HZ,
+    WAIT,
+    Handle,
+    library,
+)
 from fallow.traces.packed import PackedEvents
-from fallow.traces.text import site_of
+from fallow.traces.text import site_of, text_of
 
 _LARGEST_ANCHOR = 1 << 24  # bytes; of all files of an archive it alone is not larger for longer runs
 _ROOTS = {theirs: ours for ours, theirs in ROOTS.items()}
@@ -82,12 +94,14 @@ class _Reader:
                 count[rank] += 1
         self.events = [PackedEvents() for _ in masters]
         hosts = [m.group.system_tree_parent.name or "" for m in masters]
-        self.source = MemorySource(Info(size=len(masters), hosts=hosts), self.events)
+        said = {a.name: text_of(a.description or "") for a in trace.definitions.attributes}
+        names = said.get(PROGRAM, ""), said.get(MPI_LIBRARY, "")
+        self.source = MemorySource(Info(len(masters), *names, hosts=hosts), self.events)
         self.comms = self._read_comms(masters)
         clock = trace.definitions.clock_properties
         self.ns_per_tick = 1e9 / clock.timer_resolution
         self.exact = clock.timer_resolution == TIMER_HZ
-        own = any(a.name == FIELDS for a in trace.definitions.attributes)  # ours begin at 0, not at the first call
+        own = FIELDS in said  # ours begin at 0, not at the first call
         self.offset = 0 if own else clock.global_offset
         self.numbers: list[dict[int, int]] = [{} for _ in masters]  # of open requests, by rank
         self.pending: list[dict[int, tuple[_Call, int]]] = [{} for _ in masters]  # what began them, which of it

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from fallow.traces import model, others, persistent
 from fallow.traces.model import FIRST_COMM, Event, Info, Source
-from fallow.traces.text import Losses, sides_text, site_text
+from fallow.traces.text import Losses, line_of, sides_text, site_text
 
 P2P, COLLECTIVE, OTHER, RMA, IO = (50000001 + i for i in range(5))
 MPI_TYPES = (P2P, COLLECTIVE, OTHER, RMA, IO)
@@ -31,6 +31,9 @@ _VALUES = {
 OWN = 51400000  # field number i of Event is type OWN + i
 SITE = OWN + Event._fields.index("site")
 COMM_SIDES = OWN + Event._fields.index("comm")
+RUN = OWN + 100
+"""A type without events, whose values have the names of the run."""
+PROGRAM, MPI_LIBRARY = 1, 2
 SHIFTED = {"peer", "tag", "recv_peer", "recv_tag", "root"}  # may be negative
 SHIFT = 8
 SCALARS = (
@@ -299,6 +302,9 @@ def _write_pcf(path: Path, used: set[int], info: Info) -> None:
     out += ["", "EVENT_TYPE", f"9    {COMM_SIDES}    Fallow comm", *(["VALUES", *sides] if sides else [])]
     named = [f"{number}    {site_text(site)}" for number, site in enumerate(info.sites, 1)]
     out += ["", "EVENT_TYPE", f"9    {SITE}    Fallow site", *(["VALUES", *named] if named else [])]
+    said = ((PROGRAM, info.program), (MPI_LIBRARY, info.mpi_version))
+    names = [f"{value}    {line_of(text)}" for value, text in said if text]
+    out += ["", "EVENT_TYPE", f"9    {RUN}    Fallow run", "VALUES", *names] if names else []
     path.write_text("\n".join(out) + "\n", encoding="utf-8")
 
 

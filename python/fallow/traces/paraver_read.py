@@ -14,10 +14,13 @@ from fallow.traces.packed import PackedEvents
 from fallow.traces.paraver import (
     COMM,
     COMM_SIDES,
+    MPI_LIBRARY,
     MPI_TYPES,
     OWN,
+    PROGRAM,
     RECV_SIZE,
     ROOT,
+    RUN,
     SCALARS,
     SEND_SIZE,
     SHIFT,
@@ -26,7 +29,7 @@ from fallow.traces.paraver import (
     type_of,
     value_of,
 )
-from fallow.traces.text import FormatError, read_lines, sides_of, site_of, whole
+from fallow.traces.text import FormatError, read_lines, sides_of, site_of, text_of, whole
 
 _MAX_RANKS = 1 << 21
 _HEADER = re.compile(r"#Paraver \([^)]*\):(\d+)(?:_([nu]s))?:(\d+(?:\([\d,]*\))?):(\d+):(\d+)\(([\d:,]*)\)(?:,(\d+))?$")
@@ -42,6 +45,7 @@ class _Labels:
     names: dict[tuple[int, int], str]  # of calls by (type, value): where it has none, Extrae's
     sites: list[Site] = field(default_factory=list)
     sides: dict[int, Sides] = field(default_factory=dict)  # groups of intercommunicators by number
+    run: dict[int, str] = field(default_factory=dict)  # names of what ran
 
 
 @dataclass
@@ -67,7 +71,8 @@ class _Reader:
             raise ValueError(f"{self.ranks} tasks, but threads of {len(found[6].split(','))}")
         self.names, self.sides = labels.names, labels.sides
         self.calls = [PackedEvents() for _ in range(self.ranks)]
-        info = Info(size=self.ranks, hosts=_hosts(found[6], nodes), sites=labels.sites)
+        info = Info(self.ranks, labels.run.get(PROGRAM, ""), labels.run.get(MPI_LIBRARY, ""), sites=labels.sites)
+        info.hosts = _hosts(found[6], nodes)
         self.source = MemorySource(info, self.calls)
         self.open: dict[tuple[int, int], _Open] = {}
         self.comms: dict[int, int] = {}
@@ -206,6 +211,8 @@ def _labels(path: Path) -> _Labels:
                 labels.sites.append(site_of(text) or (0, "", ""))
             elif kinds == [COMM_SIDES] and (sides := sides_of(text)) is not None:
                 labels.sides[int(words[0])] = sides
+            elif kinds == [RUN]:
+                labels.run[int(words[0])] = text_of(text)
     return labels
 
 

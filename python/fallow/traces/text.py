@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import json
 import re
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -59,6 +60,19 @@ def site_of(text: str) -> Site | None:
     """The same read back; None if it is no such line."""
     found = _SITE.fullmatch(text)
     return (int(found[2], 16), found[3] or "", found[1] or "") if found else None
+
+
+def line_of(text: str) -> str:
+    """Any text in one line of ASCII."""
+    return json.dumps(text)[1:-1]
+
+
+def text_of(line: str) -> str:
+    """The same read back; empty if it is no such line."""
+    try:
+        return str(json.loads(f'"{line}"'))
+    except ValueError:
+        return ""
 
 
 _SIDES = re.compile(r"between ranks ([\d,/-]+) and ([\d,/-]+)")
