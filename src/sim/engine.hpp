@@ -237,6 +237,7 @@ class Engine {
 
   // engine_stalls.cpp
   std::vector<std::uint32_t> requests_of(std::uint32_t r) const;
+  bool only_sends(std::uint32_t r, std::uint32_t request) const;
   bool may_go_on(std::uint32_t r, bool receives) const;
   bool let_go();
   void check_let_go() const;
@@ -260,6 +261,7 @@ class Engine {
   void add_unreceived(Unreceived& left, std::uint32_t r) const;
   bool may_take(std::uint32_t r, const Node& m, std::uint32_t made) const;
   std::string differing() const;
+  void check_collectives() const;
   std::string collective_partner(std::uint32_t r) const;
 
   // engine_plans.cpp: collectives along neighbours and between two groups

@@ -45,6 +45,24 @@ TEST(Differing, RootsAreNamedThoughNobodyWaits) {
   EXPECT_TRUE(says(text, "MPI_Bcast number 2") && says(text, "or with another root")) << text;
 }
 
+TEST(Differing, APartThatWasCutOutIsTold) {
+  for (const bool cut : {false, true}) {
+    Program p(2);
+    p.collective(0, Op::bcast, 8, 0);
+    p.source().edit().ranks[1].left_out = cut ? 3 : 0;
+    const std::string text = why(p, 2);
+    EXPECT_TRUE(says(text, "MPI_Bcast number 1") && says(text, "rank 1 makes none")) << text;
+    EXPECT_EQ(says(text, "\nThe trace was cut out of a longer one: a replay needs the whole."), cut) << text;
+  }
+}
+
+TEST(Differing, WhoIsNobodyIsNotWaitedFor) {
+  Program to_nobody(1), from_nobody(2);
+  EXPECT_TRUE(says(why(to_nobody.sendrecv(0, trace::kNullPeer, 0, 8), 1), "in MPI_Sendrecv (call 1) for a message from rank 0, tag 0, communicator 1"));
+  from_nobody.sendrecv(0, 1, trace::kNullPeer, 1 << 20);
+  EXPECT_TRUE(says(why(from_nobody, 2), "in MPI_Sendrecv (call 1) to rank 1, tag 0, communicator 1"));
+}
+
 /// What is told of sizes where the replay comes to its end.
 UnlikeSizes sizes(Program& p, std::uint32_t ranks) {
   const Machine machine = crossbar(ranks);

@@ -122,6 +122,13 @@ const char* cut_away(const trace::TraceInfo& info) {
 std::string peer_text(std::int32_t peer) { return peer < 0 ? "any rank" : "rank " + std::to_string(peer); }
 std::string tag_text(std::int32_t tag) { return tag < 0 ? "any tag" : "tag " + std::to_string(tag); }
 
+/// Of a call that sends and receives, either of which may be with nobody.
+std::string sides_text(const CallEvent& call) {
+  if (call.recv_peer == trace::kNullPeer) return " to " + peer_text(call.peer) + ", " + tag_text(call.tag);
+  if (call.peer == trace::kNullPeer) return " for a message from " + peer_text(call.recv_peer) + ", " + tag_text(call.recv_tag);
+  return " to " + peer_text(call.peer) + " and from " + peer_text(call.recv_peer) + ", " + tag_text(call.recv_tag);
+}
+
 }  // namespace
 
 /// Whose part in the collective call that the rank waits in, or for, is missing first; empty if it waits for none.
@@ -148,7 +155,7 @@ std::string Engine::describe(std::uint32_t r) const {
   if (trace::has(call.op, trace::kOpCollective)) {
     text += " on communicator " + std::to_string(call.comm);
   } else if (trace::has(call.op, trace::kOpSends) && trace::has(call.op, trace::kOpReceives)) {
-    text += " to " + peer_text(call.peer) + " and from " + peer_text(call.recv_peer) + ", " + tag_text(call.recv_tag) + ", communicator " + std::to_string(call.comm);
+    text += sides_text(call) + ", communicator " + std::to_string(call.comm);
   } else if (call.op == trace::Op::win_start || call.op == trace::Op::win_wait || call.op == trace::Op::win_test) {
     text += call.op == trace::Op::win_start ? " for MPI_Win_post of" : " for MPI_Win_complete of";
     for (const std::uint32_t i : posted_.in_order(rank.posted)) {
@@ -225,6 +232,10 @@ std::string Engine::differing() const {
     }
   }
   return {};
+}
+
+void Engine::check_collectives() const {
+  if (const std::string differ = differing(); !differ.empty()) throw SimError(differ + cut_away(info_));
 }
 
 std::string Engine::describe_stall() const {

@@ -23,18 +23,32 @@ std::vector<std::uint32_t> Engine::requests_of(std::uint32_t r) const {
   return found;
 }
 
+/// Does the rank have only sends of this MPI_Isendrecv under way?
+bool Engine::only_sends(std::uint32_t r, std::uint32_t request) const {
+  for (const std::uint32_t i : requests_of(r)) {
+    const Request& n = requests_[i];
+    if ((n.flags & kOfCollective) != 0 && (n.flags & kSends) == 0 && collectives_[n.owner].request == request) return false;
+  }
+  return true;
+}
+
+/// `receives`: also where it waits for a message, and not only for its own to be taken.
 bool Engine::may_go_on(std::uint32_t r, bool receives) const {
   const Rank& rank = ranks_[r];
   if (rank.state != State::waiting || rank.flushing || info_.ranks[r].threads < 2) return false;
   if (may_end_early(rank.op)) return true;
   const bool waits = trace::traits(rank.op).kind == trace::OpKind::wait;
-  if (!waits && !(receives && trace::has(rank.op, trace::kOpReceives) && !trace::has(rank.op, trace::kOpCollective))) return false;
+  const bool takes = trace::has(rank.op, trace::kOpReceives) && !trace::has(rank.op, trace::kOpCollective);
+  if (!waits && !(takes && (receives || trace::has(rank.op, trace::kOpSends)))) return false;
   trace::CallEvent call;
   source_.again(r, call);
   if ((call.flags & kEventEndsEarly) != 0) return true;
   for (const std::uint32_t i : requests_of(r)) {
     const std::uint16_t flags = requests_[i].flags;
-    if ((flags & kWaited) != 0 && ((flags & kPersistent) != 0 || (!receives && (flags & kSends) == 0))) return false;
+    if ((flags & kWaited) == 0) continue;
+    if ((flags & kPersistent) != 0) return false;
+    const bool sends = (flags & kSends) != 0 || ((call.flags & kEventExchanged) != 0 && only_sends(r, i));
+    if (!receives && !sends) return false;
   }
   return true;
 }

@@ -12,7 +12,7 @@ namespace fallow::sim {
 
 /// Which model results are of: one more with each change of what comes of the same program, machine and policy. What was
 /// kept of another model is simulated again.
-inline constexpr std::uint32_t kModel = 21;
+inline constexpr std::uint32_t kModel = 22;
 
 /// Sums over all ranks: what their cores did. They add up to ranks x makespan: who is through waits for the last one.
 struct CoreTotals {

@@ -214,7 +214,8 @@ bool ThreadsInTurn::next(std::uint32_t number, CallEvent& event) {
       CallEvent end;
       end.op = Op::wait;
       end.site = call.site, end.thread = call.thread;
-      end.flags = may_end_early(call.op) ? kEventEndsEarly : std::uint16_t{0};
+      const bool exchanges = call.op == Op::sendrecv || call.op == Op::sendrecv_replace;
+      end.flags = may_end_early(call.op) ? kEventEndsEarly : exchanges ? kEventExchanged : std::uint16_t{0};
       end.enter_ns = end.exit_ns = call.exit_ns;
       thread.late.keep(end);
       const std::uint32_t made = take_number(rank);

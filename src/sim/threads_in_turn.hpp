@@ -12,8 +12,8 @@
 namespace fallow::sim {
 
 /// CallEvent::flags, not in traces: the end of a call that may end before what the simulator has it wait for; a call that does what it
-/// does, but only begins to wait for all ranks, with a request.
-inline constexpr std::uint16_t kEventEndsEarly = 1u << 15, kEventStarts = 1u << 14;
+/// does, but only begins to wait for all ranks, with a request; the end of a call that sends and receives.
+inline constexpr std::uint16_t kEventEndsEarly = 1u << 15, kEventStarts = 1u << 14, kEventExchanged = 1u << 13;
 
 /// The events of another source. Of ranks that called MPI from several threads, a call in which another thread's call began
 /// - is started where it began, as its non-blocking form, and waited for where it ended, if it moves data or waits for all ranks;
