@@ -294,7 +294,8 @@ class Engine {
     f(*this);
     for (const auto& other : others_) f(*other);
   }
-  std::string describe(std::uint32_t r) const;
+  std::string describe(std::uint32_t r, const Engine& all) const;
+  std::string untaken(const Engine& share, std::uint32_t r) const;
 
   /// Waits for what will be there at `at`, within the lookahead.
   void catch_up(std::uint32_t r, Time at, Time lag) {

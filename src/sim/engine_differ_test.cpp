@@ -63,6 +63,14 @@ TEST(Differing, WhoIsNobodyIsNotWaitedFor) {
   EXPECT_TRUE(says(why(from_nobody, 2), "in MPI_Sendrecv (call 1) to rank 1, tag 0, communicator 1"));
 }
 
+TEST(Differing, WhoIsToReceiveIsNamed) {
+  for (const unsigned threads : {1u, 2u}) {
+    Program p(2);
+    p.p2p(0, Op::isend, 1, 1 << 20, 5, 0).wait(0, Op::wait, {0});
+    EXPECT_TRUE(says(why(p, 2, threads), "rank 0 in MPI_Wait (call 2) for world rank 1 to receive its message, tag 5, communicator 1 at ")) << threads;
+  }
+}
+
 /// What is told of sizes where the replay comes to its end.
 UnlikeSizes sizes(Program& p, std::uint32_t ranks) {
   const Machine machine = crossbar(ranks);

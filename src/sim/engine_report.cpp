@@ -146,7 +146,7 @@ std::string Engine::collective_partner(std::uint32_t r) const {
 }
 
 /// "rank 3 in MPI_Recv (call 17) for a message from rank 2, tag 5, communicator 1".
-std::string Engine::describe(std::uint32_t r) const {
+std::string Engine::describe(std::uint32_t r, const Engine& all) const {
   const Rank& rank = ranks_[r];
   CallEvent call;
   source_.again(r, call);
@@ -167,6 +167,7 @@ std::string Engine::describe(std::uint32_t r) const {
   } else if (trace::has(call.op, trace::kOpSends)) {
     text += " to " + peer_text(call.peer) + ", " + tag_text(call.tag) + ", communicator " + std::to_string(call.comm);
   }
+  const std::string call_text = text;
   for (const std::uint32_t i : posted_.in_order(rank.posted)) {
     const Request& n = requests_[i];
     const bool half = (n.flags & kOfCollective) != 0 && (n.key & kCollectiveKey) == 0;  // of MPI_Isendrecv
@@ -177,7 +178,30 @@ std::string Engine::describe(std::uint32_t r) const {
             ", communicator " + std::to_string(n.key >> 32);
     break;
   }
-  return text + collective_partner(r) + " at " + std::to_string(nanoseconds(rank.now).value) + " ns";
+  const std::string sent = text == call_text && trace::has(call.op, trace::kOpCompletes) ? all.untaken(*this, r) : "";
+  return text + sent + collective_partner(r) + " at " + std::to_string(nanoseconds(rank.now).value) + " ns";
+}
+
+/// Which of the rank's messages, of the requests of its share that it waits for, has come to where nobody receives it; empty if there is none.
+std::string Engine::untaken(const Engine& share, std::uint32_t r) const {
+  const auto waited = [&](std::uint32_t request) {
+    const Request& n = share.requests_[request];
+    const std::uint32_t whole = (n.flags & kOfCollective) != 0 ? share.collectives_[n.owner].request : request;  // of MPI_Isendrecv
+    return whole != kNone && (share.requests_[whole].flags & kWaited) != 0;
+  };
+  std::string text;
+  each_share([&](const Engine& engine) {
+    for (std::uint32_t to = engine.ranks_.first(); to < engine.ranks_.last() && text.empty(); ++to) {
+      for (const std::uint32_t i : engine.arrived_.in_order(engine.ranks_[to].unexpected)) {
+        const Node& m = engine.pool_[i];
+        const bool announced = (m.flags & (kRendezvous | kOneSided)) == kRendezvous && (m.key & kCollectiveKey) == 0;
+        if (!announced || m.peer != r || !waited(m.owner)) continue;
+        text = " for world rank " + std::to_string(to) + " to receive its message, " + tag_text(m.tag) + ", communicator " + std::to_string(m.key >> 32);
+        break;
+      }
+    }
+  });
+  return text;
 }
 
 void Engine::refuse(std::uint32_t r, const std::string& what) const {
@@ -246,7 +270,7 @@ std::string Engine::describe_stall() const {
   each_share([&](const Engine& engine) {
     for (std::uint32_t r = engine.ranks_.first(); r < engine.ranks_.last(); ++r) {
       if (engine.ranks_[r].state != State::ended) {
-        if (stuck++ < kShown) list += "\n  " + engine.describe(r);
+        if (stuck++ < kShown) list += "\n  " + engine.describe(r, *this);
         threads = std::max(threads, info_.ranks[r].threads);
       } else if (!info_.ranks[r].complete && cut++ < kShown) {
         ended += "\n  rank " + std::to_string(r) + " after call " + std::to_string(engine.ranks_[r].calls);
