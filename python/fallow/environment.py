@@ -51,7 +51,7 @@ def _forward(env: dict[str, str], command: Sequence[str], names: Sequence[str], 
     Only when the command itself is the launcher and names no variables of its own: Open MPI refuses to mix both.
     """
     launcher = Path(command[0]).name.removesuffix(".openmpi") in _OPEN_MPI_LAUNCHERS  # as Debian calls them, too
-    given = {word.lstrip("-") for word in command}
+    given = {word.lstrip("-") for word in command if word.startswith("-")}
     named = _OPEN_MPI_FORWARD in env or _PREFIX.sub("", _OPEN_MPI_FORWARD) in in_files
     if launcher and not given & _MIXES and not named:
         env[_OPEN_MPI_FORWARD] = ";".join(n for n in names if n in env)

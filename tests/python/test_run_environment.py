@@ -58,6 +58,9 @@ def test_open_mpis_ways_to_forward_are_not_mixed(run, tmp_path, option):
     launcher.chmod(0o755)
     said = run("-q", "--out", tmp_path / "a folder", "--", launcher, option, "HOME").stdout
     assert "OMPI_MCA_mca_base_env_list=" not in said
+    shutil.rmtree(tmp_path / "a folder")
+    said = run("-q", "--out", tmp_path / "a folder", "--", launcher, option.lstrip("-")).stdout
+    assert "OMPI_MCA_mca_base_env_list=" in said, "a program may have that name"
 
 
 @pytest.mark.parametrize(
