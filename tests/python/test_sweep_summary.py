@@ -59,6 +59,13 @@ def test_each_point_is_a_mark_and_a_row(tmp_path):
         assert words in found["text"], words
 
 
+def test_recorded_programs_have_their_ranks_beside_those_of_made_up_ones(tmp_path):
+    rows = [row(0, "pps", 0.1, 0.2, synth_ranks=64, ranks=64), row(1, "pps", 0.2, 0.3, program="app/trace.ftr", ranks=16)]
+    _, data = draw(summary.page("study", rows, "study.results"), SCRIPTS, tmp_path)
+    assert data["varying"] == ["program", "policy", "synth_ranks"]
+    assert [r["synth_ranks"] for r in data["rows"]] == [64, 16]
+
+
 @pytest.mark.parametrize("rows", [[row(6, "hardware", None, None, status="failed", error="no")], ROWS[:1]])
 def test_nothing_to_compare_is_said(tmp_path, rows):
     found, _ = draw(summary.page("study", rows, "study.results"), SCRIPTS, tmp_path)

@@ -88,8 +88,14 @@ def _varying(rows: Sequence[Row]) -> list[str]:
     return [key for key in names if key == "policy" or len({row.get(key) for row in rows}) > 1]
 
 
+def _with_ranks(row: Row) -> Row:
+    """Recorded programs have their ranks from the trace, where made-up ones have them from the study."""
+    return row if row.get("ranks") is None else {**row, "synth_ranks": row["ranks"]}
+
+
 def page(name: str, rows: Sequence[Row], results: str) -> str:
     """The whole page."""
+    rows = [_with_ranks(row) for row in rows]
     components = {"total": "all", **COMPONENT_NAMES}
     data = {
         "name": name,
