@@ -51,7 +51,7 @@ from fallow.sweep.store import Store
         ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\ncores = 'sleep'\ncore_state = 'C99'\n", "s.toml:6: policy.core_state is wrong: the platform's cores"),
         ("[[synth]]\nprogram = 'cg'\n[policy]\npolicy = 'oracle'\ncores = 'fixed'\nfrequency = [99]\n", "s.toml:6: policy.frequency is wrong: 99 GHz"),
         ("[[synth]]\nprogram = 'cg'\n[machine]\nnetwork = 'loggp'\n[policy]\npolicy = 'oracle'\nrest_switches = [false, true]\n",
-         "s.toml:7: policy.rest_switches would do nothing: with network loggp"),
+         "s.toml:7: policy.rest_switches would do nothing: without contention (network loggp)"),
         ("[[synth\n", "s.toml: "),
         ("colour = 'red'\n", "s.toml:1: colour is not known"),
         ("traces = []\n[[synth]]\nprogram = 'cg'\n[[polcy]]\npolicy = 'oracle'\n", "s.toml:4: polcy is not known"),
@@ -63,6 +63,17 @@ def test_studies_are_checked_with_line_numbers(fallow, tmp_path, text, message):
     with pytest.raises(UserError) as error:
         study.read(tmp_path / "s.toml")
     assert message in str(error.value)
+
+
+def test_a_platform_may_be_without_contention(fallow, tmp_path):
+    """What is of no use there is refused, unless the study has the network simulated in full."""
+    (tmp_path / "m.toml").write_text("name = 'm'\n[network]\ncontention = false\n")
+    text = f"[[synth]]\nprogram = 'cg'\n[machine]\nplatform = '{tmp_path}/m.toml'\n%s[policy]\npolicy = 'oracle'\nedge_only = true\n"
+    (tmp_path / "s.toml").write_text(text % "")
+    with pytest.raises(UserError, match=r"s\.toml:7: policy\.edge_only would do nothing: without contention"):
+        study.read(tmp_path / "s.toml")
+    (tmp_path / "s.toml").write_text(text % "network = 'full'\n")
+    assert len(study.read(tmp_path / "s.toml").points) == 2
 
 
 def test_a_study_may_say_what_a_simulation_may(fallow, tmp_path):

@@ -277,7 +277,7 @@ def _expect_effect(
         )
     for key in _SWITCHES:
         if not switched and any(values.get(key, ())):
-            why = "with network loggp switches, and links between them, stay on"
+            why = "without contention (network loggp) switches, and links between them, stay on"
             raise file.fail("policy", key, f"would do nothing: {why}", table)
     for key in values:
         if not any(_concerns(key, policy, cores) for policy in values["policy"] for cores in ways):
@@ -332,6 +332,13 @@ def _policies(file: _File, platforms: list[Any], *, switched: bool) -> Iterator[
                     yield policy, options
 
 
+def _is_switched(machine: Mapping[str, Any], platform: Any) -> bool:  # noqa: ANN401  # of the native library
+    """Whether messages pass its switches: the study says how the network is simulated, or else the platform's file."""
+    if "network" in machine:
+        return bool(machine["network"] != "loggp")
+    return bool(machines.facts(platform)["contention"])
+
+
 def read(path: Path) -> SweepStudy:
     """Reads and checks a study; UserError names file and line."""
     file = _File(path)
@@ -346,9 +353,10 @@ def read(path: Path) -> SweepStudy:
     points = []
     model: int = machines.require("sim_model")()
     machine_list = list(_machines(file))
-    platforms = [machines.load(machines.MachineSpec(n)) for n in dict.fromkeys(m["platform"] for m, _ in machine_list)]
-    switched = any(m.get("network") != "loggp" for m, _ in machine_list)
-    policy_list = list(_policies(file, platforms, switched=switched))
+    names = dict.fromkeys(m["platform"] for m, _ in machine_list)
+    platforms = {name: machines.load(machines.MachineSpec(name)) for name in names}
+    switched = any(_is_switched(m, platforms[m["platform"]]) for m, _ in machine_list)
+    policy_list = list(_policies(file, list(platforms.values()), switched=switched))
     for trace, synth, options, mark in _programs(file):
         for machine, content in machine_list:
             group = _digest([trace, synth, mark, machine, content, model])
