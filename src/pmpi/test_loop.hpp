@@ -180,7 +180,10 @@ class TestLoop {
 
   void remember(const TestLoopLimits& l, std::uint64_t ticks) noexcept {
     in_loops_ += ticks;
-    for (; in_loops_ > l.remembered; in_loops_ /= 2) odd_in_loops_ /= 2;
+    for (; in_loops_ > l.remembered; in_loops_ /= 2) {
+      odd_in_loops_ /= 2;
+      short_in_loops_ /= 2;
+    }
   }
   void remember_until(const TestLoopLimits& l, std::uint64_t tick) noexcept {
     remember(l, tick - std::min(tick, remembered_until_));
@@ -188,11 +191,15 @@ class TestLoop {
   }
 
   /// Whether a gap that is too long by `ticks` is no work: if such gaps take a small part of all loops. Interrupts come now and then
-  /// whatever the program does, some longer than many works.
+  /// whatever the program does, some longer than many works. Of the short ones only what they take themselves counts: there are always
+  /// some that are a little longer, and one long interrupt would make each of them work.
   bool is_held_up(const TestLoopLimits& l, std::uint64_t ticks) noexcept {
     if (ticks > l.held_up) return false;
+    const std::uint64_t most = l.slack + in_loops_ / kOddPart;
     odd_in_loops_ += ticks;
-    return odd_in_loops_ <= l.slack + in_loops_ / kOddPart;
+    if (ticks > l.interrupt) return odd_in_loops_ <= most;
+    short_in_loops_ += ticks;
+    return short_in_loops_ <= most;
   }
 
   std::uint64_t last_ = 0;   ///< tick at the end of the last test that was in vain; 0: the last one was not
@@ -203,6 +210,7 @@ class TestLoop {
   std::uint64_t events_ = 0;
   std::uint64_t odd_ = 0;      ///< gaps in the loop, while it was young, as far as they were too long
   std::uint64_t in_loops_ = 0, odd_in_loops_ = 0;  ///< time in loops that were long enough, and what of it such gaps took; forgotten slowly
+  std::uint64_t short_in_loops_ = 0;               ///< of the latter, those no longer than an interrupt may be
   std::uint64_t remembered_until_ = 0;  ///< what of the loop is among it; later by as much as was rested
   std::uint64_t rested_ = 0;   ///< in the loop
   std::uint64_t longest_ = 0;  ///< loop in which something was found; forgotten slowly

@@ -201,6 +201,18 @@ TEST(TestLoop, OfManyGapsAPartMayBeTooLong) {  // by what they may take together
   EXPECT_FALSE(p.due());
 }
 
+TEST(TestLoop, ALongGapMakesNoWorkOfShortOnes) {  // as they come in each loop, and it may have been an interrupt
+  Program p;
+  p.earn_trust();
+  p.test_for(60'000);
+  p.test_in_vain(200'000);
+  p.test_for(60'000);
+  EXPECT_EQ(p.left, 1) << "it takes more than its part of what is remembered";
+  for (int i = 0; i < 2'000; ++i) p.test_in_vain(i % 100 == 99 ? 150 : 20);
+  EXPECT_EQ(p.left, 1);
+  EXPECT_TRUE(p.due());
+}
+
 TEST(TestLoop, SomeGapsOfAYoungOneMayBeALittleTooLong) {
   for (const auto& [every, due] : {std::pair{10, true}, std::pair{1, false}}) {  // 1 in 70 of the time, and 1 in 8
     Program p;
