@@ -9,7 +9,6 @@
 #include <link.h>
 #include <pthread.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "symbols.h"
@@ -43,9 +42,7 @@ static unsigned short places[kPlaces]; /* 1 more than the number; 0: free */
 static pthread_once_t placed = PTHREAD_ONCE_INIT;
 
 static unsigned place_of(const char* name) {
-  uint32_t hash = 5381;
-  for (; *name; ++name) hash = hash * 33 + (unsigned char)*name;
-  return hash * 2654435761u >> (32 - kPlaceBits); /* names that begin alike are far apart */
+  return fallow_hash_of(name) * 2654435761u >> (32 - kPlaceBits); /* names that begin alike are far apart */
 }
 
 static void place_names(void) {

@@ -170,7 +170,7 @@ static int is_definition(const struct tables* t, uint32_t i, const char* name) {
   return s->st_shndx != SHN_UNDEF && s->st_value != 0 && same(t->strings + s->st_name, name);
 }
 
-static uint32_t gnu_hash_of(const char* name) {
+unsigned fallow_hash_of(const char* name) {
   uint32_t h = 5381;
   for (; *name; ++name) h = h * 33 + (unsigned char)*name;
   return h;
@@ -178,7 +178,7 @@ static uint32_t gnu_hash_of(const char* name) {
 
 /* The hash table of "ELF: symbol hash table, GNU style": buckets, Bloom filter of one word a line, chains. */
 static const ElfW(Sym)* gnu_find(const struct tables* t, const char* name) {
-  const uint32_t hash = gnu_hash_of(name);
+  const uint32_t hash = fallow_hash_of(name);
   const uint32_t buckets = t->gnu_hash[0], first = t->gnu_hash[1], words = t->gnu_hash[2], shift = t->gnu_hash[3];
   enum { kBits = sizeof(ElfW(Addr)) * CHAR_BIT };
   const ElfW(Addr)* filter = (const ElfW(Addr)*)(t->gnu_hash + 4);
