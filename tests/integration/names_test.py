@@ -15,6 +15,7 @@ from harness.lab import PROGRAMS, Lab
 from harness.pmpi_tool import prototypes
 
 WAYS = ("executable", "linked library", "opened globally", "opened locally")
+OPENS = PROGRAMS / "open_mpi.h"
 _SHARED = ["-shared", "-fPIC", "-O1"]
 
 
@@ -33,8 +34,8 @@ def _command(family: Family, way: str) -> list[str | Path]:
     """The program and what follows the file of names on its command line."""
     source, main = PROGRAMS / "probe.c", PROGRAMS / "probe_main.c"
     if way == "executable":
-        return [build(family, "probe", [source], ["-O1", "-DWITH_MAIN"], libs=["-ldl"])]
-    library = build(family, "libprobe.so", [source], _SHARED)
+        return [build(family, "probe", [source], ["-O1", "-DWITH_MAIN"], [OPENS], libs=["-ldl"])]
+    library = build(family, "libprobe.so", [source], _SHARED, [OPENS])
     if way == "linked library":
         return [
             build(

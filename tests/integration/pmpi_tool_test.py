@@ -59,35 +59,35 @@ def test_calls_of_a_tool_while_mpi_starts(lab: Lab) -> None:
     assert [r.calls for r in lab.records(record)] == [Counter(CALLS)] * RANKS
 
 
-@pytest.mark.parametrize("order", ["before", "behind"])
-@pytest.mark.parametrize("parts", ["one library", "two libraries"])
-def test_a_tool_that_finds_the_library_by_a_handle(lab: Lab, parts: str, order: str) -> None:
-    """What it calls is the library's function, or leads there, and never the tool's again."""
-    source, flags = PROGRAMS / "tool_by_handle.c", ["-shared", "-fPIC", "-O1"]
-    if parts == "one library":
-        tool = build(lab.family, "tool_by_handle.so", [source], [*flags, "-DWHOLE"])
-    else:
-        finds = build(lab.family, "tool_finds.so", [source], [*flags, "-DFINDS"])
-        rpath = f"-Wl,-rpath,{finds.parent}"
-        tool = build(lab.family, "tool_of_two.so", [source], flags, [finds], libs=[str(finds), rpath])
-    both = f"{tool}:$LD_PRELOAD" if order == "before" else f"$LD_PRELOAD:{tool}"
+def _expect_calls_beside(lab: Lab, library: Path, order: str) -> None:
+    """Fallow counts the program's calls with another library preloaded before it or behind."""
+    both = f"{library}:$LD_PRELOAD" if order == "before" else f"$LD_PRELOAD:{library}"
     program = ["/bin/sh", "-c", f'LD_PRELOAD={both} exec "$0"', calls_program(lab.family, BINDINGS["c"])]
     running, record = lab.start("auto", lab.family.launch(RANKS, *program))
     outcome = running.finish()
     assert outcome.rc == 0 and outcome.out == "calls done\n", outcome.describe()
     assert [r.calls for r in lab.records(record)] == [Counter(CALLS)] * RANKS
+
+
+@pytest.mark.parametrize("order", ["before", "behind"])
+@pytest.mark.parametrize("parts", ["one library", "two libraries"])
+def test_a_tool_that_finds_the_library_by_a_handle(lab: Lab, parts: str, order: str) -> None:
+    """What it calls is the library's function, or leads there, and never the tool's again."""
+    source, flags, depends = PROGRAMS / "tool_by_handle.c", ["-shared", "-fPIC", "-O1"], [PROGRAMS / "open_mpi.h"]
+    if parts == "one library":
+        tool = build(lab.family, "tool_by_handle.so", [source], [*flags, "-DWHOLE"], depends)
+    else:
+        finds = build(lab.family, "tool_finds.so", [source], [*flags, "-DFINDS"], depends)
+        rpath = f"-Wl,-rpath,{finds.parent}"
+        tool = build(lab.family, "tool_of_two.so", [source], flags, [finds], libs=[str(finds), rpath])
+    _expect_calls_beside(lab, tool, order)
 
 
 @pytest.mark.parametrize("order", ["before", "behind"])
 def test_two_fallows_in_one_process_are_one(lab: Lab, order: str) -> None:
     """A second installation's library may be preloaded, too: the first one in line records, once."""
     other = shutil.copytree(lab.fallow.library().parent, lab.scratch / "other" / "lib") / "libfallow.so"
-    both = f"{other}:$LD_PRELOAD" if order == "before" else f"$LD_PRELOAD:{other}"
-    program = ["/bin/sh", "-c", f'LD_PRELOAD={both} exec "$0"', calls_program(lab.family, BINDINGS["c"])]
-    running, record = lab.start("auto", lab.family.launch(RANKS, *program))
-    outcome = running.finish()
-    assert outcome.rc == 0 and outcome.out == "calls done\n", outcome.describe()
-    assert [r.calls for r in lab.records(record)] == [Counter(CALLS)] * RANKS
+    _expect_calls_beside(lab, other, order)
 
 
 # Functions that ask, describe or prepare on one rank: they neither communicate nor wait nor own anything that does.

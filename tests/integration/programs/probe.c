@@ -2,11 +2,12 @@
 // main(), as a library that an executable links, and as a plug-in that is opened at run time.
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <link.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "open_mpi.h"
 
 #define WEAK(name) extern __typeof__(int(void)) weak_##name __asm__(#name) __attribute__((weak));
 #define WEAK_NAMES(X)                                                                                                   \
@@ -38,15 +39,6 @@ static void look_up(FILE *out, const char *when, void *where, const char *names)
   fclose(file);
 }
 
-/// Opens the MPI library itself, as programs do that look everything up in it.
-static int open_mpi(struct dl_phdr_info *info, size_t size, void *handle) {
-  const char *slash = strrchr(info->dlpi_name, '/'), *name = slash ? slash + 1 : info->dlpi_name;
-  (void)size;
-  if (strncmp(name, "libmpi.so", 9) && strncmp(name, "libmpich.so", 11) && strncmp(name, "libmpi_abi.so", 13)) return 0;
-  *(void **)handle = dlopen(info->dlpi_name, RTLD_NOW | RTLD_LOCAL);
-  return 1;
-}
-
 int probe(int argc, char **argv) {
   int rank, sum = 0, one = 1;
   char *text;
@@ -56,8 +48,7 @@ int probe(int argc, char **argv) {
   look_up(out, "default", RTLD_DEFAULT, argv[1]);
   void *self = dlopen(NULL, RTLD_LAZY);
   look_up(out, "self", self, argv[1]);
-  void *library = NULL;
-  dl_iterate_phdr(open_mpi, &library);
+  void *library = opened_mpi();
   look_up(out, "library", library, argv[1]);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -1,28 +1,15 @@
 // A PMPI tool that gets at the library's own functions through a handle, not by their PMPI names. With -DFINDS the library that
 // does so for it; a tool that is one library does both.
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <link.h>
 #include <mpi.h>
 #include <stdlib.h>
-#include <string.h>
 
 void *of_the_library(const char *name);
 
 #if defined FINDS || defined WHOLE
-static int open_mpi(struct dl_phdr_info *info, size_t size, void *handle) {
-  const char *slash = strrchr(info->dlpi_name, '/'), *name = slash ? slash + 1 : info->dlpi_name;
-  (void)size;
-  if (strncmp(name, "libmpi.so", 9) && strncmp(name, "libmpich.so", 11) && strncmp(name, "libmpi_abi.so", 13)) return 0;
-  *(void **)handle = dlopen(info->dlpi_name, RTLD_NOW | RTLD_LOCAL);
-  return 1;
-}
+#include "open_mpi.h"
 
-void *of_the_library(const char *name) {
-  void *library = NULL;
-  dl_iterate_phdr(open_mpi, &library);
-  return dlsym(library, name);
-}
+void *of_the_library(const char *name) { return dlsym(opened_mpi(), name); }
 #endif
 
 #ifndef FINDS
