@@ -15,6 +15,7 @@ namespace fallow::pmpi {
 /// In ticks. As they are, every call is recorded.
 struct CountLimits {
   std::uint64_t slow = 0;       ///< from a call to the next, on average: where it is more, to record them costs little
+  std::uint64_t closest = 0;    ///< the same: it is never less
   std::uint64_t nothing = 0;    ///< the same between two tests that are counted, of a loop that may be a wait to rest in; 0: none is
   std::uint64_t long_enough = ~std::uint64_t{0};  ///< such a loop
   std::uint64_t work = 0, work_of_waiters = 0;    ///< between two tests that were recorded, beside what such loops have; where these rest
@@ -57,6 +58,7 @@ class CountedCalls {
     left_ = kAtATime;
     used_ = on_ ? static_cast<std::uint32_t>(places.size()) : 0;
     std::copy_n(places.begin(), used_, places_.begin());
+    next_ = places_.data();
   }
   void stop() noexcept { on_ = false; }
   /// What looked like a wait was one, as far as those tell that were recorded since; else it takes more to end counting the next time.
@@ -65,22 +67,29 @@ class CountedCalls {
     patience_ = 1;
   }
 
-  /// Whether the call that is about to be made is to be counted only; then it is.
+  /// Whether the call that is about to be made may be counted only, at the place whose turn it is; they come in turns, as a rule.
+  bool takes_next(std::uint16_t op, const void* caller) const noexcept {
+    return left_ != 0 && next_->caller == caller && next_->op == op;
+  }
+  /// The same at any of them, whose turn it is then.
   bool takes(std::uint16_t op, const void* caller) noexcept {
     if (left_ == 0) return false;
     for (std::uint32_t n = 0; n < used_; ++n) {
-      CallPlace& p = places_[next_];
-      next_ = next_ + 1 < used_ ? next_ + 1 : 0;  // they come in turns, as a rule
-      if (p.caller != caller || p.op != op) continue;
-      now_ = &p;
-      --left_;
-      ++p.count;
-      ++open_;
-      run_ = p.tests ? run_ + 1 : 0;
-      only_tests_ = only_tests_ && p.tests;
-      return true;
+      if (takes_next(op, caller)) return true;
+      turn();
     }
     return false;
+  }
+  /// It is counted.
+  void take() noexcept {
+    CallPlace& p = *next_;
+    turn();
+    now_ = &p;
+    --left_;
+    ++p.count;
+    ++open_;
+    run_ = p.tests ? run_ + 1 : 0;
+    only_tests_ = only_tests_ && p.tests;
   }
   /// The place of the call that was counted last.
   CallPlace& now() noexcept { return *now_; }
@@ -99,6 +108,14 @@ class CountedCalls {
   /// Whether many times as many calls as `recorded` were counted since this was last asked: else most are made elsewhere now.
   bool pays(std::uint32_t recorded) noexcept { return std::exchange(taken_, 0u) + open_ >= kWorthwhile * recorded; }
 
+  /// The test that was counted last has found something.
+  void found() noexcept { ++found_; }
+  /// Calls that were counted and are not in the totals yet, without tests in vain.
+  std::uint32_t useful() const noexcept {
+    std::uint32_t calls = found_;
+    for (const CallPlace& p : places_) calls += p.tests ? 0 : p.count;
+    return calls;
+  }
   /// Calls that were counted and are not in the totals yet.
   std::uint32_t open() const noexcept { return open_; }
   std::span<CallPlace> places() noexcept { return places_; }
@@ -109,6 +126,8 @@ class CountedCalls {
     run_ = 0;
     return lasted;
   }
+  /// Tests in a row that were counted and found nothing, with no call of another kind in between.
+  std::uint64_t run() const noexcept { return run_; }
   std::uint64_t run_lasted() const noexcept { return now_ == nullptr ? 0 : run_ * now_->lasts; }
   bool by_trust() const noexcept { return by_trust_; }
 
@@ -129,7 +148,7 @@ class CountedCalls {
   void close() noexcept {
     taken_ += open_;
     for (CallPlace& p : places_) p.bytes = p.count = 0;
-    open_ = 0;
+    open_ = found_ = 0;
     only_tests_ = true;
     left_ = kAtATime;
   }
@@ -139,6 +158,8 @@ class CountedCalls {
   static constexpr std::uint32_t kFew = 16, kMostFew = 8, kMostOdd = 2, kMoves = 4, kWorthwhile = 16;
   static constexpr std::uint32_t kMostPatience = 16;
   static constexpr std::uint32_t kSpans = 256;  ///< after which many are recorded again, to see how long they last now
+
+  void turn() noexcept { next_ = next_ + 1 != places_.data() + used_ ? next_ + 1 : places_.data(); }
 
   void judge(const CountLimits& l, std::uint64_t ticks, std::uint64_t calls) noexcept {
     few_ = open_ < kFew ? few_ + 1 : 0;
@@ -156,13 +177,14 @@ class CountedCalls {
 
   std::array<CallPlace, kPlaces> places_{};
   CallPlace* now_ = nullptr;
-  std::uint32_t used_ = 0, next_ = 0;  ///< of the places
+  CallPlace* next_ = nullptr;  ///< whose turn it is
+  std::uint32_t used_ = 0;     ///< of the places
   std::uint64_t gap_ = 0;   ///< ticks between two calls, of late
   std::uint64_t explained_ = 0, unexplained_ = 0;
-  std::uint64_t run_ = 0;   ///< tests in a row that were counted and found nothing, with no call of another kind in between
+  std::uint64_t run_ = 0;
   std::uint32_t left_ = 0;  ///< to be counted until one is recorded
   std::uint32_t taken_ = 0; ///< counted since it was last asked whether that pays
-  std::uint32_t open_ = 0, few_ = 0, odd_ = 0, moves_ = 0, spans_ = 0, waits_ = 0;
+  std::uint32_t open_ = 0, found_ = 0, few_ = 0, odd_ = 0, moves_ = 0, spans_ = 0, waits_ = 0;
   std::uint32_t patience_ = 1;  ///< times in a row that it looks like a wait until counting ends
   bool on_ = false, by_trust_ = false, looked_like_wait_ = false, only_tests_ = true;
 };

@@ -10,7 +10,7 @@
 namespace fallow::pmpi {
 namespace {
 
-constexpr CountLimits kLimits{.slow = 2'000, .nothing = 30, .long_enough = 30'000, .work = 0, .work_of_waiters = 0};
+constexpr CountLimits kLimits{.slow = 2'000, .closest = 50, .nothing = 30, .long_enough = 30'000, .work = 0, .work_of_waiters = 0};
 struct Counting {
   CountedCalls tests;
   std::uint64_t counted = 0, in_tests = 0, in_gaps = 0;
@@ -21,7 +21,7 @@ struct Counting {
   /// Tests until one is to be recorded, at most `most`. Returns how many were counted.
   std::uint32_t take(std::uint32_t most = 1'000, const void* caller = &kHere, std::uint16_t op = kOp) {
     std::uint32_t n = 0;
-    while (n < most && tests.takes(op, caller)) ++n;
+    for (; n < most && tests.takes(op, caller); ++n) tests.take();
     return n;
   }
   CountedTime add(std::uint64_t ticks) {
@@ -266,10 +266,29 @@ TEST(CountedCalls, PlacesAreFoundInAnyOrder) {
   for (const int& caller : callers) places.push_back(place(kOp, &caller));
   CountedCalls tests;
   tests.begin(places, kGap, false);
-  for (const std::size_t i : {0, 1, 7, 7, 3, 2, 6, 0, 5}) EXPECT_TRUE(tests.takes(kOp, &callers[i])) << i;
+  for (const std::size_t i : {0, 1, 7, 7, 3, 2, 6, 0, 5}) {
+    ASSERT_TRUE(tests.takes(kOp, &callers[i])) << i;
+    tests.take();
+  }
   EXPECT_TRUE(tests.on());
   EXPECT_FALSE(tests.takes(kOp, &kHere));
   EXPECT_EQ(tests.places()[7].count, 2U);
+}
+
+TEST(CountedCalls, TestsInVainAreOfNoUse) {
+  Counting c({place(), one_sided()});
+  c.take(20);
+  EXPECT_EQ(c.tests.useful(), 0U);
+  EXPECT_EQ(c.tests.run(), 20U);
+  c.tests.found();
+  c.tests.end_run();
+  c.take(7);
+  EXPECT_EQ(c.tests.run(), 7U);
+  c.take(2, &kThere, kOther);
+  EXPECT_EQ(c.tests.useful(), 3U);
+  EXPECT_EQ(c.tests.run(), 0U);
+  c.add(29 * (kLasts + kGap) + kGap);
+  EXPECT_EQ(c.tests.useful(), 0U);
 }
 
 TEST(CountedCalls, SlowTestsEndIt) {

@@ -14,6 +14,7 @@ namespace fallow::pmpi {
 namespace {
 
 constexpr double kSlowNs = 2e3;      // to record a call takes one to five hundredths of it
+constexpr double kClosestNs = 50;    // no call comes sooner after another
 constexpr double kOwnPathNs = 15;    // of each test that is counted, beside what is between tests of a loop
 constexpr double kWorkNs = 20, kWorkOfWaitersNs = 60;  // between tests, beside what is in loops that wait; in programs whose loops are known to
 constexpr double kNoWaitsNs = 50;    // where no loop rests: what gaps may differ by
@@ -33,10 +34,17 @@ bool goes_to_library(std::uint16_t op) noexcept try {
   return false;  // no memory for its name
 }
 
-bool may_count(const Thread& t) noexcept {
-  const Runtime& rt = runtime();
-  return t.trace == nullptr && !rt.oversubscribed && rt.count_limits.slow != 0;
+/// Ticks from one call to the next of those that may be counted only, on average; 0: none may. Where ranks share cores the tests that
+/// are recorded have to be so close that each may give way when it is time to.
+std::uint64_t longest_pace(const Thread& t) noexcept {
+  Runtime& rt = runtime();
+  if (t.trace != nullptr) return 0;
+  const std::uint64_t slow = rt.count_limits.slow;
+  const bool gives_way = rt.oversubscribed && rt.options.mode != WaitMode::spin;
+  return gives_way ? std::min(slow, rt.node.page().giving_way.hold_ticks() / kPendingEvents) : slow;
 }
+
+bool may_count(const Thread& t) noexcept { return longest_pace(t) > runtime().count_limits.closest; }
 
 RecordedCall recorded(const Thread& t, std::uint64_t number) noexcept {
   const trace::Event& e = t.ring[number & t.ring_mask];
@@ -76,6 +84,11 @@ void settle_counted(Thread& t, std::uint64_t now) noexcept {
   Runtime& rt = runtime();
   const bool any = t.counted.open() != 0;
   add_counted(t, now);
+  if (rt.oversubscribed) {
+    if (t.tested_at == 0) t.kept_since = 0;  // the one before these found something
+    t.vain_tests = t.counted.run();
+    t.tested_at = t.vain_tests != 0 ? now : 0;
+  }
   if (any && rt.watches_tests && has_worked(t)) end_run(t, false);
   t.loop.break_off();
   if (somebody_sleeps()) t.owes_wake = true;
@@ -101,7 +114,7 @@ void allow_counting() noexcept {
   const auto ticks = [&rt](double ns) { return rt.clock.to_ticks(ns); };
   const std::uint64_t between = rt.test_loops.between;
   const std::uint64_t nothing = rt.watches_tests ? between + ticks(kOwnPathNs) : ticks(kNoWaitsNs);
-  rt.count_limits = {ticks(kSlowNs), nothing, rt.test_loops.long_enough, ticks(kWorkNs), ticks(kWorkOfWaitersNs)};
+  rt.count_limits = {ticks(kSlowNs), ticks(kClosestNs), nothing, rt.test_loops.long_enough, ticks(kWorkNs), ticks(kWorkOfWaitersNs)};
 }
 
 void consider_counting(Thread& t) noexcept {
@@ -121,7 +134,7 @@ void consider_counting(Thread& t) noexcept {
     if (!sample.add(recorded(t, n))) return;
   }
   if (sample.is_close() && !t.loop.works()) return t.counted.was_wait();
-  if (sample.pace() > rt.count_limits.slow) return;
+  if (sample.pace() > longest_pace(t)) return;
   std::array<CallPlace, CountedCalls::kPlaces> storage;
   const std::span<const CallPlace> places = sample.places(storage);
   const ErrnoGuard kept;
@@ -132,10 +145,13 @@ void consider_counting(Thread& t) noexcept {
   if (t.counted.on()) fallow_tls.direct = nullptr;
 }
 
-Thread* admit_counting(const void* frame, const void* caller, std::uint16_t op) noexcept {
-  Thread& t = *static_cast<Thread*>(fallow_tls.thread);
-  const void* const site = fallow_tls.caller != nullptr ? fallow_tls.caller : caller;
-  if (somebody_sleeps() || !t.counted.takes(op, site)) return admit_after_counted(t, op);
+namespace {
+
+const void* place_of(const void* caller) noexcept { return fallow_tls.caller != nullptr ? fallow_tls.caller : caller; }
+
+/// Null: the call is counted only.
+inline Thread* count(Thread& t, const void* frame, const void* caller, std::uint16_t op) noexcept {
+  t.counted.take();
   fallow_tls.depth = kCountedDepth;
   fallow_tls.counted = 1;
   fallow_tls.frame = const_cast<void*>(frame);
@@ -143,6 +159,20 @@ Thread* admit_counting(const void* frame, const void* caller, std::uint16_t op) 
   fallow_tls.caller = nullptr;
   t.op = op;
   return nullptr;
+}
+
+__attribute__((noinline)) Thread* admit_out_of_turn(const void* frame, const void* caller, std::uint16_t op) noexcept {
+  Thread& t = *static_cast<Thread*>(fallow_tls.thread);
+  if (somebody_sleeps() || !t.counted.takes(op, place_of(caller))) return admit_after_counted(t, op);
+  return count(t, frame, caller, op);
+}
+
+}  // namespace
+
+Thread* admit_counting(const void* frame, const void* caller, std::uint16_t op) noexcept {
+  Thread& t = *static_cast<Thread*>(fallow_tls.thread);
+  if (somebody_sleeps() || !t.counted.takes_next(op, place_of(caller))) [[unlikely]] return admit_out_of_turn(frame, caller, op);
+  return count(t, frame, caller, op);
 }
 
 void record_after_all(Thread& t) noexcept {
@@ -169,6 +199,8 @@ void found_in_counted(Thread& t) noexcept {
   const std::uint64_t lasted = t.counted.run_lasted();
   if (lasted >= rt.test_loops.noticed) rt.node.own().wait_over(rt.clock.now());
   end_run(t, true);
+  t.counted.found();
+  t.kept_since = 0;
 }
 
 void moved_to_comm(Thread& t, std::uint16_t comm) noexcept {

@@ -52,6 +52,7 @@ void polled(ssize_t result) noexcept {
 }
 
 ssize_t hook_read(Cq* cq, void* entries, std::size_t count) {
+  if (is_mere_poll()) return original_of(cq)->read(cq, entries, count);
   before_poll();
   const ssize_t result = original_of(cq)->read(cq, entries, count);
   polled(result);
@@ -59,6 +60,7 @@ ssize_t hook_read(Cq* cq, void* entries, std::size_t count) {
 }
 
 ssize_t hook_readfrom(Cq* cq, void* entries, std::size_t count, std::uint64_t* sources) {
+  if (is_mere_poll()) return original_of(cq)->readfrom(cq, entries, count, sources);
   before_poll();
   const ssize_t result = original_of(cq)->readfrom(cq, entries, count, sources);
   polled(result);

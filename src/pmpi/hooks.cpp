@@ -32,12 +32,14 @@ struct Setting {
 constinit Setting g_intel_yield[] = {{"I_MPI_THREAD_YIELD", "2", false}, {"I_MPI_SPIN_COUNT", "1", false}};
 
 void hook_opal_progress() {
+  if (is_mere_poll()) return g_original.opal_progress();
   before_poll();
   g_original.opal_progress();
   idle_poll();
 }
 
 unsigned hook_ucp_worker_progress(void* worker) {
+  if (is_mere_poll()) return g_original.ucp_worker_progress(worker);
   before_poll();
   const unsigned events = g_original.ucp_worker_progress(worker);
   if (events == 0) [[likely]] {

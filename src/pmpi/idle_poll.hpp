@@ -10,6 +10,12 @@ namespace fallow::pmpi {
 /// time for some.
 inline constexpr std::uint32_t kCatchingUp = 1u << 31;
 
+/// Whether the poll that is about to be made is none of a wait, and nobody sleeps whom it might serve: most are, in programs that test.
+inline bool is_mere_poll() noexcept {
+  if (fallow_tls.waiting != nullptr) return false;
+  return fallow_tls.thread == nullptr || runtime().node.page().sleepers.load(std::memory_order_relaxed) == 0;
+}
+
 /// The library is about to poll. How long after the last look tells whether it did something in between. That it polls again
 /// says that it waits; not all say so after a poll.
 inline void before_poll() noexcept {

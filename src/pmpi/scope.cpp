@@ -95,8 +95,9 @@ bool is_under_way(const void* frame) noexcept {
 
 }  // namespace
 
-Thread* admit_nested(const void* frame, const void* caller, std::uint16_t op, bool profiling) noexcept {
-  if (fallow_tls.depth == 0 && fallow_tls.thread != nullptr) return admit_counting(frame, caller, op);
+namespace {
+
+__attribute__((noinline)) Thread* admit_other(const void* frame, const void* caller, std::uint16_t op, bool profiling) noexcept {
   if (fallow_tls.depth != 0) {
     if (is_under_way(frame)) {
       count_nested(frame, caller, op, profiling);
@@ -113,6 +114,13 @@ Thread* admit_nested(const void* frame, const void* caller, std::uint16_t op, bo
   Thread* const thread = attach_thread();
   if (thread == nullptr) fallow_tls.caller = nullptr;
   return thread;
+}
+
+}  // namespace
+
+Thread* admit_nested(const void* frame, const void* caller, std::uint16_t op, bool profiling) noexcept {
+  const bool counts = fallow_tls.depth == 0 && fallow_tls.thread != nullptr;
+  return counts ? admit_counting(frame, caller, op) : admit_other(frame, caller, op, profiling);
 }
 
 std::uint64_t type_size_slow(Thread&, MPI_Datatype type, TypeSlot& slot) noexcept {

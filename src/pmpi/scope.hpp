@@ -93,7 +93,7 @@ void test_wait_over(Thread& thread, std::uint64_t exit) noexcept;
 /// Notes with the event of a test how it rested, or what rests before it cost. False if that is nothing.
 bool settle_rest(Thread& thread, std::uint64_t enter, std::uint64_t exit, trace::Event& event) noexcept;
 /// Whether the thread, whose library wants to give way in a test, keeps its core for now.
-bool keeps_core(const Thread& thread) noexcept;
+bool keeps_core(Thread& thread) noexcept;
 void wake_for_progress(Thread& thread) noexcept;
 void about_to_abort() noexcept;
 /// The program ends: what was traced is written, for some launchers end ranks in MPI_Finalize once another has failed.

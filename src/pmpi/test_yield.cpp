@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pmpi/counting.hpp"
 #include "pmpi/scope.hpp"
 #include "pmpi/wait_parts.hpp"
 
@@ -39,11 +40,15 @@ __attribute__((noinline)) void step_trials(Runtime& rt, std::uint64_t now) noexc
 
 }  // namespace
 
-bool keeps_core(const Thread& t) noexcept {
+bool keeps_core(Thread& t) noexcept {
   Runtime& rt = runtime();
   const std::uint64_t hold = rt.node.page().giving_way.hold_ticks();
-  if (hold == 0 || t.vain_tests < kVainTests || fallow_tls.depth == 0 || (rt.op_traits[t.op] & kOpTests) == 0) return false;
-  return is_at_once(t, t.enter) && rt.clock.now() - t.kept_since < hold;
+  if (hold == 0 || fallow_tls.depth == 0 || (rt.op_traits[t.op] & kOpTests) == 0) return false;
+  const bool counted = fallow_tls.depth == kCountedDepth;  // they come at once, see consider_counting()
+  if ((counted ? t.counted.run() : t.vain_tests) < kVainTests || !(counted || is_at_once(t, t.enter))) return false;
+  const std::uint64_t now = rt.clock.now();
+  if (counted && t.kept_since == 0) t.kept_since = now;
+  return now - t.kept_since < hold;
 }
 
 std::uint64_t tested_in_vain(Thread& t, std::uint64_t enter, std::uint64_t exit) noexcept {

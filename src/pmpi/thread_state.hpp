@@ -82,7 +82,7 @@ struct alignas(64) Thread {
   std::uint32_t found = 0;         ///< polls of blocking calls that found something, where the hook is told
   std::uint32_t gave_way = 0;      ///< times that the library gave way to others, where it is seen
   std::uint32_t gave_way_before = 0;  ///< of these, before the last poll or test that gave way
-  std::uint32_t vain_tests = 0;    ///< tests in a row that found nothing, with nothing else in between, where ranks share cores
+  std::uint64_t vain_tests = 0;    ///< tests in a row that found nothing, with nothing else in between, where ranks share cores
   std::uint64_t tested_at = 0;     ///< tick at the end of the last of them
   std::uint64_t kept_since = 0;    ///< tick since when it has kept its core in them
   std::uint64_t all_vain_tests = 0, told_vain_tests = 0;  ///< where ranks share cores; of these, those left out of NodeSlot::calls

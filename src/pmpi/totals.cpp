@@ -179,6 +179,7 @@ void add_counted(Thread& t, std::uint64_t now) noexcept {
   for (const CallPlace place : t.counted.places()) {  // a copy: the process may be ending while the thread goes on
     if (place.count != 0) add_calls(t, place, time);
   }
+  if (runtime().oversubscribed) runtime().node.own().calls.fetch_add(t.counted.useful(), std::memory_order_relaxed);
   t.counted.close();
   t.counters->last_exit_tick = t.last_exit;
   t.end_totals();

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from harness.building import build
 from harness.fallow import rank_records
+from harness.families import REPOSITORY
 from harness.lab import PROGRAMS, Lab
 from harness.quiet import needs_two_processors, shown
 from harness.running import HANGS_S
@@ -121,6 +122,14 @@ def test_tests_of_fortran_are_counted_for_the_program(lab: Lab, flags: tuple[str
     program = build(lab.family, f"tests_in_fortran{len(flags)}", [source], ["-O1", "-g", *flags])
     report, _ = _counting(lambda: _finished(lab, "auto", [program, "50000"]))
     assert _of_program(report, "MPI_Test") == [3 * 50000]
+
+
+def test_tests_are_counted_only_where_ranks_share_cores(lab: Lab) -> None:
+    """Once they are known to be made between works: until then each gives way to others."""
+    program = build(lab.family, "updates", [REPOSITORY / "bench/programs/updates.c"], ["-O2"], [])
+    launch = lab.family.launch(2 * len(os.sched_getaffinity(0)), program, "1500000")
+    report, said = _counting(lambda: _finished(lab, "auto", launch))
+    assert {f["function"]: f["calls"] for f in report["functions"]}["MPI_Testany"] == int(said.split()[-1])
 
 
 def test_threads_count_their_tests(lab: Lab) -> None:
