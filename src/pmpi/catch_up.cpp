@@ -21,7 +21,9 @@ void catch_up(Thread& t) noexcept {
   add_to_totals(t);
   consider_counting(t);
   // That took longer than a program takes that does nothing but test.
-  if (t.tested_at != 0 && t.tested_at == t.last_exit) t.tested_at = runtime().clock.now();
+  const std::uint64_t now = runtime().clock.now();
+  if (t.tested_at != 0 && t.tested_at == t.last_exit) t.tested_at = now;
+  t.loop.resume(t.last_exit, now);
 }
 
 /// A rank whose waits are over after some polls would do so all at once where it computes, and have its peer wait for it.

@@ -125,7 +125,7 @@ bool others_stopped_waiting(const NodePage& page, std::uint32_t ranks, const Nod
   for (std::uint32_t i = 0; i < ranks && i < kNodeSlots; ++i) {
     const NodeSlot& slot = page.slots[i];
     if (&slot == &own) continue;
-    if (slot.unseen.load(std::memory_order_relaxed) != 0) return true;
+    if (from < slot.unseen_until.load(std::memory_order_relaxed)) return true;
     const std::uint64_t waits = slot.waits.load(std::memory_order_acquire);
     std::uint64_t oldest = to;
     for (std::uint64_t k = 0; k < waits && k < NodeSlot::kEndsKept; ++k) {

@@ -45,7 +45,7 @@ struct alignas(128) NodeSlot {
   static constexpr std::uint64_t kEndsKept = 4;
   std::atomic<std::uint64_t> wait_ends[kEndsKept]{};
   std::atomic<std::uint64_t> waits{0};
-  std::atomic<std::uint32_t> unseen{0};  ///< 1: it leaves loops of tests for other reasons than that they have found something
+  std::atomic<std::uint64_t> unseen_until{0};  ///< tick until which it may wait unseen: it left a loop of tests for another reason than a find
 
   void wait_over(std::uint64_t tick) noexcept {
     const std::uint64_t n = waits.load(std::memory_order_relaxed);

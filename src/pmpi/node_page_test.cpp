@@ -333,11 +333,12 @@ TEST(NodePage, WhoComputesSinceBeforeATickHasNotComeToACallMadeThen) {
 TEST(NodePage, ARankThatWaitsUnseenMayHaveWaited) {
   const auto page = std::make_unique<NodePage>();
   EXPECT_FALSE(others_stopped_waiting(*page, 2, page->slots[0], 50, 60));
-  page->slots[1].unseen = 1;
+  page->slots[1].unseen_until = 51;
   EXPECT_TRUE(others_stopped_waiting(*page, 2, page->slots[0], 50, 60));
+  EXPECT_FALSE(others_stopped_waiting(*page, 2, page->slots[0], 51, 60)) << "no longer";
   EXPECT_FALSE(others_stopped_waiting(*page, 1, page->slots[0], 50, 60)) << "a slot that no rank has";
-  page->slots[1].unseen = 0;
-  page->slots[0].unseen = 1;
+  page->slots[1].unseen_until = 0;
+  page->slots[0].unseen_until = 100;
   EXPECT_FALSE(others_stopped_waiting(*page, 2, page->slots[0], 50, 60)) << "only the rank itself";
   page->unseen = 1;
   EXPECT_TRUE(others_stopped_waiting(*page, 2, page->slots[0], 50, 60));

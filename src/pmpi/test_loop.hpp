@@ -13,6 +13,7 @@ struct TestLoopLimits {
   std::uint64_t between = 0;                    ///< of it, what the program may take
   std::uint64_t own_gap = 0;                    ///< the same where this runtime did something in between
   std::uint64_t interrupt = 0;                  ///< the longest that an interrupt may take
+  std::uint64_t small = 0;                      ///< by what gaps differ without one: caches, the core's frequency
   std::uint64_t held_up = 0;                    ///< the same where interrupts take long: on a virtual machine whose host is busy
   std::uint64_t slack = 0;                      ///< that such gaps may take together at first
   std::uint64_t remembered = 0;                 ///< of the time in loops, as far as it tells what part of it such gaps take
@@ -48,7 +49,7 @@ class TestLoop {
 
   /// Whether a test that began at `enter` and has found nothing is surely one of the loop; if not, in_vain() tells which it belongs to.
   bool goes_on(const TestLoopLimits& l, std::uint64_t enter, std::uint64_t events) const noexcept {
-    return last_ != 0 && enter - last_ <= (events == events_ ? l.longest_gap() : l.own_gap);
+    return last_ != 0 && enter - last_ <= (events == events_ ? l.longest_gap() + l.small : l.own_gap);
   }
 
   /// Whether a test that ended at `exit` and found something ends a long loop.
@@ -62,6 +63,11 @@ class TestLoop {
 
   /// Whether they have been left so often, beside those that ended with something found, that they are part of a program's work.
   bool works() const noexcept { return left_for_work_ >= kWorks; }
+
+  /// Since the last test, which ended at `exit`, this runtime has done something, until `now`.
+  void resume(std::uint64_t exit, std::uint64_t now) noexcept {
+    if (last_ == exit) last_ = now;
+  }
 
   /// Tests were made that this is not told of: the next one begins another loop.
   void break_off() noexcept { last_ = 0; }
@@ -183,6 +189,7 @@ class TestLoop {
     for (; in_loops_ > l.remembered; in_loops_ /= 2) {
       odd_in_loops_ /= 2;
       short_in_loops_ /= 2;
+      small_in_loops_ /= 2;
     }
   }
   void remember_until(const TestLoopLimits& l, std::uint64_t tick) noexcept {
@@ -191,15 +198,17 @@ class TestLoop {
   }
 
   /// Whether a gap that is too long by `ticks` is no work: if such gaps take a small part of all loops. Interrupts come now and then
-  /// whatever the program does, some longer than many works. Of the short ones only what they take themselves counts: there are always
-  /// some that are a little longer, and one long interrupt would make each of them work.
+  /// whatever the program does, some longer than many works. Of the short ones only what they take themselves counts, and of the small
+  /// ones again: there are always some that are a little longer, and a few long interrupts would make each of them work.
   bool is_held_up(const TestLoopLimits& l, std::uint64_t ticks) noexcept {
     if (ticks > l.held_up) return false;
     const std::uint64_t most = l.slack + in_loops_ / kOddPart;
     odd_in_loops_ += ticks;
     if (ticks > l.interrupt) return odd_in_loops_ <= most;
     short_in_loops_ += ticks;
-    return short_in_loops_ <= most;
+    if (ticks > l.small) return short_in_loops_ <= most;
+    small_in_loops_ += ticks;
+    return small_in_loops_ <= most;
   }
 
   std::uint64_t last_ = 0;   ///< tick at the end of the last test that was in vain; 0: the last one was not
@@ -210,7 +219,7 @@ class TestLoop {
   std::uint64_t events_ = 0;
   std::uint64_t odd_ = 0;      ///< gaps in the loop, while it was young, as far as they were too long
   std::uint64_t in_loops_ = 0, odd_in_loops_ = 0;  ///< time in loops that were long enough, and what of it such gaps took; forgotten slowly
-  std::uint64_t short_in_loops_ = 0;               ///< of the latter, those no longer than an interrupt may be
+  std::uint64_t short_in_loops_ = 0, small_in_loops_ = 0;  ///< of the latter, those no longer than an interrupt may be, and the small ones
   std::uint64_t remembered_until_ = 0;  ///< what of the loop is among it; later by as much as was rested
   std::uint64_t rested_ = 0;   ///< in the loop
   std::uint64_t longest_ = 0;  ///< loop in which something was found; forgotten slowly

@@ -18,12 +18,13 @@ namespace {
 
 constexpr std::uint64_t kReadings = 2;     // of the clock, that may come to what is between tests: one is in it
 constexpr double kOwnGapNs = 5e3;          // adding to the totals, writing the trace
-constexpr double kInterruptNs = 60e3, kHeldUpNs = 250e3, kSlackNs = 2e3;
+constexpr double kSmallNs = 200, kInterruptNs = 60e3, kHeldUpNs = 250e3, kSlackNs = 2e3;
 constexpr double kRememberedNs = 50e6;
 constexpr double kLongEnoughNs = 30e3, kAfterShortNs = 50e3;  // what is learnt of shorter ones costs more than they are worth
 constexpr std::uint32_t kTestsWhileArmed = 4;
 constexpr double kMovedNs = 1e3;           // a test that lasts longer has done something; a shorter one may have been held up
 constexpr std::uint64_t kMeasureAgainNs = 2'000'000;  // to measure takes a five-hundredth of it
+constexpr double kUnseenNs = 100e6;        // programs that leave loops as a rule do so more often
 constexpr double kPlanAgainNs = 4e3;       // what is found meanwhile is not seen
 constexpr double kDoubtNs = 10e3;          // until the next rest, if nobody can be waiting for what it did
 
@@ -143,9 +144,11 @@ void sleep_now(Thread& t) noexcept {
   put_aside(t);
 }
 
-/// Others' delays are made good only as far as this rank's waits are seen.
+/// Others' delays are made good only as far as this rank's waits are seen: those that end with a find are. A loop was left.
 void tell_unseen(const Thread& t) noexcept {
-  runtime().node.own().unseen.store(t.loop.waits_unseen() ? 1 : 0, std::memory_order_relaxed);
+  Runtime& rt = runtime();
+  const std::uint64_t until = t.loop.waits_unseen() ? t.enter + rt.clock.to_ticks(kUnseenNs) : 0;
+  rt.node.own().unseen_until.store(until, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -160,7 +163,7 @@ void watch_test_loops() noexcept {
   }
   const auto ticks = [&rt](double ns) { return rt.clock.to_ticks(ns); };
   const double between = between_tests(rt);
-  rt.test_loops = {0, ticks(between), ticks(between + kOwnGapNs), ticks(between + kInterruptNs), ticks(kHeldUpNs), ticks(kSlackNs),
+  rt.test_loops = {0, ticks(between), ticks(between + kOwnGapNs), ticks(between + kInterruptNs), ticks(kSmallNs), ticks(kHeldUpNs), ticks(kSlackNs),
                    ticks(kRememberedNs), ticks(kLongEnoughNs), ticks(kAfterShortNs), ticks(kFirstLookNs)};
   measure_gap(rt, between);
 }
@@ -212,7 +215,6 @@ void test_wait_over(Thread& t, std::uint64_t exit) noexcept {
     t.loop_rest = {0, 0, t.wait.delay, t.wait.absorbed, 0};
   }
   rt.node.own().wait_over(exit - t.wait.delay);
-  tell_unseen(t);
   if (t.look == Look::taken) abandon_wait(t);
   t.loop_wait = {};
 }
