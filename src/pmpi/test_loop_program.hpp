@@ -8,7 +8,7 @@
 namespace fallow::pmpi {
 
 inline constexpr TestLoopLimits kLimits{.gap = 50, .own_gap = 5'000, .interrupt = 60'000, .small = 200, .held_up = 250'000, .slack = 2'000,
-                                   .remembered = 20'000'000, .long_enough = 50'000, .after_short = 80'000, .noticed = 6'000};
+                                   .remembered = 20'000'000, .long_enough = 50'000, .after_short = 80'000, .noticed = 6'000, .unseen = 0};
 inline const int kHere = 0, kThere[4] = {};
 
 /// A program that tests, a test being 100 ticks long.

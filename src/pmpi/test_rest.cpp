@@ -147,7 +147,7 @@ void sleep_now(Thread& t) noexcept {
 /// Others' delays are made good only as far as this rank's waits are seen: those that end with a find are. A loop was left.
 void tell_unseen(const Thread& t) noexcept {
   Runtime& rt = runtime();
-  const std::uint64_t until = t.loop.waits_unseen() ? t.enter + rt.clock.to_ticks(kUnseenNs) : 0;
+  const std::uint64_t until = t.loop.waits_unseen() ? t.enter + rt.test_loops.unseen : 0;
   rt.node.own().unseen_until.store(until, std::memory_order_relaxed);
 }
 
@@ -164,7 +164,7 @@ void watch_test_loops() noexcept {
   const auto ticks = [&rt](double ns) { return rt.clock.to_ticks(ns); };
   const double between = between_tests(rt);
   rt.test_loops = {0, ticks(between), ticks(between + kOwnGapNs), ticks(between + kInterruptNs), ticks(kSmallNs), ticks(kHeldUpNs), ticks(kSlackNs),
-                   ticks(kRememberedNs), ticks(kLongEnoughNs), ticks(kAfterShortNs), ticks(kFirstLookNs)};
+                   ticks(kRememberedNs), ticks(kLongEnoughNs), ticks(kAfterShortNs), ticks(kFirstLookNs), ticks(kUnseenNs)};
   measure_gap(rt, between);
 }
 
