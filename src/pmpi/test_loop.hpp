@@ -20,7 +20,6 @@ struct TestLoopLimits {
   std::uint64_t long_enough = ~std::uint64_t{0};  ///< a loop that is a wait worth resting in
   std::uint64_t after_short = ~std::uint64_t{0};  ///< the same if the one before was shorter than this
   std::uint64_t noticed = ~std::uint64_t{0};      ///< tests in vain, with or without work in between, whose end others are told of
-
   std::uint64_t unseen = 0;                       ///< for so long after a loop was left the rank may wait for what nobody sees
 
   /// `gap`, which any thread may have measured anew meanwhile.
