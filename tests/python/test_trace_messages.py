@@ -181,6 +181,16 @@ def test_a_non_blocking_exchange_meets_plain_calls(fallow: Fallow, tmp_path: Pat
     assert done.returncode == 0, done.stderr
 
 
+def test_collectives_of_unknown_communicators_are_none_of_the_world(tmp_path: Path) -> None:
+    """As those with spawned processes are recorded: a replay would have the other ranks wait for them."""
+    source, one, _ = two_ranks()
+    one.call("MPI_Bcast", comm=model.COMM_NONE, root=model.ROOT_HERE, size_bytes=4)
+    one.call("MPI_Barrier", comm=model.COMM_NONE)
+    lost = convert.convert(source, tmp_path / "a.dim", None)
+    assert "Dimemas cannot carry collectives of unknown communicators (2 times)" in lost
+    assert not any(line.startswith("10:") for line in (tmp_path / "a.dim").read_text().splitlines())
+
+
 def test_collectives_between_two_groups_are_not_made_up(tmp_path: Path) -> None:
     source = MemorySource(Info(size=4, comms=[([(0, 2, 1)], [(2, 2, 1)])]))
     for r in range(4):

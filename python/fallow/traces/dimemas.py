@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fallow.errors import UserError
 from fallow.traces import model, others, persistent
-from fallow.traces.model import COMM_SELF, COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Source
+from fallow.traces.model import COMM_NONE, COMM_SELF, COMM_WORLD, FIRST_COMM, Event, Info, MemorySource, Source
 from fallow.traces.packed import PackedEvents
 from fallow.traces.text import (
     ONE_THREAD,
@@ -113,6 +113,9 @@ class _RankWriter:
     def collective(self, op: model.Op, e: Event) -> None:
         if self.info.is_inter(e.comm):
             self.losses.add("collectives of intercommunicators")
+            return
+        if e.comm == COMM_NONE:  # not to be made one of the world, which others would wait for
+            self.losses.add("collectives of unknown communicators")
             return
         if op.number != op.blocking:
             self.losses.add("non-blocking collectives (written as blocking ones)")
