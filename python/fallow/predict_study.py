@@ -331,6 +331,12 @@ def _notes(info: Info, rows: Sequence[dict[str, Any]], studied: Sequence[int]) -
     return notes
 
 
+def _without_calls_times(gaps: GapReport, results: Sequence[dict[str, Any]]) -> bool:
+    """Whether the run consists of the gaps between its calls."""
+    run_s = _sum([r["ways"][0] for r in results], "run_ns") * 1e-9
+    return 0 < run_s <= sum(b.time_s for b in gaps.papers) + 0.5e-9
+
+
 def _trace_report(paths: Sequence[str], info: Info, results: Sequence[dict[str, Any]]) -> TraceReport:
     ranks = [r["rank"] for r in results]
     rows = [r["ways"][0] for r in results]
@@ -397,6 +403,15 @@ def study(paths: Sequence[str], info: Info, rank_rows: Sequence[dict[str, Any]],
     react_ns = wish.options.get("react_down", 10e3) + wish.options.get("react_up", 10e3)
     if not any(report.gaps for report in reports):
         runner.notes.append(f"no gap is longer than {seconds(react_ns * 1e-9)}, to rest and back: nothing can rest")
+    gaps = GapReport(
+        papers=_bins([r["gaps"]["papers"] for r in results], trim=False),
+        bins=_bins([r["gaps"]["bins"] for r in results], trim=True),
+    )
+    if _without_calls_times(gaps, results):
+        runner.notes.append(
+            "calls last no time in this trace, as formats without times inside MPI have none (Dimemas, SimGrid): the "
+            "run time is computation alone, and shares of it are too high"
+        )
     cost_calls = 0
     if wish.costs:
         busiest = max(ranks, key=lambda r: rank_rows[r]["events"])
@@ -411,10 +426,7 @@ def study(paths: Sequence[str], info: Info, rank_rows: Sequence[dict[str, Any]],
         trace=_trace_report(paths, info, results),
         react_down_s=wish.options.get("react_down", 10e3) * 1e-9,
         react_up_s=wish.options.get("react_up", 10e3) * 1e-9,
-        gaps=GapReport(
-            papers=_bins([r["gaps"]["papers"] for r in results], trim=False),
-            bins=_bins([r["gaps"]["bins"] for r in results], trim=True),
-        ),
+        gaps=gaps,
         ways=reports,
         sweep=points,
         cost_calls=cost_calls,

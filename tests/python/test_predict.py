@@ -308,6 +308,14 @@ def test_traces_of_other_tools_are_read(trace: Path, tmp_path: Path, capsys: pyt
     assert report["trace"]["paths"] == [str(other)]
 
 
+@pytest.mark.parametrize(("ending", "said"), [("dim", 1), ("tit", 1), ("prv", 0)])
+def test_that_calls_have_no_length_is_said(trace: Path, tmp_path: Path, ending: str, said: int, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / f"solver.{ending}"
+    assert cli.main(["trace", "convert", str(trace), "-o", str(other)]) == 0
+    report = study(capsys, other, "--predictor", "oracle", "--no-cost")
+    assert sum(note.startswith("calls last no time in this trace") for note in report["notes"]) == said
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
