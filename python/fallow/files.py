@@ -58,6 +58,14 @@ def whole_set(path: Path, write: Callable[[Path], None]) -> None:
                 made.replace(path.parent / made.name)
 
 
+def expect_room_beside(path: Path) -> None:
+    """UserError for what is no ordinary file, such as /dev/null: others do not belong beside it."""
+    if path.is_dir():
+        raise UserError(f"{path}: {os.strerror(errno.EISDIR)}")
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path}: is not a regular file, and others would be put beside it; name a file")
+
+
 def _direct(path: Path) -> bool:
     replaceable = path.is_file() and os.access(path.parent, os.W_OK)
     return path.is_symlink() or (path.exists() and not replaceable)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shlex
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,7 +15,7 @@ import pytest
 import trace_samples as samples
 from fallow import cli, cli_trace
 from fallow.text import Style
-from fallow.traces import convert
+from fallow.traces import convert, parts
 from fallow.traces.found import launches
 from fallow.traces.model import COMM_WORLD, Event, FileSource, Info, MemorySource, write_source
 
@@ -251,6 +253,40 @@ def test_what_cannot_be_written_over_is_named_once(
     assert pipe.is_fifo()
 
 
+@pytest.mark.parametrize("form", ["paraver", "simgrid"])
+def test_nothing_is_put_beside_a_device_or_a_directory(trace: Path, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    before = sorted(tmp_path.iterdir())
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # so that opening it would not wait
+    try:
+        assert cli.main(["trace", "convert", str(trace), "--to", form, "-o", str(pipe)]) == 2
+    finally:
+        os.close(reader)
+    assert "pipe: is not a regular file, and others would be put beside it" in capsys.readouterr().err
+    (tmp_path / "place").mkdir()
+    assert cli.main(["trace", "convert", str(trace), "--to", form, "-o", str(tmp_path / "place")]) == 2
+    assert "place: Is a directory" in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == sorted([*before, tmp_path / "place"])
+
+
+@pytest.mark.parametrize("command", [["trace", "info"], ["predict"], ["sim"]])
+def test_a_trace_whose_parts_were_left_is_looked_for_there(
+    trace: Path, tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `fallow run` leaves them when it is killed."""
+    left = tmp_path / "my run.ftr.parts"
+    left.mkdir()
+    shutil.copy(trace, left / "trace-00000001-000000-n0-1.ftr")
+    whole = tmp_path / "my run.ftr"
+    assert cli.main([*command, str(whole)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"fallow: {whole}: is not there yet, its parts are")
+    words = shlex.split(error.partition(": fallow ")[2])
+    assert cli.main(words) == 0
+    assert FileSource([whole]).calls == FileSource([trace]).calls
+
+
 @pytest.mark.parametrize(
     "command",
     [["trace", "info", "ODD"], ["trace", "merge", "a.ftr", "-o", "ODD"], ["trace", "cut", "a.ftr", "-o", "ODD"],
@@ -285,6 +321,15 @@ def test_a_part_that_was_cut_short_is_read_and_noted(
     assert said.err in capsys.readouterr().err
     assert cli.main(["trace", "cut", str(tmp_path), "-o", str(short)]) == 2
     assert "would be written over itself" in capsys.readouterr().err
+
+
+def test_of_a_killed_rank_it_is_said_what_may_be_missing_at_most(tmp_path: Path) -> None:
+    """A short run may lack milliseconds, or nothing."""
+    source = samples.plain(2, 2)
+    source.info.incomplete = frozenset({1})
+    write_source(source, tmp_path / "a.ftr")
+    said = parts.merge([tmp_path / "a.ftr"], tmp_path / "b.ftr", print)
+    assert "; it ends early for 1 rank, without at most their last 10 s, or their last minute" in said
 
 
 @pytest.mark.parametrize("text", ["3-", "-3", "", "1,", "1-2-3", "2-1", "0x1", "1_0", "2097152", "9" * 5000])

@@ -14,6 +14,7 @@ from fallow.errors import UserError
 
 MERGED = "trace.ftr"
 PATTERN = "trace-*.ftr"
+PARTS = ".parts"  # added to the name of a file: the directory of its parts, until it is made of them
 _OTHER_FORMATS = (".otf2", ".prv", ".dim", ".tit", ".ti")  # to be converted before Fallow's reader takes them
 _NAME = re.compile(r"trace-([0-9a-f]{8})-(\d+)-.*\.ftr")
 _START = struct.Struct("<24xQ")  # FileHead::start_wall_ns
@@ -72,6 +73,7 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
         if (path.suffix in _OTHER_FORMATS and path.is_file()) or (path / "traces.otf2").is_file():
             raise UserError(f"{path}: a trace of another tool; first: fallow trace convert {name} -o NEW.ftr")
         if not path.is_dir():
+            _expect_merged(path)
             out.append(path)
             continue
         merged, parts = _merged(path), find_parts(path)
@@ -83,6 +85,14 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
             raise UserError(f"{path}: no trace in this directory; record one with: fallow run --trace OUT -- COMMAND")
         out += merged or parts[0]
     return out
+
+
+def _expect_merged(path: Path) -> None:
+    """UserError where not the file is there but its parts: `fallow run` was killed, or has not ended."""
+    left = path.with_name(path.name + PARTS)
+    if not path.exists() and any(left.glob(PATTERN)):
+        merge = f"fallow trace merge {shlex.quote(str(left))} -o {shlex.quote(str(path))}"
+        raise UserError(f"{path}: is not there yet, its parts are; where the run has ended: {merge}")
 
 
 def _few(names: Sequence[str]) -> str:

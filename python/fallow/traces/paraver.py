@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fallow import files
 from fallow.traces import model, others, persistent
 from fallow.traces.model import FIRST_COMM, Event, Info, Source
 from fallow.traces.text import Losses, line_of, sides_text, site_text
@@ -240,6 +241,7 @@ def _header(info: Info, end: int, threads: Sequence[int]) -> str:
 
 def write(source: Source, path: Path, losses: Losses, states: Iterable[RestState] = ()) -> None:
     """Writes `path` and, beside it, .pcf and .row. `states`: what cores and links did, in rows of their own."""
+    files.expect_room_beside(path)
     info = source.info
     rests = sorted(states, key=lambda s: s.begin_ns)
     end, threads, used = 0, [1] * info.size, set()

@@ -13,11 +13,11 @@ from fallow import native
 from fallow.errors import UserError
 from fallow.text import plural
 from fallow.text import size as human_size
-from fallow.traces.found import MERGED, PATTERN, launches, numbered
+from fallow.traces.found import MERGED, PARTS, PATTERN, launches, numbered
 from fallow.traces.model import FileSource
 
 _TELL_EVERY_S = 5.0
-_UNWRITTEN = "without their last 10 s, or their last minute where they made few calls"
+_UNWRITTEN = "without at most their last 10 s, or their last minute where they made few calls"
 """See docs/adr/0015-traces-are-packed-in-waits.md."""
 
 Say = Callable[[str], None]
@@ -46,7 +46,7 @@ def plan(out: Path) -> Target:
     UserError where something is there already: it stays, and is not to be taken for a part of this trace.
     """
     out = out.absolute()
-    target = Target(out.with_name(out.name + ".parts"), out) if out.suffix == ".ftr" else Target(out, out / MERGED)
+    target = Target(out.with_name(out.name + PARTS), out) if out.suffix == ".ftr" else Target(out, out / MERGED)
     if out.exists() and not out.is_dir() and not target.temporary:
         raise UserError(f"{out} is a file; give a new directory, or a name that ends in .ftr")
     if target.file.exists() or (not target.temporary and any(target.directory.glob("*.ftr"))):

@@ -169,6 +169,7 @@ def write(source: Source, path: Path, losses: Losses, flops_per_s: float = DEFAU
     """Writes the list file `path` and the ranks' files beside it; those of an earlier trace of more ranks go."""
     if len(path.name.split()) != 1 or path.name.startswith("#"):
         raise UserError(f"{path}: it lists files named after it, so its name can have no white space and no # first")
+    files.expect_room_beside(path)
     files.whole_set(path, lambda target: _write(source, target, losses, flops_per_s))
     for file in _folder(path).iterdir():
         number = _RANK_FILE.fullmatch(file.name)
