@@ -273,6 +273,20 @@ def _published_cost(policy: str) -> dict[str, Any]:
     return {"call_cost_us": call, "search_cost_us": search, "tuning_cost_us": tuning}
 
 
+_POLICIES = {"idle_timer_us": ("hardware",), "call_cost_us": ("pps", "spps", "adaptive")}
+_CORES = {"core_timer_us": ("sleep", "countdown", "throttle"), "core_state": ("sleep", "adaptive", "oracle"),
+          "core_ghz": ("fixed", "countdown"), "memory_share": ("fixed", "countdown")}  # fmt: skip
+
+
+def _concerns(key: str, policy: str, core: str) -> bool:
+    """Whether an option that all cases share changes anything under this policy, with cores that wait in this way."""
+    if key in ("deep_timer_us", "rest_switches", "rest_cards", "upper_links"):
+        return policy != "always-on"
+    if key == "budget":
+        return "adaptive" in (policy, core)
+    return policy in _POLICIES.get(key, (policy,)) and core in _CORES.get(key, (core,))
+
+
 def cases(arguments: argparse.Namespace) -> list[Case]:
     """Every policy with every value of the options that concern it, for every way of waiting."""
     known = _names("sim_policies")
@@ -286,7 +300,7 @@ def cases(arguments: argparse.Namespace) -> list[Case]:
             thresholds = arguments.threshold if policy == "pps" and arguments.threshold else [None]
             for lead in leads:
                 for threshold in thresholds:
-                    options = common | {
+                    options = {k: v for k, v in common.items() if _concerns(k, policy, core)} | {
                         "lead": lead,
                         "threshold_us": threshold,
                         "cap_by_first": arguments.cap_by_first if policy in ("pps", "spps") else None,
@@ -294,7 +308,8 @@ def cases(arguments: argparse.Namespace) -> list[Case]:
                     }
                     if arguments.published_cost:
                         options |= _published_cost(policy)
-                    out.append(Case(policy, {k: v for k, v in options.items() if v is not None}))
+                    case = Case(policy, {k: v for k, v in options.items() if v is not None})
+                    out += [case] if case not in out else []
     return out
 
 

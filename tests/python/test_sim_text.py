@@ -82,6 +82,21 @@ def test_every_policy_has_every_value_of_what_concerns_it() -> None:
     assert "call_cost_us" not in made[-1].options
 
 
+@pytest.mark.parametrize("option", [
+    ["--idle-timer", "30us"], ["--deep-timer", "2ms"], ["--rest-switches"], ["--rest-cards"], ["--edge-only"], ["--call-cost", "1us"],
+    ["--budget", "2%"], ["--core-timer", "7us"], ["--core-state", "C1"], ["--memory-share", "20%"],
+])  # fmt: skip
+def test_a_policy_has_none_of_the_options_that_are_for_others(option: list[str]) -> None:
+    made = cli_sim.cases(_arguments("x.ftr", "--policy", "always-on,hardware,adaptive", "--cores", "spin,sleep,countdown", *option))
+    assert made[0] == Case("always-on")
+    assert any(len(case.options) > ("core" in case.options) for case in made)
+
+
+def test_a_policy_that_is_named_twice_is_simulated_once() -> None:
+    made = cli_sim.cases(_arguments("x.ftr", "--policy", "oracle,pps,oracle", "--lead", "1%,1%"))
+    assert made == [Case("oracle"), Case("pps", {"lead": 0.01})]
+
+
 @pytest.mark.parametrize(("said", "window"), [("10ms..30ms", (10_000.0, 30_000.0)), ("..1ms", (0.0, 1000.0)), ("5us..", (5.0, None))])
 def test_windows(said: str, window: tuple[float, float | None]) -> None:
     assert cli_sim._window(said) == window
