@@ -405,6 +405,7 @@ Machine parse_machine(std::string_view given, std::string_view name) {
   }
   Machine m;
   Section top(name, &root, "");
+  m.name = std::filesystem::path(name).stem().string();
   if (const toml::node* node = top.text("name", m.name); node != nullptr && m.name.empty()) top.refuse(*node, "name", "a text, and not empty");
   std::string description;
   top.text("description", description);

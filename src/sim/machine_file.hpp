@@ -47,7 +47,7 @@ class MachineFileError : public std::runtime_error {
 
 /// Throws MachineFileError.
 Machine read_machine(const std::string& path);
-/// The same from a text; `name` stands for the file in errors.
+/// The same from a text; `name` stands for the file in errors, and where the text has no name, for the machine's.
 Machine parse_machine(std::string_view text, std::string_view name);
 
 }  // namespace fallow::sim

@@ -233,6 +233,10 @@ TEST(MachineFile, TakesAByteOrderMark) {
   EXPECT_EQ(parse_machine("\xef\xbb\xbf# \xc3\xbc\nname = 'x'", "m.toml").name, "x");
 }
 
+TEST(MachineFile, WithoutANameIsCalledAsItsFile) {
+  EXPECT_EQ(parse_machine("ranks_per_node = 2", "a/b.c/our.cluster.toml").name, "our.cluster");
+}
+
 TEST(MachineFile, WithoutATopologyIsACrossbar) {
   const Machine m = parse_machine("name = \"x\"", "m.toml");
   EXPECT_EQ(m.topology.kind, "crossbar");
