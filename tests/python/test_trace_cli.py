@@ -14,6 +14,7 @@ import pytest
 
 import trace_samples as samples
 from fallow import cli, cli_trace
+from fallow.errors import UserError
 from fallow.text import Style
 from fallow.traces import convert, parts
 from fallow.traces.found import launches
@@ -425,3 +426,8 @@ def test_windows_of_traces_say_so(fallow, tmp_path):
     assert done.returncode == 2 and "which does not exist\nThe trace was cut out of a longer one: a replay needs the whole" in done.stderr
     assert fallow("trace", "cut", "whole.ftr", "--ranks", "0", "-o", "first.ftr").returncode == 0
     assert "The trace was cut out of a longer one" in fallow("sim", "first.ftr").stderr
+
+
+def test_a_name_that_could_not_be_merged_is_refused_before_the_run(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"not UTF-8; take another"):
+        parts.plan(tmp_path / os.fsdecode(b"a\xfe.ftr"))

@@ -46,6 +46,7 @@ def plan(out: Path) -> Target:
     UserError where something is there already: it stays, and is not to be taken for a part of this trace.
     """
     out = out.absolute()
+    native.in_utf8(out, "take another for the trace")
     target = Target(out.with_name(out.name + PARTS), out) if out.suffix == ".ftr" else Target(out, out / MERGED)
     if out.exists() and not out.is_dir() and not target.temporary:
         raise UserError(f"{out} is a file; give a new directory, or a name that ends in .ftr")
