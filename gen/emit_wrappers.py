@@ -184,10 +184,18 @@ def _unrecorded(call: Call, proto: Prototype) -> list[str]:
     return [*freed, f"const int result = next({proto.forward()});", *made, "return result;"]
 
 
+def _is_message(call: Call, proto: Prototype) -> bool:
+    """Whether the call sends or receives one message, and returns when that is done."""
+    one = proto.has("comm", call.peer) and not proto.has("dest", "source")
+    return call.kind in {"send", "recv"} and call.blocks and call.size == "count" and one
+
+
 def _counted(call: Call, proto: Prototype) -> bool:
-    """Whether the call can be counted only: tests, and one-sided calls that return at once or, as a rule, soon."""
+    """Whether the call can be counted only: tests, messages, and one-sided calls that return at once or, as a rule, soon."""
     if call.kind == "test":
         return bool(_found(call, proto))
+    if _is_message(call, proto):
+        return True
     one_sided = call.kind == "rma" and not proto.has("request")
     return one_sided or (call.kind == "rma_sync" and call.base in _SOON_OVER)
 
@@ -195,8 +203,11 @@ def _counted(call: Call, proto: Prototype) -> bool:
 def _counting(call: Call, proto: Prototype) -> tuple[list[str], str]:
     """What is to be done before and after the call where it is counted only."""
     if found := _found(call, proto):
-        comm = "comm" if _has_comm(proto) else "MPI_COMM_NULL"
+        comm = "result == MPI_SUCCESS ? comm : MPI_COMM_NULL" if _has_comm(proto) else "MPI_COMM_NULL"
         return [], f"scope.tested(result != MPI_SUCCESS || {found}, {comm});"
+    if _is_message(call, proto):
+        arguments = f"comm, {call.peer}, {call.tag}, count, datatype"
+        return [f"scope.message({arguments});"], f"scope.passed(result == MPI_SUCCESS, {arguments});"
     target = [f"scope.target(win, {call.peer});"] if call.peer and proto.has(call.peer) else []
     if call.blocks:
         return [*target, "scope.may_wait();"], "scope.waited();"

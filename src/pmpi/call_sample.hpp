@@ -34,7 +34,7 @@ class CallSample {
     }
     last_ = call.exit;
     if (call.place.caller == nullptr) return ++others_ <= kMostOthers;
-    if (!call.place.tests) ++one_sided_;
+    if (!call.place.tests) ++useful_;
     for (std::size_t i = 0; i < kSums; ++i) {
       Sum& s = sums_[i];
       if (s.calls == 0) s.place = call.place;
@@ -47,7 +47,7 @@ class CallSample {
   }
 
   /// Whether they are tests for the most part, and there may be nothing between more than a few of them, as in loops that wait.
-  bool is_close() const noexcept { return 4 * one_sided_ < calls_ && 4 * worked_ < 3 * calls_; }
+  bool is_close() const noexcept { return 4 * useful_ < calls_ && 4 * worked_ < 3 * calls_; }
   /// Ticks from one to the next, and between them, on average.
   std::uint64_t pace() const noexcept { return calls_ == 0 ? 0 : (last_ - first_) / calls_; }
   std::uint64_t gap() const noexcept { return calls_ < 2 ? 0 : gaps_ / (calls_ - 1); }
@@ -66,7 +66,7 @@ class CallSample {
  private:
   static constexpr std::uint32_t kMostOthers = 16, kLeast = 8;
   static constexpr std::size_t kSums = CountedCalls::kPlaces;
-  static constexpr std::uint64_t kOdd = 2, kOddOneSided = 8;  ///< calls that last so many times as long as the shortest are not usual
+  static constexpr std::uint64_t kOdd = 2, kOddUseful = 8;  ///< calls that last so many times as long as the shortest are not usual
   struct Sum {
     CallPlace place;
     std::uint64_t shortest = ~std::uint64_t{0}, usual = 0;
@@ -74,7 +74,7 @@ class CallSample {
   };
 
   static void add(Sum& s, std::uint64_t lasted) noexcept {
-    const std::uint64_t odd = s.place.tests ? kOdd : kOddOneSided;
+    const std::uint64_t odd = s.place.tests ? kOdd : kOddUseful;
     ++s.calls;
     if (lasted < s.shortest / odd) s.usual = s.usual_calls = 0;
     s.shortest = std::min(s.shortest, lasted);
@@ -86,7 +86,7 @@ class CallSample {
   std::uint64_t reading_, work_;
   std::array<Sum, kSums> sums_{};
   std::uint64_t first_ = 0, last_ = 0, gaps_ = 0;
-  std::uint32_t calls_ = 0, others_ = 0, worked_ = 0, one_sided_ = 0;
+  std::uint32_t calls_ = 0, others_ = 0, worked_ = 0, useful_ = 0;
 };
 
 }  // namespace fallow::pmpi

@@ -1,6 +1,6 @@
 // Calls that are counted only. Programs that test for messages after each small piece of work, as HPC Challenge's RandomAccess does,
-// or read and write the memory of others in small pieces, as NWChem does, make so many calls that to record each takes a part of their
-// time (docs/adr/0008).
+// read and write the memory of others in small pieces, as NWChem does, or send short messages to and fro, make so many calls that to
+// record each takes a part of their time (docs/adr/0008).
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct CallPlace {
   std::uint64_t bytes = 0;   ///< of those that were counted
   std::uint32_t count = 0;   ///< calls that were counted and are not in the totals yet
   std::uint16_t op = 0, comm = 0;
-  bool tests = false;        ///< else they are one-sided
+  bool tests = false;        ///< else they are messages, or one-sided
 };
 
 /// How the time since the last call that was recorded is divided among the calls that were counted since.
@@ -167,7 +167,7 @@ class CountedCalls {
     explained_ = std::min(ticks, calls + gap_ * (open_ + 1));
     unexplained_ = ticks - explained_;
     const bool odd = ticks > calls + (kOddTimes * gap_ + l.nothing) * (open_ + 1);
-    odd_ = odd && (only_tests_ || at_leisure) ? odd_ + 1 : 0;  // one-sided calls may come in bursts, with computations between
+    odd_ = odd && (only_tests_ || at_leisure) ? odd_ + 1 : 0;  // others may come in bursts, with computations between
     const bool waits = whole && run_ >= open_ && !by_trust_ && ticks <= calls + open_ * l.nothing;
     waits_ = waits ? waits_ + 1 : 0;
     looked_like_wait_ = waits_ >= patience_;

@@ -7,7 +7,6 @@
 
 #include "base/errno_guard.hpp"
 #include "pmpi/call_sample.hpp"
-#include "pmpi/scope.hpp"
 #include "pmpi/wait_parts.hpp"
 
 namespace fallow::pmpi {
@@ -44,6 +43,13 @@ std::uint64_t longest_pace(const Thread& t) noexcept {
   return gives_way ? std::min(slow, rt.node.page().giving_way.hold_ticks() / kPendingEvents) : slow;
 }
 
+/// Whether messages may be counted. Those that wait have to be seen to, by a hook that is called while they do; where ranks share
+/// cores a wait may have one poll only.
+bool counts_messages(const Thread& t) noexcept {
+  const Runtime& rt = runtime();
+  return t.polled && rt.hooked && !rt.oversubscribed && !rt.twinned.load(std::memory_order_relaxed);
+}
+
 bool may_count(const Thread& t) noexcept { return longest_pace(t) > runtime().count_limits.closest; }
 
 RecordedCall recorded(const Thread& t, std::uint64_t number) noexcept {
@@ -53,6 +59,8 @@ RecordedCall recorded(const Thread& t, std::uint64_t number) noexcept {
   call.exit = e.exit;
   const unsigned traits = runtime().op_traits[e.op];
   if ((traits & kOpCounted) == 0) return call;
+  const bool is_message = (traits & kOpBlocks) != 0 && (traits & (kOpSends | kOpReceives)) != 0;
+  if (is_message && !counts_messages(t)) return call;
   call.place.caller = t.callers[number % kPendingEvents];
   call.place.op = e.op;
   call.place.comm = e.comm;
@@ -183,14 +191,11 @@ void record_after_all(Thread& t) noexcept {
   fallow_tls.depth = 1;
   t.enter = now;
   t.caller = t.counted.now().caller;
-  t.comm_handle = 0;
-  t.peer = -1;
-  t.wanted_calls = 0;
   rt.node.own().doing(trace::RankState::in_mpi, now);
 }
 
-void end_recorded_after_all(Thread& t) noexcept {
-  end_unreturned(t);
+void end_recorded_after_all(Thread& t, const CallDetails& details) noexcept {
+  end_unreturned(t, details);
   if (somebody_sleeps()) wake_recent_slow(t);
 }
 

@@ -1,10 +1,11 @@
-// Programs that make short calls again and again: most of their tests and one-sided calls are counted only, see CountedCalls.
+// Programs that make short calls again and again: most of their tests, messages and one-sided calls are counted only, see CountedCalls.
 #pragma once
 
 #include <cstdint>
 #include <utility>
 
 #include "pmpi/caches.hpp"
+#include "pmpi/scope.hpp"
 #include "pmpi/thread_state.hpp"
 
 namespace fallow::pmpi {
@@ -26,7 +27,7 @@ void moved_to_comm(Thread& thread, std::uint16_t comm) noexcept;
 /// The call under way, which is counted only, waits: from now on it is one that is recorded.
 void record_after_all(Thread& thread) noexcept;
 /// Such a call is over.
-void end_recorded_after_all(Thread& thread) noexcept;
+void end_recorded_after_all(Thread& thread, const CallDetails& details = {}) noexcept;
 
 inline constexpr std::uint32_t kCountedDepth = 2;  ///< fallow_tls.depth
 
@@ -43,13 +44,35 @@ class CountedCall {
     if (rank >= 0) thread_->keep_recent(handle_key(win), rank);
   }
   /// The call that is about to be made may wait: then record_after_all() is called.
-  FALLOW_HOT void may_wait() noexcept {
-    fallow_tls.polls_left = runtime().first_polls.load(std::memory_order_relaxed);
-    fallow_tls.waiting = thread_;
-  }
+  FALLOW_HOT void may_wait() noexcept { may_wait(0, -1, 0); }
   FALLOW_HOT void waited() noexcept {
     fallow_tls.waiting = nullptr;
     if (fallow_tls.depth != kCountedDepth) [[unlikely]] return end_recorded_after_all(*thread_);
+    fallow_tls.depth = 0;
+  }
+
+  /// A message is about to be sent to this rank, or received from it; what may be a long one is recorded after all.
+  template <class Count>
+  FALLOW_HOT void message(MPI_Comm comm, int peer, int, Count count, MPI_Datatype type) noexcept {
+    may_wait(handle_key(comm), peer, 1);
+    if (!is_at_most(kShortMessage, *thread_, count, type)) [[unlikely]] record_after_all(*thread_);
+  }
+  /// It has been, if `well`. It may be what a rank waits for that has begun to sleep meanwhile.
+  template <class Count>
+  FALLOW_HOT void passed(bool well, MPI_Comm comm, int peer, int tag, Count count, MPI_Datatype type) noexcept {
+    fallow_tls.waiting = nullptr;
+    Thread& t = *thread_;
+    const bool counted = fallow_tls.depth == kCountedDepth;
+    CallDetails details;
+    if (well) [[likely]] {
+      const CommInfo* const info = comm_info(t, comm);
+      if (info != nullptr && peer >= 0) t.keep_recent(info->handle, peer);
+      details = {peer == MPI_PROC_NULL ? 0 : data_size(t, count, type), peer >= 0 ? peer : -1, tag, id_of(info)};
+      if (counted && details.comm != t.counted.now().comm) [[unlikely]] moved_to_comm(t, details.comm);
+    }
+    if (!counted) [[unlikely]] return end_recorded_after_all(t, details);
+    t.counted.now().bytes += details.bytes;
+    if (runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] wake_recent_slow(t);
     fallow_tls.depth = 0;
   }
 
@@ -69,14 +92,28 @@ class CountedCall {
     fallow_tls.depth = 0;
     Thread& t = *thread_;
     if (comm != MPI_COMM_NULL) {
-      const CommInfo* const info = comm_info(t, comm);
-      const auto id = static_cast<std::uint16_t>(info == nullptr ? 0 : info->id < 0xffff ? info->id : 0xffff);
+      const std::uint16_t id = id_of(comm_info(t, comm));
       if (id != t.counted.now().comm) [[unlikely]] moved_to_comm(t, id);
     }
     if (found) [[unlikely]] found_in_counted(t);
   }
 
  private:
+  static constexpr std::uint64_t kShortMessage = 4096;  ///< bytes: what takes no longer than usual where calls are so close
+
+  /// What of the call is to be known where it does wait, see Thread.
+  FALLOW_HOT void may_wait(std::uint64_t comm, int peer, std::uint32_t wanted_calls) noexcept {
+    thread_->comm_handle = comm;
+    thread_->peer = peer;
+    thread_->wanted_calls = wanted_calls;
+    fallow_tls.polls_left = runtime().first_polls.load(std::memory_order_relaxed);
+    fallow_tls.waiting = thread_;
+  }
+
+  static std::uint16_t id_of(const CommInfo* info) noexcept {
+    return static_cast<std::uint16_t>(info == nullptr ? 0 : info->id < 0xffff ? info->id : 0xffff);
+  }
+
   Thread* const thread_;
 };
 

@@ -31,12 +31,12 @@ void trace_simply(Thread& t, std::uint16_t op, std::uint64_t enter, std::uint64_
 
 }  // namespace
 
-void end_unreturned(Thread& t) noexcept {
+void end_unreturned(Thread& t, const CallDetails& details) noexcept {
   fallow_tls.waiting = nullptr;
   if (std::exchange(fallow_tls.depth, 0u) == kCountedDepth) return;  // that was counted when it began
   put_back_state(t);
   t.take_up_totals();
-  trace::Event& e = t.next_event(t.enter, 0, -1, -1, t.op, 0);
+  trace::Event& e = t.next_event(t.enter, details.bytes, details.peer, details.tag, t.op, details.comm);
   const std::uint64_t exit = runtime().clock.now();
   t.callers[t.recorded % kPendingEvents] = t.caller;
   if (t.look != Look::none) settle_wait(t, exit, e);

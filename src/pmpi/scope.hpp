@@ -66,8 +66,14 @@ void settle_wait(Thread& thread, std::uint64_t exit, trace::Event& event) noexce
 void put_back_state(Thread& thread) noexcept;
 /// Forgets the wait of a call that the program jumped out of.
 void abandon_wait(Thread& thread) noexcept;
-/// Records the call under way, without its peer and bytes, as ended now: the program jumped out of it, or it was to be counted only.
-void end_unreturned(Thread& thread) noexcept;
+/// What a call was about; as it is, that is not known.
+struct CallDetails {
+  std::uint64_t bytes = 0;
+  std::int32_t peer = -1, tag = -1;
+  std::uint16_t comm = 0;
+};
+/// Records the call under way as ended now: the program jumped out of it, or it was to be counted only.
+void end_unreturned(Thread& thread, const CallDetails& details = {}) noexcept;
 void wake_peer_slow(Thread& thread, MPI_Comm comm, int peer) noexcept;
 void wake_target_slow(Thread& thread, MPI_Win win, int peer) noexcept;
 void wake_partners_slow(Thread& thread, const CommInfo* info) noexcept;

@@ -70,6 +70,7 @@ struct alignas(64) Thread {
   std::uint32_t wanted_calls = 0;  ///< peers that the call names
   std::uint16_t op = 0;
   bool tells_tests = false;        ///< this rank's tests have been told to the node
+  bool polled = false;             ///< a wait has been looked at: the library calls the hook while it waits
   Look look = Look::none;
   std::uint32_t patient_polls = 0; ///< idle polls left to the call under way before it is looked at
   std::uint64_t woke_at = 0;       ///< tick at which it last woke a rank

@@ -302,20 +302,21 @@ def test_calls_of_libraries_that_come_and_go(lab: Lab, tmp_path: Path) -> None:
 _WITHOUT_SINGLE_COPY = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
 
 
-def _one_sided(lab: Lab, mode: str, *args: str, options: tuple[str, ...] = ()) -> tuple[dict[str, Any], str]:
-    """Report and output of counted_one_sided.c with two ranks."""
-    launch = lab.family.launch(2, lab.program("counted_one_sided.c"), *args)
+def _counted(lab: Lab, program: str, mode: str, *args: str, options: tuple[str, ...] = ()) -> tuple[dict[str, Any], str]:
+    """Report and output of one of the programs counted_*.c with two ranks."""
+    launch = lab.family.launch(2, lab.program(program), *args)
     running, record = lab.start(mode, launch, env=_WITHOUT_SINGLE_COPY, options=options)
     outcome = running.finish(HANGS_S)
     assert outcome.rc == 0 and not outcome.timed_out, outcome.describe()
     return lab.fallow.report(record), outcome.out
 
 
+@pytest.mark.parametrize("program", ["counted_one_sided.c", "counted_messages.c"])
 @pytest.mark.parametrize("mode", ["auto", pytest.param("spin", marks=pytest.mark.one_family)])
-def test_one_sided_calls_that_are_counted_only(lab: Lab, mode: str) -> None:
+def test_calls_that_are_counted_only(lab: Lab, program: str, mode: str) -> None:
     """As many calls and bytes of each function, place and rank as where each is recorded; what they do is the program's to check."""
     rounds = "6000"
-    recorded, _ = _one_sided(lab, mode, rounds, options=("--trace", "run.ftr"))
+    recorded, _ = _counted(lab, program, mode, rounds, options=("--trace", "run.ftr"))
     assert recorded["totals"]["calls_counted"] == 0
 
     def exact(report: dict[str, Any]) -> dict[str, Any]:
@@ -323,26 +324,33 @@ def test_one_sided_calls_that_are_counted_only(lab: Lab, mode: str) -> None:
         ranks = sorted((r["rank"], r["sent_bytes"], r["received_bytes"]) for r in report["ranks"])
         return {"functions": {f["function"]: (f["calls"], f["size_bytes"]) for f in report["functions"]}, "sites": sites, "ranks": ranks}
 
-    counted, _ = _counting(lambda: _one_sided(lab, mode, rounds))  # none are while the other rank sleeps
+    counted, _ = _counting(lambda: _counted(lab, program, mode, rounds))  # none are while the other rank sleeps
     assert exact(counted) == exact(recorded)
     calls = sum(f["calls"] for f in counted["functions"])
     assert counted["totals"]["calls"] == calls == sum(b["count"] for b in counted["gaps"]["papers"])
     assert sum(b["count"] for b in counted["waits"]["papers"]) == sum(b["count"] for b in recorded["waits"]["papers"])
 
 
+# Which calls may wait, and how many of them there are each time.
+_MAY_WAIT = {"counted_one_sided.c": ("MPI_Win_flush", 3), "counted_messages.c": ("MPI_Recv", 2)}
+
+
+@pytest.mark.parametrize("program", _MAY_WAIT)
 @pytest.mark.parametrize("mode", ["spin", "auto"])
-def test_a_call_that_was_to_be_counted_and_waits(lab: Lab, mode: str) -> None:
+def test_a_call_that_was_to_be_counted_and_waits(lab: Lab, program: str, mode: str) -> None:
     """Its wait is told, and in mode auto slept in, unless what sleeping may cost is spent. Only MPICH needs the target for what is written
     there. What others do with the cores can cost all of it, and a flush that lost its core lasted long without waiting."""
+    function, times = _MAY_WAIT[program]
+
     def attempt() -> dict[str, float]:
-        report, said = _one_sided(lab, mode, "6000", "late")
-        (flush,) = (f for f in report["functions"] if f["function"] == "MPI_Win_flush")
-        assert flush["calls"] == 3 * 6000
+        report, said = _counted(lab, program, mode, "6000", "late")
+        (calls,) = (f for f in report["functions"] if f["function"] == function)
+        assert calls["calls"] == times * 6000
         waited = float(said.split()[1])
-        assert (waited > 0.05) == (lab.family.name == "mpich"), said
-        assert mode == "auto" or flush["wait_asleep_s"] == 0
+        assert (waited > 0.05) == (function == "MPI_Recv" or lab.family.name == "mpich"), said
+        assert mode == "auto" or calls["wait_asleep_s"] == 0
         counted = report["totals"]["calls_counted"] / report["totals"]["calls"]
-        return {"waited": waited, "awake": flush["wait_awake_s"], "asleep": flush["wait_asleep_s"], "counted": counted}
+        return {"waited": waited, "awake": calls["wait_awake_s"], "asleep": calls["wait_asleep_s"], "counted": counted}
 
     def holds(found: dict[str, float]) -> bool:
         told = found["awake"] + found["asleep"] >= 0.8 * found["waited"]
