@@ -150,7 +150,7 @@ class CountedCalls {
     for (CallPlace& p : places_) p.bytes = p.count = 0;
     open_ = found_ = 0;
     only_tests_ = true;
-    left_ = kAtATime;
+    left_ = on_ ? kAtATime : 0;
   }
 
  private:

@@ -248,6 +248,16 @@ TEST(CountedCalls, ACallThatIsRecordedAfterAllIsNotCounted) {
   EXPECT_EQ(c.tests.now().caller, &kThere);
 }
 
+TEST(CountedCalls, WhereMostAreRecordedAfterAllItEnds) {
+  Counting c({one_sided()});
+  for (int i = 0; i < 20 && c.take(2, &kThere, kOther) == 2; ++i) {
+    c.tests.untake();
+    c.add(2 * (kLasts + kGap));
+  }
+  EXPECT_FALSE(c.tests.on());
+  EXPECT_EQ(c.take(1, &kThere, kOther), 0U) << "the next is to be recorded, which looks whether any are to be counted";
+}
+
 TEST(CountedCalls, ItPaysIfManyMoreAreCountedThanRecorded) {
   Counting c;
   constexpr std::uint32_t kRecorded = 8;
