@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import errno
 import importlib
 import io
+import itertools
 import os
+import re
 import signal
 import sys
 import threading
@@ -21,6 +24,7 @@ from fallow.errors import UserError, reason
 from fallow.help_text import HelpFormatter
 
 _COMMANDS = ("run", "report", "doctor", "config", "trace", "predict", "sim", "synth", "sweep", "reproduce")
+_ALIKE = 0.6  # the least likeness of what was typed to what may have been meant
 _DESCRIPTION = "Makes MPI programs use less energy without changing them."
 _EPILOG = """\
 examples:
@@ -132,12 +136,24 @@ def _act(arguments: argparse.Namespace) -> int:
             return 128 + came[0]
 
 
+def _meant(ours: Sequence[str], unknown: str) -> str:
+    """"; did you mean --X?", of the options that the command's help names; "" where none is alike."""
+    leading = itertools.takewhile(lambda word: not word.startswith("-"), ours)
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
+        parser(ours).parse_args([*leading, "--help"])
+    known = sorted(set(re.findall(r"--[a-z][a-z-]*", text.getvalue())))
+    close = difflib.get_close_matches(unknown.partition("=")[0], known, 1, _ALIKE)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
 def _unknown(ours: Sequence[str], name: str, words: list[str], command: list[str] | None) -> NoReturn:
     """UserError for options that there are not; where the part that knows them is missing, the command runs."""
     problem = native.module_problem() if name == "run" else ""
     if problem and command and not any(word.startswith("--compare") for word in ours):
         sys.exit(importlib.import_module("fallow.cli_run").run_bare(command, problem))
-    raise UserError(problem or f"{name} does not know {' '.join(words)}; 'fallow {name} --help' lists what it takes")
+    meant = _meant(ours, words[0]) or f"; 'fallow {name} --help' lists what it takes"
+    raise UserError(problem or f"{name} does not know {' '.join(words)}{meant}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

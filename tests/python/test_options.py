@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from fallow import options
+from fallow import cli, options
 from fallow.errors import UserError
 
 
@@ -121,3 +121,16 @@ def test_every_type_of_option_has_values_of_its_own_in_a_file(tmp_path):
     wanted = {"trace": "5", "slowdown": "0.02", "ring_events": "1024", "wake": "0", "mode": "sleep", "test_gap": "1us"}
     assert options.read_file(tmp_path / "x.toml") == wanted
     assert {o.type for o in options.user_table()} == {o.type for o in options.user_table() if o.name in wanted}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "--slowdwn", "1%", "--", "true"], "run does not know --slowdwn; did you mean --slowdown?"),
+        (["trace", "convert", "a.ftr", "-o", "b", "--tu=otf2"], "trace does not know --tu=otf2; did you mean --to?"),
+        (["predict", "a.ftr", "--zzz"], "predict does not know --zzz; 'fallow predict --help' lists what it takes"),
+    ],
+)
+def test_an_unknown_flag_is_taken_for_the_nearest(words, said, capsys):
+    assert cli.main(words) == 2
+    assert tuple(capsys.readouterr()) == ("", f"fallow: {said}\n")
