@@ -62,6 +62,7 @@ class CountedCall {
   FALLOW_HOT void passed(bool well, MPI_Comm comm, int peer, int tag, Count count, MPI_Datatype type) noexcept {
     fallow_tls.waiting = nullptr;
     Thread& t = *thread_;
+    if (!well && fallow_tls.depth == kCountedDepth) [[unlikely]] record_after_all(t);  // its communicator may be none
     const bool counted = fallow_tls.depth == kCountedDepth;
     CallDetails details;
     if (well) [[likely]] {

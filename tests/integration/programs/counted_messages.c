@@ -1,5 +1,6 @@
-/* Short messages again and again, between two ranks, a few places at a time, and a long one now and then. Checks what arrives. With
- * `late`, the other rank is away now and then: a receive waits. Prints the seconds of receives that lasted long, of rank 0.
+/* Short messages again and again, between two ranks, a few places at a time, and now and then a long one, or one that the library
+ * refuses. Checks what arrives. With `late`, the other rank is away now and then: a receive waits. Prints the seconds of receives that
+ * lasted long, of rank 0.
  *
  * usage: counted_messages ROUNDS [late] */
 #include <mpi.h>
@@ -7,9 +8,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { LATE = 10, LATE_MS = 20, LONG = 20000, SELDOM = 1000 };
+enum { LATE = 10, LATE_MS = 20, LONG = 20000, SELDOM = 1000, REFUSED = 500, NOBODY = 7 };
 
-static int rank, other;
+static int rank, other, refusals;
 static long* many;
 
 /* Of their lengths every one is another; both know which. */
@@ -59,6 +60,33 @@ static void of_all_kinds(long rounds, MPI_Comm comm) {
   MPI_Buffer_detach(&buffer, &size);
 }
 
+static void refused(MPI_Comm* comm, int* code, ...) {
+  (void)comm;
+  (void)code;
+  ++refusals;
+}
+
+/* Now and then the library refuses a message, for its rank or its type; the program is told once of each. */
+static void with_refusals(long rounds, MPI_Comm comm) {
+  MPI_Errhandler handler;
+  MPI_Comm_create_errhandler(refused, &handler);
+  MPI_Comm_set_errhandler(comm, handler);
+  int value = 0;
+  for (long i = 0; i < rounds; ++i) {
+    const int odd = i % REFUSED == 0 ? (int)(i / REFUSED % 2) + 1 : 0;
+    for (int again = odd != 0 ? 0 : 1; again < 2; ++again) {
+      const int to = again == 0 && odd == 1 ? NOBODY : other;
+      MPI_Datatype type = again == 0 && odd == 2 ? MPI_DATATYPE_NULL : MPI_INT;
+      if (rank == 0) MPI_Send(&value, 1, type, to, 0, comm);
+    }
+    if (rank == 1) MPI_Recv(&value, 1, MPI_INT, other, 0, comm, MPI_STATUS_IGNORE);
+    if (rank == 1) MPI_Send(&value, 1, MPI_INT, other, 0, comm);
+    if (rank == 0) MPI_Recv(&value, 1, MPI_INT, other, 0, comm, MPI_STATUS_IGNORE);
+  }
+  if (refusals != (rank == 0 ? (rounds + REFUSED - 1) / REFUSED : 0)) MPI_Abort(MPI_COMM_WORLD, 5);
+  MPI_Errhandler_free(&handler);
+}
+
 /* Returns the seconds of those receives that lasted long. */
 static double from_one_who_is_away(long rounds, MPI_Comm comm) {
   const struct timespec away = {0, LATE_MS * 1000000L};
@@ -92,6 +120,7 @@ int main(int argc, char** argv) {
     to_and_fro(rounds, MPI_COMM_WORLD);
     of_all_kinds(rounds, comm);
     to_and_fro(rounds, comm);
+    with_refusals(rounds, comm);
   }
   MPI_Comm_free(&comm);
   free(many);
