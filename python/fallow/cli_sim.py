@@ -16,6 +16,7 @@ from fallow.quantities import listed, named, named_path, positive, share, thread
 from fallow.sim import page, run, text, timeline
 from fallow.sim.machine import MachineSpec, machine_settings
 from fallow.sim.model import Case, Study
+from fallow.sim.options import CORES, POLICIES, concerns, native_options, product
 from fallow.sim.timeline import Window
 from fallow.text import Style, seconds
 
@@ -135,9 +136,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     policy.add_argument(
         "--no-cap-by-first",
-        action="store_const",
-        const=False,
-        dest="cap_by_first",
+        action="store_true",
         help="pps, spps: the first predicted pattern's length does not cap later ones",
     )
     policy.add_argument(
@@ -228,88 +227,43 @@ def _program(arguments: argparse.Namespace) -> run.ProgramSpec:
     return run.ProgramSpec(paths=tuple(arguments.trace))
 
 
-def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Options that all cases share; those not given are None."""
-    return {
-        "budget": arguments.budget, "idle_timer_us": arguments.idle_timer, "deep_timer_us": arguments.deep_timer,
-        "call_cost_us": arguments.call_cost, "core_timer_us": arguments.core_timer, "core_state": arguments.core_state,
-        "core_ghz": arguments.frequency, "memory_share": arguments.memory_share, "compress": arguments.compress,
-        "compress_what": arguments.compress_only, "rest_switches": arguments.rest_switches or None,
-        "rest_cards": arguments.rest_cards or None, "upper_links": False if arguments.edge_only else None,
-    }  # fmt: skip
+def _said(a: argparse.Namespace) -> dict[str, list[Any]]:
+    """The options of policies and cores that were given, each with its values."""
+    several = ("lead", "threshold")
+    one = ("budget", "idle_timer", "deep_timer", "call_cost", "core_timer", "core_state", "frequency", "memory_share",
+           "compress", "compress_only")  # fmt: skip
+    said = {name: getattr(a, name) for name in several if getattr(a, name)}
+    said |= {name: [value] for name in one if (value := getattr(a, name)) is not None}
+    flags = ("rest_switches", "rest_cards", "edge_only", "published_cost", "no_cap_by_first")
+    return said | {name: [True] for name in flags if getattr(a, name)}
 
 
 def _expect_effect(a: argparse.Namespace) -> None:
     """UserError for options that concern none of the policies, or of the ways that cores wait."""
-    concerns = (
-        ("--lead", a.lead, "--policy", ("pps", "spps")), ("--threshold", a.threshold, "--policy", ("pps",)),
-        ("--no-cap-by-first", a.cap_by_first, "--policy", ("pps", "spps")),
-        ("--published-cost", a.published_cost or None, "--policy", ("pps", "spps")),
-        ("--idle-timer", a.idle_timer, "--policy", ("hardware",)),
-        ("--call-cost", a.call_cost, "--policy", ("pps", "spps", "adaptive")),
-        ("--core-timer", a.core_timer, "--cores", ("sleep", "countdown", "throttle")),
-        ("--core-state", a.core_state, "--cores", ("sleep", "adaptive", "oracle")),
-        ("--frequency", a.frequency, "--cores", ("fixed", "countdown")),
-        ("--memory-share", a.memory_share, "--cores", ("fixed", "countdown")),
-    )  # fmt: skip
-    for flag, value, of, names in concerns:
-        if value is not None and not set(names) & set(a.policy if of == "--policy" else a.cores):
-            raise UserError(f"{flag} would do nothing: it is for {of} {' or '.join(names)}")
-    rests = (("--deep-timer", a.deep_timer is not None), ("--rest-switches", a.rest_switches),
-             ("--rest-cards", a.rest_cards), ("--edge-only", a.edge_only))  # fmt: skip
-    for flag, given in rests:
-        if given and set(a.policy) == {"always-on"}:
-            raise UserError(f"{flag} would do nothing: with --policy always-on no link rests")
-    if a.budget is not None and "adaptive" not in (*a.policy, *a.cores):
-        raise UserError("--budget would do nothing: it is for --policy adaptive or --cores adaptive")
+    for option in _said(a):
+        if any(concerns(option, policy, cores) for policy in a.policy for cores in a.cores):
+            continue
+        tables = (("--policy", POLICIES), ("--cores", CORES))
+        of = [f"{flag} {' or '.join(table[option])}" for flag, table in tables if option in table]
+        why = f"it is for {' or '.join(of)}" if of else "with --policy always-on no link rests"
+        raise UserError(f"--{option.replace('_', '-')} would do nothing: {why}")
     if a.compress_only is not None and a.compress is None:
         raise UserError("--compress-only would do nothing: say with --compress how much messages shrink")
-
-
-def _published_cost(policy: str) -> dict[str, Any]:
-    if policy not in ("pps", "spps"):
-        return {}
-    call, search, tuning = native.require().published_predictor_cost()
-    return {"call_cost_us": call, "search_cost_us": search, "tuning_cost_us": tuning}
-
-
-_POLICIES = {"idle_timer_us": ("hardware",), "call_cost_us": ("pps", "spps", "adaptive")}
-_CORES = {"core_timer_us": ("sleep", "countdown", "throttle"), "core_state": ("sleep", "adaptive", "oracle"),
-          "core_ghz": ("fixed", "countdown"), "memory_share": ("fixed", "countdown")}  # fmt: skip
-
-
-def _concerns(key: str, policy: str, core: str) -> bool:
-    """Whether an option that all cases share changes anything under this policy, with cores that wait in this way."""
-    if key in ("deep_timer_us", "rest_switches", "rest_cards", "upper_links"):
-        return policy != "always-on"
-    if key == "budget":
-        return "adaptive" in (policy, core)
-    return policy in _POLICIES.get(key, (policy,)) and core in _CORES.get(key, (core,))
 
 
 def cases(arguments: argparse.Namespace) -> list[Case]:
     """Every policy with every value of the options that concern it, for every way of waiting."""
     known = _names("sim_policies")
-    common = _chosen(arguments)
+    said = _said(arguments)
     out: list[Case] = []
-    for core in arguments.cores:
+    for cores in arguments.cores:
         for policy in arguments.policy:
             if policy not in known:
                 raise UserError(f"no policy is called '{policy}'; there are: {', '.join(known)}")
-            leads = arguments.lead if policy in ("pps", "spps") and arguments.lead else [None]
-            thresholds = arguments.threshold if policy == "pps" and arguments.threshold else [None]
-            for lead in leads:
-                for threshold in thresholds:
-                    options = {k: v for k, v in common.items() if _concerns(k, policy, core)} | {
-                        "lead": lead,
-                        "threshold_us": threshold,
-                        "cap_by_first": arguments.cap_by_first if policy in ("pps", "spps") else None,
-                        "core": core if core != "spin" else None,
-                    }
-                    if arguments.published_cost:
-                        options |= _published_cost(policy)
-                    case = Case(policy, {k: v for k, v in options.items() if v is not None})
-                    out += [case] if case not in out else []
+            concerned = {option: values for option, values in said.items() if concerns(option, policy, cores)}
+            for chosen in product(concerned | {"cores": [cores]}):
+                case = Case(policy, native_options(chosen))
+                out += [case] if case not in out else []
     return out
 
 

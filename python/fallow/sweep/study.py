@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import itertools
 import json
 import re
 import tomllib
@@ -17,6 +16,7 @@ from fallow import files, quantities
 from fallow.errors import UserError
 from fallow.sim import machine as machines
 from fallow.sim import run
+from fallow.sim.options import CORES, POLICIES, concerns, native_options, product
 from fallow.traces.found import find_files
 
 _Parser = Callable[[str], Any]
@@ -51,20 +51,7 @@ POLICY_KEYS: dict[str, _Parser] = {
     "edge_only": bool, "published_cost": bool, "no_cap_by_first": bool, "core_state": quantities.named,
     "frequency": quantities.positive, "memory_share": quantities.share, "compress_only": str,
 }  # fmt: skip
-_POLICY_NAMES = {
-    "lead": "lead", "threshold": "threshold_us", "budget": "budget", "idle_timer": "idle_timer_us",
-    "deep_timer": "deep_timer_us", "call_cost": "call_cost_us", "cores": "core",
-    "compress": "compress", "core_timer": "core_timer_us", "core_state": "core_state", "frequency": "core_ghz",
-    "memory_share": "memory_share", "compress_only": "compress_what",
-}  # fmt: skip
-_CONCERNS = {"lead": {"pps", "spps"}, "threshold": {"pps"}, "budget": {"adaptive"}, "idle_timer": {"hardware"},
-             "call_cost": {"pps", "spps", "adaptive"}, "published_cost": {"pps", "spps"},
-             "no_cap_by_first": {"pps", "spps"}}  # fmt: skip
-_CONCERNS_CORES = {"core_timer": {"sleep", "countdown", "throttle"}, "budget": {"adaptive"},
-                   "core_state": {"sleep", "adaptive", "oracle"}, "frequency": {"fixed", "countdown"},
-                   "memory_share": {"fixed", "countdown"}}  # fmt: skip
 _HEADER = re.compile(r"\[\[?[^\[\]]+\]\]?")
-_RESTS = {"deep_timer", "rest_switches", "rest_cards", "edge_only"}  # all policies but always-on
 _SWITCHES = ("rest_switches", "edge_only")  # where messages pass them: not with network loggp
 _COMPRESSED = ("point-to-point", "collectives")
 _SYNTH_NAMES = {"bytes": "size_bytes", "compute": "compute_ns"}
@@ -155,11 +142,6 @@ class _File:
         return out
 
 
-def _product(values: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
-    for chosen in itertools.product(*values.values()):
-        yield dict(zip(values, chosen, strict=True))
-
-
 def _digest(what: Any) -> str:  # noqa: ANN401  # anything JSON
     return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:20]
 
@@ -212,7 +194,7 @@ def _programs(file: _File) -> Iterator[tuple[str, str, dict[str, Any], Any]]:
             if program not in known:
                 raise file.fail("synth", "program", f"must be one of {', '.join(known)}", table)
             concerned = {k: v for k, v in values.items() if k != "reduce_bytes" or program in run.REDUCING}
-            for options in _unlike(program, _product(concerned)):
+            for options in _unlike(program, product(concerned)):
                 if "compute" in options:
                     options["compute"] = round(options["compute"] * 1000)
                 named = {_SYNTH_NAMES.get(k, k): v for k, v in options.items()}
@@ -231,7 +213,7 @@ def _machines(file: _File) -> Iterator[tuple[dict[str, Any], str]]:
                 machines.load(machines.MachineSpec("minotauro", machines.machine_settings({"topology": topology}, 1)))
             except UserError as error:
                 raise file.fail("machine", "topology", f"is wrong: {error}", table) from None
-        for machine in _product(values):
+        for machine in product(values):
             try:
                 path = machines.path_of(machine["platform"])
                 if "/" in machine["platform"] or machine["platform"].endswith(".toml"):
@@ -240,29 +222,6 @@ def _machines(file: _File) -> Iterator[tuple[dict[str, Any], str]]:
             except UserError as error:
                 raise file.fail("machine", "platform", f"is wrong: {error}", table) from None
             yield machine, hashlib.sha256(machines.path_of(machine["platform"]).read_bytes()).hexdigest()
-
-
-def _options(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """As the native part takes them; what is as it is anyhow is left out."""
-    options = {_POLICY_NAMES[k]: v for k, v in chosen.items() if k in _POLICY_NAMES and (k, v) != ("cores", "spin")}
-    options |= {k: True for k in ("rest_switches", "rest_cards") if chosen.get(k)}
-    if chosen.get("edge_only"):
-        options["upper_links"] = False
-    if chosen.get("no_cap_by_first"):
-        options["cap_by_first"] = False
-    if chosen.get("published_cost"):
-        names = ("call_cost_us", "search_cost_us", "tuning_cost_us")
-        options |= dict(zip(names, machines.require("published_predictor_cost")(), strict=True))
-    return options
-
-
-def _concerns(key: str, policy: str, cores: str) -> bool:
-    """Whether an option changes anything under this policy, with cores that wait in this way."""
-    if key in _RESTS:
-        return policy != "always-on"
-    if key not in _CONCERNS and key not in _CONCERNS_CORES:
-        return True
-    return policy in _CONCERNS.get(key, ()) or cores in _CONCERNS_CORES.get(key, ())
 
 
 def _expect_effect(
@@ -280,8 +239,8 @@ def _expect_effect(
             why = "without contention (network loggp) switches, and links between them, stay on"
             raise file.fail("policy", key, f"would do nothing: {why}", table)
     for key in values:
-        if not any(_concerns(key, policy, cores) for policy in values["policy"] for cores in ways):
-            of = [*sorted(_CONCERNS.get(key, ())), *(f"cores {c}" for c in sorted(_CONCERNS_CORES.get(key, ())))]
+        if not any(concerns(key, policy, cores) for policy in values["policy"] for cores in ways):
+            of = [*sorted(POLICIES.get(key, ())), *(f"cores {c}" for c in sorted(CORES.get(key, ())))]
             whose = " or ".join(of) or "policies other than always-on"
             raise file.fail("policy", key, f"would do nothing: it is for {whose}", table)
 
@@ -321,11 +280,11 @@ def _policies(file: _File, platforms: list[Any], *, switched: bool) -> Iterator[
         ways = values.get("cores", ["spin"])
         _expect_effect(file, table, values, ways, switched=switched)
         for policy in values.pop("policy"):
-            concerned = {k: v for k, v in values.items() if any(_concerns(k, policy, cores) for cores in ways)}
-            for chosen in _product(concerned):
+            concerned = {k: v for k, v in values.items() if any(concerns(k, policy, cores) for cores in ways)}
+            for chosen in product(concerned):
                 cores = chosen.get("cores", "spin")
-                said = {k: v for k, v in chosen.items() if _concerns(k, policy, cores)}
-                options = _options(said)
+                said = {k: v for k, v in chosen.items() if concerns(k, policy, cores)}
+                options = native_options(said)
                 _expect_possible(file, table, said, options, platforms)
                 if (digest := _digest([policy, options])) not in seen:
                     seen.add(digest)
