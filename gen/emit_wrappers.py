@@ -206,8 +206,8 @@ def _counting(call: Call, proto: Prototype) -> tuple[list[str], str]:
         comm = "result == MPI_SUCCESS ? comm : MPI_COMM_NULL" if _has_comm(proto) else "MPI_COMM_NULL"
         return [], f"scope.tested(result != MPI_SUCCESS || {found}, {comm});"
     if _is_message(call, proto):
-        arguments = f"comm, {call.peer}, {call.tag}, count, datatype"
-        return [f"scope.message({arguments});"], f"scope.passed(result == MPI_SUCCESS, {arguments});"
+        before = f"scope.message(comm, {call.peer}, count, datatype);"
+        return [before], f"scope.passed(result == MPI_SUCCESS, comm, {call.peer}, {call.tag}, count, datatype);"
     target = [f"scope.target(win, {call.peer});"] if call.peer and proto.has(call.peer) else []
     if call.blocks:
         return [*target, "scope.may_wait();"], "scope.waited();"

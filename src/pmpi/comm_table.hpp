@@ -34,6 +34,8 @@ struct CommInfo {
   std::vector<std::int32_t> world;  ///< world rank of each peer; empty: unknown
   std::vector<std::int32_t> partners;  ///< world ranks of the neighbours in the topology, as far as they are known
 
+  /// As events have it: the last number stands for all beyond.
+  std::uint16_t event_id() const noexcept { return static_cast<std::uint16_t>(id < 0xffff ? id : 0xffff); }
   bool leads_nowhere(std::int32_t neighbor) const noexcept {
     return static_cast<std::size_t>(neighbor) < kMaxNowhere && (nowhere >> neighbor & 1) != 0;
   }

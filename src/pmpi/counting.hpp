@@ -53,7 +53,7 @@ class CountedCall {
 
   /// A message is about to be sent to this rank, or received from it; what may be a long one is recorded after all.
   template <class Count>
-  FALLOW_HOT void message(MPI_Comm comm, int peer, int, Count count, MPI_Datatype type) noexcept {
+  FALLOW_HOT void message(MPI_Comm comm, int peer, Count count, MPI_Datatype type) noexcept {
     may_wait(handle_key(comm), peer, 1);
     if (!is_at_most(kShortMessage, *thread_, count, type)) [[unlikely]] record_after_all(*thread_);
   }
@@ -112,7 +112,7 @@ class CountedCall {
   }
 
   static std::uint16_t id_of(const CommInfo* info) noexcept {
-    return static_cast<std::uint16_t>(info == nullptr ? 0 : info->id < 0xffff ? info->id : 0xffff);
+    return info == nullptr ? 0 : info->event_id();
   }
 
   Thread* const thread_;

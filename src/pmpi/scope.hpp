@@ -179,7 +179,7 @@ class Scope {
   FALLOW_HOT void record(MPI_Comm comm, int peer, int tag, std::uint64_t bytes) noexcept {
     const CommInfo* const info = comm_info(thread_, comm);
     if (info != nullptr) {
-      comm_id_ = static_cast<std::uint16_t>(info->id < 0xffff ? info->id : 0xffff);
+      comm_id_ = info->event_id();
       if (peer >= 0) thread_.keep_recent(info->handle, peer);
     }
     record(peer, tag, bytes);

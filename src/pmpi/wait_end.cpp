@@ -142,7 +142,7 @@ void note_open(Thread& t, std::uint64_t now) noexcept {
   open.address = reinterpret_cast<std::uint64_t>(t.caller);
   open.peer = one ? t.peer : -1;
   open.op = t.op;
-  open.comm = comm != nullptr ? static_cast<std::uint16_t>(std::min<std::uint32_t>(comm->id, 0xffff)) : 0;
+  open.comm = comm != nullptr ? comm->event_id() : 0;
   std::atomic_ref(open.enter).store(t.enter, std::memory_order_release);
 }
 
