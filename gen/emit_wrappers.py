@@ -169,11 +169,14 @@ def _unrecorded(call: Call, proto: Prototype) -> list[str]:
     """What a call does that is not recorded, as one from a callback: handles come and go all the same."""
     if _counted(call, proto):
         before, after = _counting(call, proto)
+        where, peer = _where(call, proto)
+        kind = f"fallow::pmpi::CountedKind::{_counted_kind(call, proto)}"
+        remember = ", ".join([kind, "result == MPI_SUCCESS", where, peer, *_given(call, proto)])
         return [
             "fallow::pmpi::CountedCall scope;",
             *([f"if (scope.counts()) {{ {' '.join(before)} }}"] if before else []),
             f"const int result = next({proto.forward()});",
-            f"if (scope.counts()) {after}",
+            f"if (scope.counts()) {{ {after} scope.remember({remember}); }}",
             "return result;",
         ]
     freed, made = _free(call, proto), [] if _makes_window(proto) or call.wakes == "later" else _made(call, proto)
@@ -200,6 +203,23 @@ def _counted(call: Call, proto: Prototype) -> bool:
     return one_sided or (call.kind == "rma_sync" and call.base in _SOON_OVER)
 
 
+def _counted_kind(call: Call, proto: Prototype) -> str:
+    """CountedKind, see src/pmpi/counting.hpp."""
+    if _found(call, proto):
+        return "probe" if _has_comm(proto) else "test"
+    if _is_message(call, proto):
+        return "message"
+    return "flush" if call.blocks else "one_sided"
+
+
+def _where(call: Call, proto: Prototype) -> tuple[str, str]:
+    """Of a call that can be counted only: the communicator or window, and its rank with which it has to do."""
+    if _found(call, proto):
+        return "0", "-1"
+    peer = call.peer if call.peer and proto.has(call.peer) else "-1"
+    return ("comm" if _is_message(call, proto) else "win"), peer
+
+
 def _counting(call: Call, proto: Prototype) -> tuple[list[str], str]:
     """What is to be done before and after the call where it is counted only."""
     if found := _found(call, proto):
@@ -214,6 +234,43 @@ def _counting(call: Call, proto: Prototype) -> tuple[list[str], str]:
     size, received = _size(call, proto), _received_too(call, proto)
     bytes_ = ", ".join(f"result == MPI_SUCCESS ? ({s}) : 0" for s in (size, received) if s and s != "0")
     return target, f"scope.transferred({bytes_ or 0});"
+
+
+def _given(call: Call, proto: Prototype) -> list[str]:
+    """The arguments of a counted call by which it is known as the same as another: those from which its record is made."""
+    before, after = _counting(call, proto)
+    of_record = set(re.findall(r"\w+", " ".join([*before, after, *_where(call, proto)])))
+    outputs = {"flag", "outcount", call.tag} if _found(call, proto) or _is_message(call, proto) else set()
+    return [p.name for p in proto.parameters if p.name in of_record - outputs]
+
+
+def _repeated(name: str, call: Call, proto: Prototype) -> str:
+    """Functions that are tried before the wrapper of a call that can be counted only, for those that are as the last one at their place."""
+    kind = f"fallow::pmpi::CountedKind::{_counted_kind(call, proto)}"
+    given = "".join(f", {argument}" for argument in _given(call, proto))
+    found = _found(call, proto)
+    as_usual = "result == MPI_SUCCESS" + (f" && !({found})" if found else "")
+    tag = f", {call.tag}" if _is_message(call, proto) else ""
+    forward, name_ = f"({proto.forward()})", f"_{name}<kProfiling>"
+    lines = [
+        "template <bool kProfiling>",
+        f"[[gnu::noinline]] int repeat_{name}({proto.declare()}) {{",
+        "  FALLOW_NOTICE_UNWINDING;",
+        f"  fallow::pmpi::CallPlace* const place = fallow::pmpi::repeated<{kind}>(kOp_{name}{given});",
+        f"  if (place == nullptr) [[unlikely]] return wrap{name_}{forward};",
+        f"  fallow::pmpi::RepeatedCall<{kind}> call(*place, __builtin_dwarf_cfa());",
+        f"  const int result = reinterpret_cast<decltype(&{name})>(fallow::pmpi::next_of<kProfiling>(kOp_{name})){forward};",
+        f"  call.end({as_usual}{tag});",
+        "  return result;",
+        "}",
+        "",
+        "template <bool kProfiling>",
+        f"int enter_{name}({proto.declare()}) {{",
+        f"  if (fallow::pmpi::is_expected(__builtin_return_address(0))) return repeat{name_}{forward};",
+        f"  return wrap{name_}{forward};",
+        "}",
+    ]
+    return "\n".join(lines)
 
 
 def _is_generalized(name: str) -> bool:
@@ -240,9 +297,11 @@ def _takes_long(name: str, call: Call) -> bool:
 
 def _wrapper(name: str, call: Call, proto: Prototype) -> str:
     declare = proto.declare() or "void"
+    attribute = "[[gnu::cold]] " if _takes_long(name, call) else ""
+    attribute += "[[gnu::noinline]] " if _counted(call, proto) else ""
     body = [
         "template <bool kProfiling>",
-        f"{'[[gnu::cold]] ' if _takes_long(name, call) else ''}int wrap_{name}({declare}) {{",
+        f"{attribute}int wrap_{name}({declare}) {{",
         f"  const auto next = reinterpret_cast<decltype(&{name})>(fallow::pmpi::next_of<kProfiling>(kOp_{name}));",
     ]
     special = SPECIAL.get(name, "")
@@ -308,12 +367,13 @@ def emit_wrappers(table: dict[str, Call], prototypes: dict[str, Prototype], head
     ops = [
         f'    {{{i}, "{name}", {KINDS.index(call.kind)}, {str(call.blocks).lower()}, {str(_counted(call, prototypes[name])).lower()}, '
         f'{str(call.twin or bool(_found(call, prototypes[name]))).lower()}, '
-        f"reinterpret_cast<void*>(&wrap_{name}<false>), reinterpret_cast<void*>(&wrap_{name}<true>)}},"
+        f"reinterpret_cast<void*>(&{entry}<false>), reinterpret_cast<void*>(&{entry}<true>)}},"
         for i, name, call in present
+        for entry in [f"FALLOW_ENTER({name})" if _counted(call, prototypes[name]) else f"wrap_{name}"]
     ]
     parts = [
         include(header),
-        '#include "pmpi/counting.hpp"',
+        '#include "pmpi/repeated_call.hpp"',
         '#include "pmpi/scope.hpp"',
         '#include "pmpi/twins.hpp"',
         '#include "pmpi/wrapper_table.hpp"',
@@ -322,6 +382,7 @@ def emit_wrappers(table: dict[str, Call], prototypes: dict[str, Prototype], head
         *[f"constexpr std::uint16_t kOp_{name} = {i};" for i, name, _ in present],
         "",
         *["\n" + _wrapper(name, call, prototypes[name]) for _, name, call in present],
+        *["\n" + _repeated(name, call, prototypes[name]) for _, name, call in present if _counted(call, prototypes[name])],
         "",
         "const fallow::pmpi::WrapperEntry kEntries[] = {",
         *ops,

@@ -65,10 +65,16 @@ inline void made_window(Thread& thread, MPI_Win win, MPI_Comm comm) noexcept {
 }
 
 // A handle is being freed, or was just given to something new: its value may have meant something else before.
-inline void forget_comm(MPI_Comm comm) noexcept { runtime().comms.forget(comm); }
+inline void forget_comm(MPI_Comm comm) noexcept {
+  runtime().comms.forget(comm);
+  runtime().handle_generation.fetch_add(1, std::memory_order_relaxed);
+}
 inline void forget_win(MPI_Win win) noexcept { runtime().window_ranks.forget(handle_key(win)); }
 inline void forget_request(MPI_Request request) noexcept { runtime().prepared.freed(handle_key(request)); }
-inline void forget_type(MPI_Datatype) noexcept { runtime().type_generation.fetch_add(1, std::memory_order_relaxed); }
+inline void forget_type(MPI_Datatype) noexcept {
+  runtime().type_generation.fetch_add(1, std::memory_order_relaxed);
+  runtime().handle_generation.fetch_add(1, std::memory_order_relaxed);
+}
 #if MPI_VERSION >= 4
 inline void forget_session(MPI_Session session) noexcept { runtime().world.end(session); }
 #endif

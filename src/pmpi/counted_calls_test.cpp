@@ -285,6 +285,87 @@ TEST(CountedCalls, PlacesAreFoundInAnyOrder) {
   EXPECT_EQ(tests.places()[7].count, 2U);
 }
 
+TEST(CountedCalls, ThoseAsTheLastOneCountAtItsPlace) {
+  Counting c({place(), one_sided()});
+  c.take(1);
+  c.take(1, &kThere, kOther);
+  LastCall& last = c.tests.last();
+  last.bytes = 8;
+  last.received = 3;
+  for (int i = 0; i < 5; ++i) {
+    CallPlace& test = *c.tests.turn();
+    EXPECT_EQ(test.caller, &kHere);
+    EXPECT_TRUE(c.tests.repeat(test, true));
+    EXPECT_EQ(c.tests.run(), 1U);
+    CallPlace& message = *c.tests.turn();
+    EXPECT_EQ(message.caller, &kThere);
+    EXPECT_TRUE(c.tests.repeat(message, false));
+    EXPECT_EQ(c.tests.run(), 0U);
+  }
+  EXPECT_EQ(c.tests.open(), 12U);
+  EXPECT_EQ(c.tests.useful(), 6U);
+  c.tests.divide(kLimits, 12 * (kLasts + kGap) + kGap);
+  const std::span<CallPlace> places = c.tests.places();
+  EXPECT_EQ(places[0].count, 6U);
+  EXPECT_EQ(places[0].bytes + places[0].received, 0U);
+  EXPECT_EQ(places[1].count, 6U);
+  EXPECT_EQ(places[1].bytes, 5 * 8U);
+  EXPECT_EQ(places[1].received, 5 * 3U);
+  c.tests.close();
+  EXPECT_EQ(c.tests.open(), 0U);
+  EXPECT_EQ(places[1].received, 0U);
+}
+
+TEST(CountedCalls, WhatTheyWereAboutChanges) {
+  Counting c({one_sided()});
+  c.take(1, &kThere, kOther);
+  for (const std::uint64_t bytes : {8, 16}) {
+    c.tests.last().bytes = bytes;
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(c.tests.repeat(*c.tests.turn(), false));
+  }
+  c.tests.divide(kLimits, 7 * (kLasts + kGap));
+  EXPECT_EQ(c.tests.places()[0].bytes, 3 * 8U + 3 * 16U);
+}
+
+TEST(CountedCalls, TheLastOfManyIsTakenAsAnyOther) {
+  Counting c;
+  c.take(1);
+  std::uint32_t n = 1;
+  while (c.tests.repeat(*c.tests.turn(), true)) ++n;
+  EXPECT_EQ(n, CountedCalls::kAtATime - 1);
+  EXPECT_EQ(c.tests.open(), n);
+  EXPECT_EQ(c.take(), 1U);
+  EXPECT_EQ(c.tests.turn(), nullptr) << "the next is to be recorded";
+  c.add(CountedCalls::kAtATime * (kLasts + kGap) + kGap);
+  EXPECT_EQ(c.counted, CountedCalls::kAtATime);
+  EXPECT_NE(c.tests.turn(), nullptr);
+  c.tests.stop();
+  EXPECT_EQ(c.tests.turn(), nullptr);
+}
+
+TEST(CountedCalls, WhoseTurnItIsIsLearnt) {
+  const int third = 0;
+  Counting c({place(), one_sided(), place(kOp, &third)});
+  c.take(1);
+  EXPECT_EQ(c.tests.turn()->caller, &kThere) << "they come in turns, as a rule";
+  c.take(1, &third);
+  EXPECT_EQ(c.tests.turn()->caller, &kHere);
+  c.take(1);
+  EXPECT_EQ(c.tests.turn()->caller, &third);
+  EXPECT_FALSE(c.tests.takes(kOp, &kThere));
+  EXPECT_EQ(c.tests.turn()->caller, &third) << "a call at no place changes nothing";
+}
+
+TEST(LastCall, ArgumentsAreComparedInTheirOwnWidth) {
+  EXPECT_TRUE(is_given(as_given(-1), -1));
+  EXPECT_FALSE(is_given(as_given(-1), 1));
+  const std::int64_t large = std::int64_t{1} << 40;
+  EXPECT_TRUE(is_given(as_given(large + 5), large + 5));
+  EXPECT_FALSE(is_given(as_given(large + 5), std::int64_t{5}));
+  EXPECT_TRUE(is_given(as_given(&kHere), &kHere));
+  EXPECT_FALSE(is_given(as_given(&kHere), &kThere));
+}
+
 TEST(CountedCalls, TestsInVainAreOfNoUse) {
   Counting c({place(), one_sided()});
   c.take(20);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kSlowNs = 2e3;      // to record a call takes one to five hundredths of it
 constexpr double kClosestNs = 50;    // no call comes sooner after another
-constexpr double kOwnPathNs = 15;    // of each test that is counted, beside what is between tests of a loop
+constexpr double kOwnPathNs = 6;      // of each test that is counted as the one before, beside what is between tests of a loop
 constexpr double kWorkNs = 20, kWorkOfWaitersNs = 60;  // between tests, beside what is in loops that wait; in programs whose loops are known to
 constexpr double kNoWaitsNs = 50;    // where no loop rests: what gaps may differ by
 
@@ -50,6 +50,12 @@ bool counts_messages(const Thread& t) noexcept {
   return t.polled && rt.hooked && !rt.oversubscribed && !rt.twinned.load(std::memory_order_relaxed);
 }
 
+/// Of those that may be counted only.
+bool is_blocking_message(std::uint16_t op) noexcept {
+  const unsigned traits = runtime().op_traits[op];
+  return (traits & kOpBlocks) != 0 && (traits & (kOpSends | kOpReceives)) != 0;
+}
+
 bool may_count(const Thread& t) noexcept { return longest_pace(t) > runtime().count_limits.closest; }
 
 RecordedCall recorded(const Thread& t, std::uint64_t number) noexcept {
@@ -59,8 +65,7 @@ RecordedCall recorded(const Thread& t, std::uint64_t number) noexcept {
   call.exit = e.exit;
   const unsigned traits = runtime().op_traits[e.op];
   if ((traits & kOpCounted) == 0) return call;
-  const bool is_message = (traits & kOpBlocks) != 0 && (traits & (kOpSends | kOpReceives)) != 0;
-  if (is_message && !counts_messages(t)) return call;
+  if (is_blocking_message(e.op) && !counts_messages(t)) return call;
   call.place.caller = t.callers[number % kPendingEvents];
   call.place.op = e.op;
   call.place.comm = e.comm;
@@ -70,6 +75,7 @@ RecordedCall recorded(const Thread& t, std::uint64_t number) noexcept {
 
 void stop_counting(Thread& t) noexcept {
   t.counted.stop();
+  fallow_tls.expected = nullptr;
   fallow_tls.direct = &t;
 }
 
@@ -87,6 +93,13 @@ bool has_worked(Thread& t) noexcept {
   return t.counted.by_trust() ? t.loop.left_unseen(limits, t.counted.explained(), odd) : odd > limits.interrupt;
 }
 
+/// Those whom calls like the last ones at their places were about may have to be woken, should others have been met since.
+void recall_peers(Thread& t) noexcept {
+  for (const CallPlace& p : t.counted.places()) {
+    if (p.last.returns_to != nullptr && p.last.peer >= 0) t.keep_recent(p.last.where, p.last.peer);
+  }
+}
+
 /// The calls that were counted are added, as a call is to be recorded.
 void settle_counted(Thread& t, std::uint64_t now) noexcept {
   Runtime& rt = runtime();
@@ -99,6 +112,7 @@ void settle_counted(Thread& t, std::uint64_t now) noexcept {
   }
   if (any && rt.watches_tests && has_worked(t)) end_run(t, false);
   t.loop.break_off();
+  recall_peers(t);
   if (somebody_sleeps()) t.owes_wake = true;
   if (rt.forecast.belongs_to(&t)) {
     rt.forecast.pass_over();
@@ -149,6 +163,7 @@ void consider_counting(Thread& t) noexcept {
   for (const CallPlace& place : places) {
     if (!goes_to_library(place.op)) return;
   }
+  fallow_tls.expected = nullptr;
   t.counted.begin(places, sample.gap(), sample.is_close());
   if (t.counted.on()) fallow_tls.direct = nullptr;
 }
@@ -178,6 +193,7 @@ __attribute__((noinline)) Thread* admit_out_of_turn(const void* frame, const voi
 }  // namespace
 
 Thread* admit_counting(const void* frame, const void* caller, std::uint16_t op) noexcept {
+  fallow_tls.expected = nullptr;
   Thread& t = *static_cast<Thread*>(fallow_tls.thread);
   if (somebody_sleeps() || !t.counted.takes_next(op, place_of(caller))) [[unlikely]] return admit_out_of_turn(frame, caller, op);
   return count(t, frame, caller, op);
@@ -185,13 +201,61 @@ Thread* admit_counting(const void* frame, const void* caller, std::uint16_t op) 
 
 void record_after_all(Thread& t) noexcept {
   Runtime& rt = runtime();
+  if (fallow_tls.depth == kRepeatedDepth) take_up_repeat(t);
   const std::uint64_t now = rt.clock.now();
   t.counted.untake();
   settle_counted(t, now);
+  if (somebody_sleeps()) wake_recent_slow(t);  // a rank that slept before a call like the last may be who this one waits for
   fallow_tls.depth = 1;
   t.enter = now;
   t.caller = t.counted.now().caller;
   rt.node.own().doing(trace::RankState::in_mpi, now);
+}
+
+void take_up_repeat(Thread& t) noexcept {
+  const CallPlace& place = *static_cast<CallPlace*>(fallow_tls.turn);
+  const bool is_message = is_blocking_message(place.op);
+  t.counted.take();
+  fallow_tls.return_address = place.last.returns_to;
+  t.op = place.op;
+  t.comm_handle = is_message ? place.last.where : 0;
+  t.peer = is_message ? place.last.peer : -1;
+  t.wanted_calls = is_message ? 1 : 0;
+  t.repeated = {place.last.bytes, place.last.received, place.last.peer, place.comm};
+  if (place.last.peer >= 0) t.keep_recent(place.last.where, place.last.peer);
+  fallow_tls.depth = kCountedDepth;
+}
+
+void end_odd_repeat(Thread& t, CountedKind kind, bool as_usual, int tag) noexcept {
+  if (fallow_tls.depth == kRepeatedDepth) take_up_repeat(t);
+  const RepeatedDetails& d = t.repeated;
+  const bool counted = fallow_tls.depth == kCountedDepth;
+  if (kind == CountedKind::message) {
+    end_message(t, as_usual, as_usual ? CallDetails{d.bytes, d.peer >= 0 ? d.peer : -1, tag, d.comm} : CallDetails{});
+  } else if (!counted) {
+    end_recorded_after_all(t);
+  } else {
+    fallow_tls.depth = 0;
+    const bool is_test = kind == CountedKind::test || kind == CountedKind::probe;
+    if (is_test && !as_usual) found_in_counted(t);
+    if (!is_test && as_usual) {
+      t.counted.now().bytes += d.bytes;
+      t.counted.now().received += d.received;
+    }
+  }
+  expect_next(t);
+}
+
+void end_message(Thread& t, bool well, const CallDetails& details) noexcept {
+  if (!well && fallow_tls.depth == kCountedDepth) record_after_all(t);  // its communicator may be none
+  if (fallow_tls.depth != kCountedDepth) return end_recorded_after_all(t, details);
+  if (details.comm != t.counted.now().comm) moved_to_comm(t, details.comm);
+  t.counted.now().bytes += details.bytes;
+  if (somebody_sleeps()) {
+    recall_peers(t);
+    wake_recent_slow(t);
+  }
+  fallow_tls.depth = 0;
 }
 
 void end_recorded_after_all(Thread& t, const CallDetails& details) noexcept {

@@ -29,7 +29,28 @@ void record_after_all(Thread& thread) noexcept;
 /// Such a call is over.
 void end_recorded_after_all(Thread& thread, const CallDetails& details = {}) noexcept;
 
-inline constexpr std::uint32_t kCountedDepth = 2;  ///< fallow_tls.depth
+// fallow_tls.depth
+inline constexpr std::uint32_t kCountedDepth = 2;
+inline constexpr std::uint32_t kRepeatedDepth = 3;  ///< of a RepeatedCall, of which the thread's state says nothing yet
+
+enum class CountedKind : std::uint8_t { test, probe, message, one_sided, flush };
+constexpr bool may_wait(CountedKind kind) noexcept { return kind == CountedKind::message || kind == CountedKind::flush; }
+/// Whether communicators or datatypes are among what is remembered of it: another one may get a handle that was freed.
+constexpr bool has_handles(CountedKind kind) noexcept { return kind != CountedKind::test && kind != CountedKind::flush; }
+
+/// The repeated call under way becomes one as any other that is counted.
+void take_up_repeat(Thread& thread) noexcept;
+/// The end of a repeated call that is the last one for now, was recorded after all, failed or found something, or after which somebody sleeps.
+void end_odd_repeat(Thread& thread, CountedKind kind, bool as_usual, int tag) noexcept;
+/// A message was passed on, or the library refused it.
+void end_message(Thread& thread, bool well, const CallDetails& details) noexcept;
+
+/// From now on the next call may be one that is as the last at the place whose turn it is.
+FALLOW_HOT void expect_next(Thread& t) noexcept {
+  CallPlace* const place = t.counted.turn();
+  fallow_tls.turn = place;
+  fallow_tls.expected = place != nullptr ? place->last.returns_to : nullptr;
+}
 
 /// Around a call that the wrapper does not record. It is counted, unless it is made by the library, in a callback, or once MPI has ended.
 class CountedCall {
@@ -47,7 +68,8 @@ class CountedCall {
   FALLOW_HOT void may_wait() noexcept { may_wait(0, -1, 0); }
   FALLOW_HOT void waited() noexcept {
     fallow_tls.waiting = nullptr;
-    if (fallow_tls.depth != kCountedDepth) [[unlikely]] return end_recorded_after_all(*thread_);
+    counted_ = fallow_tls.depth == kCountedDepth;
+    if (!counted_) [[unlikely]] return end_recorded_after_all(*thread_);
     fallow_tls.depth = 0;
   }
 
@@ -62,19 +84,15 @@ class CountedCall {
   FALLOW_HOT void passed(bool well, MPI_Comm comm, int peer, int tag, Count count, MPI_Datatype type) noexcept {
     fallow_tls.waiting = nullptr;
     Thread& t = *thread_;
-    if (!well && fallow_tls.depth == kCountedDepth) [[unlikely]] record_after_all(t);  // its communicator may be none
-    const bool counted = fallow_tls.depth == kCountedDepth;
     CallDetails details;
     if (well) [[likely]] {
       const CommInfo* const info = comm_info(t, comm);
       if (info != nullptr && peer >= 0) t.keep_recent(info->handle, peer);
       details = {peer == MPI_PROC_NULL ? 0 : data_size(t, count, type), peer >= 0 ? peer : -1, tag, id_of(info)};
-      if (counted && details.comm != t.counted.now().comm) [[unlikely]] moved_to_comm(t, details.comm);
     }
-    if (!counted) [[unlikely]] return end_recorded_after_all(t, details);
-    t.counted.now().bytes += details.bytes;
-    if (runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] wake_recent_slow(t);
-    fallow_tls.depth = 0;
+    counted_ = well && fallow_tls.depth == kCountedDepth;
+    bytes_ = details.bytes;
+    end_message(t, well, details);
   }
 
   template <class Count>
@@ -84,8 +102,9 @@ class CountedCall {
   /// `received`: beside `bytes`, which are sent.
   FALLOW_HOT void transferred(std::uint64_t bytes, std::uint64_t received = 0) noexcept {
     fallow_tls.depth = 0;
-    thread_->counted.now().bytes += bytes;
-    thread_->received_too += received;
+    CallPlace& place = thread_->counted.now();
+    place.bytes += bytes_ = bytes;
+    place.received += received_ = received;
   }
 
   /// A test is over. `comm`: MPI_COMM_NULL of those that name none.
@@ -97,6 +116,26 @@ class CountedCall {
       if (id != t.counted.now().comm) [[unlikely]] moved_to_comm(t, id);
     }
     if (found) [[unlikely]] found_in_counted(t);
+  }
+
+  /// After all of it: what the next one here is compared with, if it went `well`; see RepeatedCall. `peer` is a rank of `where`, or below 0.
+  template <class Where, class... Given>
+  FALLOW_HOT void remember(CountedKind kind, bool well, Where where, int peer, Given... given) noexcept {
+    static_assert(sizeof...(given) <= kMostGiven);
+    Thread& t = *thread_;
+    if (well && counted_) [[likely]] {
+      LastCall& last = t.counted.last();
+      const void* const caller = t.counted.now().caller;
+      last.given = {as_given(given)...};
+      last.returns_to = fallow_tls.return_address;
+      last.bindings = caller != last.returns_to ? caller : nullptr;
+      last.handles = has_handles(kind) ? runtime().handle_generation.load(std::memory_order_relaxed) : 0;
+      last.where = as_given(where);
+      last.peer = peer;
+      last.bytes = bytes_;
+      last.received = received_;
+    }
+    expect_next(t);
   }
 
  private:
@@ -116,6 +155,8 @@ class CountedCall {
   }
 
   Thread* const thread_;
+  std::uint64_t bytes_ = 0, received_ = 0;
+  bool counted_ = true;
 };
 
 }  // namespace fallow::pmpi

@@ -36,7 +36,7 @@ enum Message : unsigned { kBadOption = 0, kNoFile = 1, kNoPage = 2, kMissingCall
 bool is_copy(Runtime& rt) noexcept { return rt.writer.header().pid != getpid(); }
 
 void release_thread(void* pointer) noexcept {
-  fallow_tls.direct = fallow_tls.thread = nullptr;
+  fallow_tls.direct = fallow_tls.thread = fallow_tls.expected = nullptr;
   fallow_tls.waiting = nullptr;
   // All is written, or this is a copy of the process that must not write to its parent's files. What belongs to the thread
   // stays: finish_runtime() may be looking at it.
@@ -58,7 +58,7 @@ void release_thread(void* pointer) noexcept {
 void after_fork_in_child() noexcept {
   // The child shares the rank's file and page with its parent: it must not write there.
   runtime().phase.store(Phase::ended);
-  fallow_tls.direct = fallow_tls.thread = nullptr;
+  fallow_tls.direct = fallow_tls.thread = fallow_tls.expected = nullptr;
   fallow_tls.waiting = nullptr;
   __atomic_store_n(&fallow_hints.active, 0, __ATOMIC_RELAXED);
   remove_hooks(runtime());
@@ -345,7 +345,7 @@ void finish_runtime(std::uint32_t how) noexcept {
   rt.writer.tell(trace::RankState::ended);
   rt.node.detach();
   rt.preload->pass_through();
-  fallow_tls.direct = fallow_tls.thread = nullptr;
+  fallow_tls.direct = fallow_tls.thread = fallow_tls.expected = nullptr;
   fallow_tls.waiting = nullptr;
 }
 

@@ -92,6 +92,7 @@ struct Runtime {
   std::atomic<std::uint32_t> threads{0};
   std::array<std::atomic<Thread*>, trace::kMaxBlocks> thread_of_block{};
   std::atomic<std::uint32_t> type_generation{1};
+  std::atomic<std::uint32_t> handle_generation{1};  ///< changes whenever a communicator or a datatype may have been freed
   std::atomic<Thread*> sleeper{nullptr};  ///< the one thread of the process that may sleep now; owns costs, model, slot
   Contention contention;            ///< of the sleeper for its core
   power::CpuQuota quota;            ///< of the process

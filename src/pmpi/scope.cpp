@@ -98,6 +98,7 @@ bool is_under_way(const void* frame) noexcept {
 namespace {
 
 __attribute__((noinline)) Thread* admit_other(const void* frame, const void* caller, std::uint16_t op, bool profiling) noexcept {
+  if (fallow_tls.depth == kRepeatedDepth) take_up_repeat(*static_cast<Thread*>(fallow_tls.thread));
   if (fallow_tls.depth != 0) {
     if (is_under_way(frame)) {
       count_nested(frame, caller, op, profiling);
@@ -159,6 +160,7 @@ extern "C" __attribute__((visibility("hidden"), used)) int fallow_unwound(int, i
   constexpr int kCleanupPhase = 2, kContinueUnwind = 8;
   if ((actions & kCleanupPhase) != 0 && fallow_tls.depth != 0) {
     auto* const thread = static_cast<Thread*>(fallow_tls.thread);
+    if (thread != nullptr && fallow_tls.depth == kRepeatedDepth) take_up_repeat(*thread);
     if (thread != nullptr) end_unreturned(*thread);
   }
   return kContinueUnwind;

@@ -54,6 +54,13 @@ using trace::kPendingEvents;
 /// Who adds a thread's events to its totals: the thread, or who ends it or the process.
 enum class Totalling : std::uint8_t { nobody, itself, other };
 
+/// What a call like the last one at its place is about.
+struct RepeatedDetails {
+  std::uint64_t bytes = 0, received = 0;
+  std::int32_t peer = -1;
+  std::uint16_t comm = 0;
+};
+
 /// The last call that the program made in a callback of the MPI library.
 struct NestedCall {
   const void* frame = nullptr;
@@ -98,6 +105,7 @@ struct alignas(64) Thread {
   TestLoop loop;                   ///< of tests, where each rank has a core
   std::uint64_t measured_gap = 0;  ///< tick at which what is between its tests was last compared with readings of the clock
   CountedCalls counted;
+  RepeatedDetails repeated;        ///< of a RepeatedCall under way that is looked at after all
   PendingWait loop_rest;           ///< of the test under way
   WaitState loop_wait;             ///< that the loop is, between its tests
   Patience patience;

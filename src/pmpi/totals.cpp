@@ -158,6 +158,7 @@ void add_calls(Thread& t, const CallPlace& place, const CountedTime& time) noexc
   }
   if ((traits & kOpSends) != 0) c.bytes_sent += place.bytes;
   if ((traits & kOpReceives) != 0) c.bytes_received += place.bytes;
+  c.bytes_received += place.received;
   trace::OpStats& op = t.ops[place.op];
   op.calls += place.count;
   op.ticks += ticks;
@@ -176,7 +177,8 @@ void add_counted(Thread& t, std::uint64_t now) noexcept {
   add_to_totals(t);
   if (t.counted.open() == 0 || !t.begin_totals(fallow_tls.thread == &t ? Totalling::itself : Totalling::other)) return;
   const CountedTime time = t.counted.divide(runtime().count_limits, now - std::min(now, t.last_exit));
-  for (const CallPlace place : t.counted.places()) {  // a copy: the process may be ending while the thread goes on
+  for (const CallPlace& changing : t.counted.places()) {
+    const CallPlace place = changing;  // the process may be ending while the thread goes on
     if (place.count != 0) add_calls(t, place, time);
   }
   if (runtime().oversubscribed) runtime().node.own().calls.fetch_add(t.counted.useful(), std::memory_order_relaxed);

@@ -418,7 +418,7 @@ void slow_poll(Thread& t) noexcept {
   const ErrnoGuard kept;
   fallow_tls.polls_left &= ~kCatchingUp;
   t.polled = true;
-  if (fallow_tls.depth == kCountedDepth) record_after_all(t);
+  if (fallow_tls.depth >= kCountedDepth) record_after_all(t);
   if (t.look == Look::none && is_patient(t)) return;
   const FloatGuard guard;
   const CancelGuard whole;

@@ -10,13 +10,13 @@
 extern "C" {
 #endif
 
-#define FALLOW_RUNTIME_ABI 3
+#define FALLOW_RUNTIME_ABI 4
 
 /* Per-thread state in the initial-exec TLS block of the preloaded library: one instruction away. */
 struct fallow_tls_block {
   void* thread;        /* the runtime's state of this thread, or null */
   void* waiting;       /* the blocking call in progress that may sleep, or null */
-  uint32_t depth;      /* 1 while an MPI call of the program is under way; 2: one that is counted only */
+  uint32_t depth;      /* 1 while an MPI call of the program is under way; 2: one that is counted only; 3: the same, as the last */
   uint32_t polls_left; /* idle polls until the runtime looks at the time */
   void* caller;        /* where the Fortran wrapper of the next call was called from, or null */
   void* frame;         /* stack frame of the call under way */
@@ -24,6 +24,8 @@ struct fallow_tls_block {
   void** caller_at;    /* where `caller` stands on the stack, as long as the Fortran wrapper has not returned */
   void* direct;        /* `thread`, or null while its calls are looked at before they are recorded */
   uint32_t counted;    /* 1 from when a call is counted only until it is made */
+  void* expected;      /* where the next call returns to if it is as the last one at its place; null: it is looked at */
+  void* turn;          /* that place, also while such a call is under way */
 };
 extern __thread struct fallow_tls_block fallow_tls __attribute__((tls_model("initial-exec"), visibility("default")));
 
