@@ -166,6 +166,20 @@ def one_sided(family: Family, repeats: int) -> Results:
     return {"one-sided": found}
 
 
+def message_rate(family: Family, repeats: int) -> Results:
+    heading(f"{family.name}: short messages that are started and waited for, 2 ranks (goal: no slower than bare)")
+    print(f"  {'bytes':>5} {'':9}" + "".join(f"{w.label:>13} ns" for w in (BARE, SPIN, AUTO)) + "   ratio of each; range of auto")
+    results: Results = {}
+    for size in ("8", "512"):
+        found = side_by_side(family, (BARE, SPIN, AUTO), 2, [family.program("message_rate"), size], named, repeats)
+        results[f"messages-{size}"] = found
+        for what, bare in found["bare"].items():
+            spin, auto = found[SPIN.label][what], found[AUTO.label][what]
+            times = "".join(f"{t.median:16.1f}" for t in (bare, spin, auto))
+            print(f"  {size:>5} {what:9}{times}   {spin.median / bare.median:.3f} {auto.median / bare.median:.3f}; {auto.spread}", flush=True)
+    return results
+
+
 def crowded_collectives(family: Family, repeats: int) -> Results:
     ranks = len(os.sched_getaffinity(0)) + 1
     heading(f"{family.name}: collective calls, {ranks} ranks on this machine's cores (goal: faster than bare)")
@@ -267,6 +281,7 @@ PARTS = {
     "prediction": prediction.waits,
     "oversubscribed": oversubscribed,
     "tests": updates,
+    "messages": message_rate,
     "one-sided": one_sided,
     "collectives": crowded_collectives,
     "beside": beside_another,

@@ -193,11 +193,22 @@ def _is_message(call: Call, proto: Prototype) -> bool:
     return call.kind in {"send", "recv"} and call.blocks and call.size == "count" and one
 
 
+def _is_start(call: Call, proto: Prototype) -> bool:
+    """Whether the call begins to send or receive one message."""
+    one = proto.has("comm", call.peer) and not proto.has("dest", "source")
+    return call.kind == "start" and call.wakes == "peer" and call.size == "count" and one
+
+
+def _is_wait(call: Call) -> bool:
+    """Whether the call waits for messages that were started."""
+    return call.kind == "wait" and call.base.startswith("Wait")
+
+
 def _counted(call: Call, proto: Prototype) -> bool:
     """Whether the call can be counted only: tests, messages, and one-sided calls that return at once or, as a rule, soon."""
     if call.kind == "test":
         return bool(_found(call, proto))
-    if _is_message(call, proto):
+    if _is_message(call, proto) or _is_start(call, proto) or _is_wait(call):
         return True
     one_sided = call.kind == "rma" and not proto.has("request")
     return one_sided or (call.kind == "rma_sync" and call.base in _SOON_OVER)
@@ -209,15 +220,19 @@ def _counted_kind(call: Call, proto: Prototype) -> str:
         return "probe" if _has_comm(proto) else "test"
     if _is_message(call, proto):
         return "message"
+    if _is_start(call, proto):
+        return "start"
+    if _is_wait(call):
+        return "wait"
     return "flush" if call.blocks else "one_sided"
 
 
 def _where(call: Call, proto: Prototype) -> tuple[str, str]:
     """Of a call that can be counted only: the communicator or window, and its rank with which it has to do."""
-    if _found(call, proto):
+    if _found(call, proto) or _is_wait(call):
         return "0", "-1"
     peer = call.peer if call.peer and proto.has(call.peer) else "-1"
-    return ("comm" if _is_message(call, proto) else "win"), peer
+    return ("comm" if proto.has("comm") else "win"), peer
 
 
 def _counting(call: Call, proto: Prototype) -> tuple[list[str], str]:
@@ -225,8 +240,10 @@ def _counting(call: Call, proto: Prototype) -> tuple[list[str], str]:
     if found := _found(call, proto):
         comm = "result == MPI_SUCCESS ? comm : MPI_COMM_NULL" if _has_comm(proto) else "MPI_COMM_NULL"
         return [], f"scope.tested(result != MPI_SUCCESS || {found}, {comm});"
-    if _is_message(call, proto):
-        before = f"scope.message(comm, {call.peer}, count, datatype);"
+    if _is_wait(call):
+        return ["scope.may_wait();"], "scope.waited_for_messages();"
+    if _is_message(call, proto) or _is_start(call, proto):
+        before = f"scope.message(comm, {call.peer}, count, datatype);" if call.blocks else "scope.start(count, datatype);"
         return [before], f"scope.passed(result == MPI_SUCCESS, comm, {call.peer}, {call.tag}, count, datatype);"
     target = [f"scope.target(win, {call.peer});"] if call.peer and proto.has(call.peer) else []
     if call.blocks:
@@ -240,7 +257,7 @@ def _given(call: Call, proto: Prototype) -> list[str]:
     """The arguments of a counted call by which it is known as the same as another: those from which its record is made."""
     before, after = _counting(call, proto)
     of_record = set(re.findall(r"\w+", " ".join([*before, after, *_where(call, proto)])))
-    outputs = {"flag", "outcount", call.tag} if _found(call, proto) or _is_message(call, proto) else set()
+    outputs = {"flag", "outcount", call.tag} if _found(call, proto) or proto.has("tag") else set()
     return [p.name for p in proto.parameters if p.name in of_record - outputs]
 
 
@@ -250,7 +267,7 @@ def _repeated(name: str, call: Call, proto: Prototype) -> str:
     given = "".join(f", {argument}" for argument in _given(call, proto))
     found = _found(call, proto)
     as_usual = "result == MPI_SUCCESS" + (f" && !({found})" if found else "")
-    tag = f", {call.tag}" if _is_message(call, proto) else ""
+    tag = f", {call.tag}" if proto.has("tag") and not found else ""
     forward, name_ = f"({proto.forward()})", f"_{name}<kProfiling>"
     lines = [
         "template <bool kProfiling>",

@@ -1,5 +1,5 @@
 // Calls that are counted only. Programs that test for messages after each small piece of work, as HPC Challenge's RandomAccess does,
-// read and write the memory of others in small pieces, as NWChem does, or send short messages to and fro, make so many calls that to
+// read and write the memory of others in small pieces, as NWChem does, or send short messages, make so many calls that to
 // record each takes a part of their time (docs/adr/0008).
 #pragma once
 

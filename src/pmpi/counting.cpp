@@ -50,6 +50,8 @@ bool counts_messages(const Thread& t) noexcept {
   return t.polled && rt.hooked && !rt.oversubscribed && !rt.twinned.load(std::memory_order_relaxed);
 }
 
+trace::OpKind kind_of(std::uint16_t op) noexcept { return static_cast<trace::OpKind>(runtime().writer.header().ops[op].kind); }
+
 /// Of those that may be counted only.
 bool is_blocking_message(std::uint16_t op) noexcept {
   const unsigned traits = runtime().op_traits[op];
@@ -65,13 +67,16 @@ RecordedCall recorded(const Thread& t, std::uint64_t number) noexcept {
   call.exit = e.exit;
   const unsigned traits = runtime().op_traits[e.op];
   if ((traits & kOpCounted) == 0) return call;
-  if (is_blocking_message(e.op) && !counts_messages(t)) return call;
+  const bool waits = is_blocking_message(e.op) || kind_of(e.op) == trace::OpKind::wait;
+  if (waits && !counts_messages(t)) return call;
   call.place.caller = t.callers[number % kPendingEvents];
   call.place.op = e.op;
   call.place.comm = e.comm;
   call.place.tests = (traits & kOpTests) != 0;
   return call;
 }
+
+bool starts_long_message(const trace::Event& e) noexcept { return e.bytes > kShortMessage && kind_of(e.op) == trace::OpKind::start; }
 
 void stop_counting(Thread& t) noexcept {
   t.counted.stop();
@@ -153,7 +158,7 @@ void consider_counting(Thread& t) noexcept {
   const std::uint64_t work = t.loop.waits_unseen() ? rt.count_limits.work : rt.count_limits.work_of_waiters;
   CallSample sample(rt.reading.load(std::memory_order_relaxed), rt.watches_tests ? rt.test_loops.longest_gap() + work : 0);
   for (std::uint64_t n = t.recorded - kCalls; n != t.recorded; ++n) {
-    if (!sample.add(recorded(t, n))) return;
+    if (starts_long_message(t.ring[n & t.ring_mask]) || !sample.add(recorded(t, n))) return;
   }
   if (sample.is_close() && !t.loop.works()) return t.counted.was_wait();
   if (sample.pace() > longest_pace(t)) return;
@@ -230,7 +235,7 @@ void end_odd_repeat(Thread& t, CountedKind kind, bool as_usual, int tag) noexcep
   if (fallow_tls.depth == kRepeatedDepth) take_up_repeat(t);
   const RepeatedDetails& d = t.repeated;
   const bool counted = fallow_tls.depth == kCountedDepth;
-  if (kind == CountedKind::message) {
+  if (kind == CountedKind::message || kind == CountedKind::start) {
     end_message(t, as_usual, as_usual ? CallDetails{d.bytes, d.peer >= 0 ? d.peer : -1, tag, d.comm} : CallDetails{});
   } else if (!counted) {
     end_recorded_after_all(t);
@@ -242,6 +247,7 @@ void end_odd_repeat(Thread& t, CountedKind kind, bool as_usual, int tag) noexcep
       t.counted.now().bytes += d.bytes;
       t.counted.now().received += d.received;
     }
+    if (wakes_after(kind) && somebody_sleeps()) wake_those_met(t);
   }
   expect_next(t);
 }
@@ -251,11 +257,13 @@ void end_message(Thread& t, bool well, const CallDetails& details) noexcept {
   if (fallow_tls.depth != kCountedDepth) return end_recorded_after_all(t, details);
   if (details.comm != t.counted.now().comm) moved_to_comm(t, details.comm);
   t.counted.now().bytes += details.bytes;
-  if (somebody_sleeps()) {
-    recall_peers(t);
-    wake_recent_slow(t);
-  }
+  if (somebody_sleeps()) wake_those_met(t);
   fallow_tls.depth = 0;
+}
+
+void wake_those_met(Thread& t) noexcept {
+  recall_peers(t);
+  wake_recent_slow(t);
 }
 
 void end_recorded_after_all(Thread& t, const CallDetails& details) noexcept {

@@ -33,15 +33,27 @@ void end_recorded_after_all(Thread& thread, const CallDetails& details = {}) noe
 inline constexpr std::uint32_t kCountedDepth = 2;
 inline constexpr std::uint32_t kRepeatedDepth = 3;  ///< of a RepeatedCall, of which the thread's state says nothing yet
 
-enum class CountedKind : std::uint8_t { test, probe, message, one_sided, flush };
-constexpr bool may_wait(CountedKind kind) noexcept { return kind == CountedKind::message || kind == CountedKind::flush; }
+/// `start`: a message is sent or received, and a later `wait` or test ends that; `message`: it is when the call returns.
+enum class CountedKind : std::uint8_t { test, probe, start, wait, message, one_sided, flush };
+constexpr bool may_wait(CountedKind kind) noexcept {
+  return kind == CountedKind::message || kind == CountedKind::wait || kind == CountedKind::flush;
+}
 /// Whether communicators or datatypes are among what is remembered of it: another one may get a handle that was freed.
-constexpr bool has_handles(CountedKind kind) noexcept { return kind != CountedKind::test && kind != CountedKind::flush; }
+constexpr bool has_handles(CountedKind kind) noexcept {
+  return kind != CountedKind::test && kind != CountedKind::wait && kind != CountedKind::flush;
+}
+/// Whether a rank that has begun to sleep while it was made may wait for just this call.
+constexpr bool wakes_after(CountedKind kind) noexcept {
+  return kind == CountedKind::start || kind == CountedKind::message || kind == CountedKind::wait;
+}
+inline constexpr std::uint64_t kShortMessage = 4096;  ///< bytes: what takes no longer than usual where calls are so close
 
 /// The repeated call under way becomes one as any other that is counted.
 void take_up_repeat(Thread& thread) noexcept;
 /// The end of a repeated call that is the last one for now, was recorded after all, failed or found something, or after which somebody sleeps.
 void end_odd_repeat(Thread& thread, CountedKind kind, bool as_usual, int tag) noexcept;
+/// Wakes who may wait for what this thread has done of late.
+void wake_those_met(Thread& thread) noexcept;
 /// A message was passed on, or the library refused it.
 void end_message(Thread& thread, bool well, const CallDetails& details) noexcept;
 
@@ -72,12 +84,24 @@ class CountedCall {
     if (!counted_) [[unlikely]] return end_recorded_after_all(*thread_);
     fallow_tls.depth = 0;
   }
+  /// The same of a wait, in which messages may have been passed on.
+  FALLOW_HOT void waited_for_messages() noexcept {
+    waited();
+    if (counted_ && runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] wake_those_met(*thread_);
+  }
 
   /// A message is about to be sent to this rank, or received from it; what may be a long one is recorded after all.
   template <class Count>
   FALLOW_HOT void message(MPI_Comm comm, int peer, Count count, MPI_Datatype type) noexcept {
     may_wait(handle_key(comm), peer, 1);
     if (!is_at_most(kShortMessage, *thread_, count, type)) [[unlikely]] record_after_all(*thread_);
+  }
+  /// The same of one that is only started. Waits for long ones may take long in a single poll: then none is counted for now.
+  template <class Count>
+  FALLOW_HOT void start(Count count, MPI_Datatype type) noexcept {
+    if (is_at_most(kShortMessage, *thread_, count, type)) [[likely]] return;
+    thread_->counted.stop();
+    record_after_all(*thread_);
   }
   /// It has been, if `well`. It may be what a rank waits for that has begun to sleep meanwhile.
   template <class Count>
@@ -139,8 +163,6 @@ class CountedCall {
   }
 
  private:
-  static constexpr std::uint64_t kShortMessage = 4096;  ///< bytes: what takes no longer than usual where calls are so close
-
   /// What of the call is to be known where it does wait, see Thread.
   FALLOW_HOT void may_wait(std::uint64_t comm, int peer, std::uint32_t wanted_calls) noexcept {
     thread_->comm_handle = comm;

@@ -29,8 +29,8 @@ FALLOW_HOT CallPlace* repeated(std::uint16_t op, Given... given) noexcept {
   if (place->op != op || last.bindings != fallow_tls.caller) return nullptr;
   if (std::size_t i = 0; !(is_given(last.given[i++], given) && ...)) return nullptr;
   if (has_handles(kKind) && last.handles != runtime().handle_generation.load(std::memory_order_relaxed)) return nullptr;
-  // Of a message it is looked at once it has been passed on: nobody slept after the one before.
-  if (kKind != CountedKind::message && runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0) return nullptr;
+  // Nobody slept after the last call, and record_after_all() looks again where this one waits.
+  if (!wakes_after(kKind) && runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0) return nullptr;
   return place;
 }
 
@@ -58,7 +58,7 @@ class RepeatedCall {
   FALLOW_HOT void end(bool as_usual, int tag = -1) noexcept {
     Thread& t = *static_cast<Thread*>(fallow_tls.thread);
     if constexpr (may_wait(kKind)) fallow_tls.waiting = nullptr;
-    const bool wakes = kKind == CountedKind::message && runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0;
+    const bool wakes = wakes_after(kKind) && runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0;
     constexpr bool kTests = kKind == CountedKind::test || kKind == CountedKind::probe;
     if (!as_usual || wakes || fallow_tls.depth != kRepeatedDepth || !t.counted.repeat(place_, kTests)) [[unlikely]] {
       return end_odd_repeat(t, kKind, as_usual, tag);
