@@ -231,7 +231,9 @@ void take_up_repeat(Thread& t) noexcept {
   fallow_tls.depth = kCountedDepth;
 }
 
-void end_odd_repeat(Thread& t, CountedKind kind, bool as_usual, int tag) noexcept {
+void end_odd_repeat(CountedKind kind, bool as_usual, int tag) noexcept {
+  if (fallow_tls.thread == nullptr) return;  // this is the child of a callback that has forked
+  Thread& t = *static_cast<Thread*>(fallow_tls.thread);
   if (fallow_tls.depth == kRepeatedDepth) take_up_repeat(t);
   const RepeatedDetails& d = t.repeated;
   const bool counted = fallow_tls.depth == kCountedDepth;

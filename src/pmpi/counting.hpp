@@ -51,7 +51,7 @@ inline constexpr std::uint64_t kShortMessage = 4096;  ///< bytes: what takes no 
 /// The repeated call under way becomes one as any other that is counted.
 void take_up_repeat(Thread& thread) noexcept;
 /// The end of a repeated call that is the last one for now, was recorded after all, failed or found something, or after which somebody sleeps.
-void end_odd_repeat(Thread& thread, CountedKind kind, bool as_usual, int tag) noexcept;
+void end_odd_repeat(CountedKind kind, bool as_usual, int tag) noexcept;
 /// Wakes who may wait for what this thread has done of late.
 void wake_those_met(Thread& thread) noexcept;
 /// A message was passed on, or the library refused it.

@@ -56,12 +56,12 @@ class RepeatedCall {
 
   /// The library has returned. `as_usual`: with success, and a test found nothing.
   FALLOW_HOT void end(bool as_usual, int tag = -1) noexcept {
-    Thread& t = *static_cast<Thread*>(fallow_tls.thread);
+    auto* const thread = static_cast<Thread*>(fallow_tls.thread);  // null in the child of a callback that has forked: so is the depth
     if constexpr (may_wait(kKind)) fallow_tls.waiting = nullptr;
     const bool wakes = wakes_after(kKind) && runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0;
     constexpr bool kTests = kKind == CountedKind::test || kKind == CountedKind::probe;
-    if (!as_usual || wakes || fallow_tls.depth != kRepeatedDepth || !t.counted.repeat(place_, kTests)) [[unlikely]] {
-      return end_odd_repeat(t, kKind, as_usual, tag);
+    if (!as_usual || wakes || fallow_tls.depth != kRepeatedDepth || !thread->counted.repeat(place_, kTests)) [[unlikely]] {
+      return end_odd_repeat(kKind, as_usual, tag);
     }
     CallPlace* const next = place_.next;
     fallow_tls.turn = next;

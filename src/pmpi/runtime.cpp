@@ -35,9 +35,15 @@ enum Message : unsigned { kBadOption = 0, kNoFile = 1, kNoPage = 2, kMissingCall
 /// Whether this is a copy of the rank that was made without the handlers of fork() (_Fork, clone): it shares the rank's files.
 bool is_copy(Runtime& rt) noexcept { return rt.writer.header().pid != getpid(); }
 
-void release_thread(void* pointer) noexcept {
+/// No call of this thread is recorded any more; one may be under way, as where a callback forks.
+void forget_own_thread() noexcept {
   fallow_tls.direct = fallow_tls.thread = fallow_tls.expected = nullptr;
   fallow_tls.waiting = nullptr;
+  if (fallow_tls.depth == kRepeatedDepth) fallow_tls.depth = 0;
+}
+
+void release_thread(void* pointer) noexcept {
+  forget_own_thread();
   // All is written, or this is a copy of the process that must not write to its parent's files. What belongs to the thread
   // stays: finish_runtime() may be looking at it.
   Runtime& rt = runtime();
@@ -58,8 +64,7 @@ void release_thread(void* pointer) noexcept {
 void after_fork_in_child() noexcept {
   // The child shares the rank's file and page with its parent: it must not write there.
   runtime().phase.store(Phase::ended);
-  fallow_tls.direct = fallow_tls.thread = fallow_tls.expected = nullptr;
-  fallow_tls.waiting = nullptr;
+  forget_own_thread();
   __atomic_store_n(&fallow_hints.active, 0, __ATOMIC_RELAXED);
   remove_hooks(runtime());
   runtime().preload->pass_through();
@@ -345,8 +350,7 @@ void finish_runtime(std::uint32_t how) noexcept {
   rt.writer.tell(trace::RankState::ended);
   rt.node.detach();
   rt.preload->pass_through();
-  fallow_tls.direct = fallow_tls.thread = fallow_tls.expected = nullptr;
-  fallow_tls.waiting = nullptr;
+  forget_own_thread();
 }
 
 namespace {
