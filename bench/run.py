@@ -167,7 +167,7 @@ def one_sided(family: Family, repeats: int) -> Results:
 
 
 def message_rate(family: Family, repeats: int) -> Results:
-    heading(f"{family.name}: short messages that are started and waited for, 2 ranks (goal: no slower than bare)")
+    heading(f"{family.name}: short messages that are started and waited for, and exchanged in one call, 2 ranks (goal: no slower than bare)")
     print(f"  {'bytes':>5} {'':9}" + "".join(f"{w.label:>13} ns" for w in (BARE, SPIN, AUTO)) + "   ratio of each; range of auto")
     results: Results = {}
     for size in ("8", "512"):
