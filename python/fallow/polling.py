@@ -66,9 +66,9 @@ def counted_notes(counted: int, calls: int) -> list[str]:
     if counted <= _COUNTED_SHARE * calls:
         return []
     return [
-        f"{text.percent(counted / calls)} of the calls are tests, short messages, waits for these and one-sided calls "
-        "that were counted only, as many of them come one after the other: how long these took is an estimate, and the "
-        "timeline does not have them"
+        f"{text.percent(counted / calls)} of the calls are tests, short messages, waits for these, short collective "
+        "and one-sided calls that were counted only, as many of them come one after the other: how long these took is "
+        "an estimate, and the timeline does not have them"
     ]
 
 

@@ -73,9 +73,9 @@ FIELDS = {
     "Totals.wakes_sent": "peers woken",
     "Totals.wake_send_s": "time spent waking peers",
     "Totals.calls_counted": (
-        "of the calls, tests, short messages, waits for these and one-sided calls that were counted only, as the "
-        "program makes many of them one after the other: how long they took is an estimate, and they are not in the "
-        "timeline"
+        "of the calls, tests, short messages, waits for these, short collective and one-sided calls that were counted "
+        "only, as the program makes many of them one after the other: how long they took is an estimate, and they are "
+        "not in the timeline"
     ),
     "Totals.threads": "threads that made MPI calls",
     "Totals.run_time_s": "as in run",

@@ -26,6 +26,12 @@ inline const CommInfo* comm_info(Thread& thread, MPI_Comm comm) noexcept {
   return comm_info_slow(thread, comm);
 }
 
+/// Ranks that a collective call has to do with.
+inline std::int32_t peers_of(Thread& thread, MPI_Comm comm) noexcept {
+  const CommInfo* const info = comm_info(thread, comm);
+  return info != nullptr ? info->peers : 0;
+}
+
 /// Bytes of data in one element.
 inline std::uint64_t type_size(Thread& thread, MPI_Datatype type) noexcept {
   const std::uint64_t key = handle_key(type);

@@ -31,6 +31,7 @@ struct LastCall {
   void* returns_to = nullptr;        ///< the call; null: none is known
   std::uint32_t handles = 0;         ///< the generation that they are of
   std::int32_t peer = -1;            ///< below 0: none
+  std::uint32_t wanted_calls = 0;    ///< see Thread
   std::uint64_t where = 0;           ///< communicator or window that this is a rank of
   std::uint64_t bytes = 0, received = 0;  ///< see CallPlace
 };

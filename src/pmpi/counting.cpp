@@ -43,19 +43,20 @@ std::uint64_t longest_pace(const Thread& t) noexcept {
   return gives_way ? std::min(slow, rt.node.page().giving_way.hold_ticks() / kPendingEvents) : slow;
 }
 
-/// Whether messages may be counted. Those that wait have to be seen to, by a hook that is called while they do; where ranks share
-/// cores a wait may have one poll only.
+/// Whether messages may be counted. Those that wait have to be seen to, by a hook that is called while they do, as far as there is anybody
+/// to wait for; where ranks share cores a wait may have one poll only.
 bool counts_messages(const Thread& t) noexcept {
   const Runtime& rt = runtime();
-  return t.polled && rt.hooked && !rt.oversubscribed && !rt.twinned.load(std::memory_order_relaxed);
+  return (t.polled || rt.world_size == 1) && rt.hooked && !rt.oversubscribed && !rt.twinned.load(std::memory_order_relaxed);
 }
 
 trace::OpKind kind_of(std::uint16_t op) noexcept { return static_cast<trace::OpKind>(runtime().writer.header().ops[op].kind); }
 
-/// Of those that may be counted only.
+/// Of those that may be counted only: one that passes on messages, and may wait.
 bool is_blocking_message(std::uint16_t op) noexcept {
-  const unsigned traits = runtime().op_traits[op];
-  return (traits & kOpBlocks) != 0 && (traits & (kOpSends | kOpReceives)) != 0;
+  using trace::OpKind;
+  const OpKind kind = kind_of(op);
+  return kind == OpKind::send || kind == OpKind::recv || kind == OpKind::collective;
 }
 
 bool may_count(const Thread& t) noexcept { return longest_pace(t) > runtime().count_limits.closest; }
@@ -67,7 +68,8 @@ RecordedCall recorded(const Thread& t, std::uint64_t number) noexcept {
   call.exit = e.exit;
   const unsigned traits = runtime().op_traits[e.op];
   if ((traits & kOpCounted) == 0) return call;
-  const bool waits = is_blocking_message(e.op) || kind_of(e.op) == trace::OpKind::wait;
+  const trace::OpKind kind = kind_of(e.op);
+  const bool waits = is_blocking_message(e.op) || kind == trace::OpKind::wait || kind == trace::OpKind::probe;
   if (waits && !counts_messages(t)) return call;
   call.place.caller = t.callers[number % kPendingEvents];
   call.place.op = e.op;
@@ -210,11 +212,13 @@ void record_after_all(Thread& t) noexcept {
   const std::uint64_t now = rt.clock.now();
   t.counted.untake();
   settle_counted(t, now);
-  if (somebody_sleeps()) wake_recent_slow(t);  // a rank that slept before a call like the last may be who this one waits for
   fallow_tls.depth = 1;
   t.enter = now;
   t.caller = t.counted.now().caller;
   rt.node.own().doing(trace::RankState::in_mpi, now);
+  if (!somebody_sleeps()) return;
+  if (kind_of(t.op) == trace::OpKind::collective) wake_partners_slow(t, rt.comms.known(t.comm_handle));
+  wake_recent_slow(t);  // a rank that slept before a call like the last may be who this one waits for
 }
 
 void take_up_repeat(Thread& t) noexcept {
@@ -224,8 +228,9 @@ void take_up_repeat(Thread& t) noexcept {
   fallow_tls.return_address = place.last.returns_to;
   t.op = place.op;
   t.comm_handle = is_message ? place.last.where : 0;
-  t.peer = is_message ? place.last.peer : -1;
-  t.wanted_calls = is_message ? 1 : 0;
+  t.peer = kind_of(place.op) == trace::OpKind::collective ? kSeveralPeers : is_message ? place.last.peer : -1;
+  t.wanted_calls = place.last.wanted_calls;
+  t.part = 0;
   t.repeated = {place.last.bytes, place.last.received, place.last.peer, place.comm};
   if (place.last.peer >= 0) t.keep_recent(place.last.where, place.last.peer);
   fallow_tls.depth = kCountedDepth;
@@ -237,8 +242,8 @@ void end_odd_repeat(CountedKind kind, bool as_usual, int tag) noexcept {
   if (fallow_tls.depth == kRepeatedDepth) take_up_repeat(t);
   const RepeatedDetails& d = t.repeated;
   const bool counted = fallow_tls.depth == kCountedDepth;
-  if (kind == CountedKind::message || kind == CountedKind::start) {
-    end_message(t, as_usual, as_usual ? CallDetails{d.bytes, d.peer >= 0 ? d.peer : -1, tag, d.comm} : CallDetails{});
+  if (passes_messages(kind)) {
+    end_message(t, as_usual, as_usual ? CallDetails{d.bytes, d.peer >= 0 ? d.peer : -1, tag, d.comm, d.received} : CallDetails{});
   } else if (!counted) {
     end_recorded_after_all(t);
   } else {
@@ -259,12 +264,14 @@ void end_message(Thread& t, bool well, const CallDetails& details) noexcept {
   if (fallow_tls.depth != kCountedDepth) return end_recorded_after_all(t, details);
   if (details.comm != t.counted.now().comm) moved_to_comm(t, details.comm);
   t.counted.now().bytes += details.bytes;
+  t.counted.now().received += details.received;
   if (somebody_sleeps()) wake_those_met(t);
   fallow_tls.depth = 0;
 }
 
 void wake_those_met(Thread& t) noexcept {
   recall_peers(t);
+  if (kind_of(t.op) == trace::OpKind::collective) wake_after_collective(t);
   wake_recent_slow(t);
 }
 

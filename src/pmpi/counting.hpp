@@ -33,19 +33,23 @@ void end_recorded_after_all(Thread& thread, const CallDetails& details = {}) noe
 inline constexpr std::uint32_t kCountedDepth = 2;
 inline constexpr std::uint32_t kRepeatedDepth = 3;  ///< of a RepeatedCall, of which the thread's state says nothing yet
 
-/// `start`: a message is sent or received, and a later `wait` or test ends that; `message`: it is when the call returns.
-enum class CountedKind : std::uint8_t { test, probe, start, wait, message, one_sided, flush };
+/// `start`: a message is sent or received, and a later `wait` or test ends that; `message`: it is when the call returns, or both are, or one is
+/// there to be received.
+enum class CountedKind : std::uint8_t { test, probe, start, wait, message, collective, one_sided, flush };
+constexpr bool passes_messages(CountedKind kind) noexcept {
+  return kind == CountedKind::start || kind == CountedKind::message || kind == CountedKind::collective;
+}
 constexpr bool may_wait(CountedKind kind) noexcept {
-  return kind == CountedKind::message || kind == CountedKind::wait || kind == CountedKind::flush;
+  return kind == CountedKind::message || kind == CountedKind::collective || kind == CountedKind::wait || kind == CountedKind::flush;
 }
 /// Whether communicators or datatypes are among what is remembered of it: another one may get a handle that was freed.
 constexpr bool has_handles(CountedKind kind) noexcept {
   return kind != CountedKind::test && kind != CountedKind::wait && kind != CountedKind::flush;
 }
 /// Whether a rank that has begun to sleep while it was made may wait for just this call.
-constexpr bool wakes_after(CountedKind kind) noexcept {
-  return kind == CountedKind::start || kind == CountedKind::message || kind == CountedKind::wait;
-}
+constexpr bool wakes_after(CountedKind kind) noexcept { return passes_messages(kind) || kind == CountedKind::wait; }
+/// Whether those who sleep are woken before it is made: of a collective call the others are to see who has come.
+constexpr bool wakes_before(CountedKind kind) noexcept { return !wakes_after(kind) || kind == CountedKind::collective; }
 inline constexpr std::uint64_t kShortMessage = 4096;  ///< bytes: what takes no longer than usual where calls are so close
 
 /// The repeated call under way becomes one as any other that is counted.
@@ -96,6 +100,21 @@ class CountedCall {
     may_wait(handle_key(comm), peer, 1);
     if (!is_at_most(kShortMessage, *thread_, count, type)) [[unlikely]] record_after_all(*thread_);
   }
+  /// The same of one that is sent and one that is received.
+  template <class Count>
+  FALLOW_HOT void exchange(MPI_Comm comm, int peer, Count sent, MPI_Datatype sent_type, Count received, MPI_Datatype received_type) noexcept {
+    may_wait(handle_key(comm), peer, 2);
+    const bool is_short = is_at_most(kShortMessage, *thread_, sent, sent_type) && is_at_most(kShortMessage, *thread_, received, received_type);
+    if (!is_short) [[unlikely]] record_after_all(*thread_);
+  }
+  /// The same of a collective call in which a rank's part is so many elements.
+  template <class Count = int>
+  FALLOW_HOT void collective(MPI_Comm comm, Count part = 0, MPI_Datatype type = MPI_DATATYPE_NULL) noexcept {
+    may_wait(handle_key(comm), kSeveralPeers, 0);
+    thread_->part = size_as_u64(part);
+    thread_->part_type = handle_key(type);
+    if (!is_at_most(kShortMessage, *thread_, part, type)) [[unlikely]] record_after_all(*thread_);
+  }
   /// The same of one that is only started. Waits for long ones may take long in a single poll: then none is counted for now.
   template <class Count>
   FALLOW_HOT void start(Count count, MPI_Datatype type) noexcept {
@@ -103,19 +122,19 @@ class CountedCall {
     thread_->counted.stop();
     record_after_all(*thread_);
   }
-  /// It has been, if `well`. It may be what a rank waits for that has begun to sleep meanwhile.
-  template <class Count>
-  FALLOW_HOT void passed(bool well, MPI_Comm comm, int peer, int tag, Count count, MPI_Datatype type) noexcept {
+  /// It has been, if `well`. It may be what a rank waits for that has begun to sleep meanwhile. `received`: beside `bytes`, which are sent.
+  FALLOW_HOT void passed(bool well, MPI_Comm comm, int peer, int tag, std::uint64_t bytes, std::uint64_t received = 0) noexcept {
     fallow_tls.waiting = nullptr;
     Thread& t = *thread_;
     CallDetails details;
     if (well) [[likely]] {
       const CommInfo* const info = comm_info(t, comm);
       if (info != nullptr && peer >= 0) t.keep_recent(info->handle, peer);
-      details = {peer == MPI_PROC_NULL ? 0 : data_size(t, count, type), peer >= 0 ? peer : -1, tag, id_of(info)};
+      details = {bytes, peer >= 0 ? peer : -1, tag, id_of(info), received};
     }
     counted_ = well && fallow_tls.depth == kCountedDepth;
-    bytes_ = details.bytes;
+    bytes_ = bytes;
+    received_ = received;
     end_message(t, well, details);
   }
 
@@ -123,7 +142,7 @@ class CountedCall {
   FALLOW_HOT std::uint64_t bytes(Count count, MPI_Datatype type) noexcept {
     return data_size(*thread_, count, type);
   }
-  /// `received`: beside `bytes`, which are sent.
+  FALLOW_HOT std::int32_t peers(MPI_Comm comm) noexcept { return peers_of(*thread_, comm); }
   FALLOW_HOT void transferred(std::uint64_t bytes, std::uint64_t received = 0) noexcept {
     fallow_tls.depth = 0;
     CallPlace& place = thread_->counted.now();
@@ -156,6 +175,7 @@ class CountedCall {
       last.handles = has_handles(kind) ? runtime().handle_generation.load(std::memory_order_relaxed) : 0;
       last.where = as_given(where);
       last.peer = peer;
+      last.wanted_calls = pmpi::may_wait(kind) ? t.wanted_calls : 0;
       last.bytes = bytes_;
       last.received = received_;
     }

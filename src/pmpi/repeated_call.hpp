@@ -30,7 +30,7 @@ FALLOW_HOT CallPlace* repeated(std::uint16_t op, Given... given) noexcept {
   if (std::size_t i = 0; !(is_given(last.given[i++], given) && ...)) return nullptr;
   if (has_handles(kKind) && last.handles != runtime().handle_generation.load(std::memory_order_relaxed)) return nullptr;
   // Nobody slept after the last call, and record_after_all() looks again where this one waits.
-  if (!wakes_after(kKind) && runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0) return nullptr;
+  if (wakes_before(kKind) && runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0) return nullptr;
   return place;
 }
 

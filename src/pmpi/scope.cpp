@@ -40,6 +40,7 @@ void end_unreturned(Thread& t, const CallDetails& details) noexcept {
   const std::uint64_t exit = runtime().clock.now();
   t.callers[t.recorded % kPendingEvents] = t.caller;
   if (t.look != Look::none) settle_wait(t, exit, e);
+  t.received_too += details.received;
   t.push(e, exit);
   if (t.recorded - t.totalled >= kPendingEvents) add_to_totals(t);
   trace_simply(t, t.op, t.enter, e.exit, t.caller, trace::kEventFailed);

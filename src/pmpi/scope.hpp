@@ -71,12 +71,15 @@ struct CallDetails {
   std::uint64_t bytes = 0;
   std::int32_t peer = -1, tag = -1;
   std::uint16_t comm = 0;
+  std::uint64_t received = 0;  ///< beside `bytes`, which are sent
 };
 /// Records the call under way as ended now: the program jumped out of it, or it was to be counted only.
 void end_unreturned(Thread& thread, const CallDetails& details = {}) noexcept;
 void wake_peer_slow(Thread& thread, MPI_Comm comm, int peer) noexcept;
 void wake_target_slow(Thread& thread, MPI_Win win, int peer) noexcept;
 void wake_partners_slow(Thread& thread, const CommInfo* info) noexcept;
+/// A collective call has ended that was not told when it began.
+void wake_after_collective(Thread& thread) noexcept;
 void wake_recent_slow(Thread& thread) noexcept;
 /// Persistent requests are being started: their peers are woken, and what of them is a collective call has its partners
 /// woken by wake_recent(). Returns what they send and receive together; `comm` and `peer` mean nothing.
@@ -220,10 +223,7 @@ class Scope {
     return total;
   }
 
-  FALLOW_HOT std::int32_t peers(MPI_Comm comm) noexcept {
-    const CommInfo* const info = comm_info(thread_, comm);
-    return info != nullptr ? info->peers : 0;
-  }
+  FALLOW_HOT std::int32_t peers(MPI_Comm comm) noexcept { return peers_of(thread_, comm); }
   /// Of the caller's own group.
   FALLOW_HOT std::int32_t own_group(MPI_Comm comm) noexcept {
     const CommInfo* const info = comm_info(thread_, comm);

@@ -124,6 +124,14 @@ void wake_partners_slow(Thread& thread, const CommInfo* info) noexcept {
   thread.spares_meetings = false;
 }
 
+void wake_after_collective(Thread& thread) noexcept {
+  thread.enter = runtime().clock.now();
+  const CommInfo* const info = runtime().comms.known(thread.comm_handle);
+  if (!runtime().options.wake) return;
+  if (meeting_of(thread) != 0) return wake_meeting(thread);  // nobody leaves before all have come
+  wake_partners_of(thread, info);
+}
+
 void wake_recent_slow(Thread& thread) noexcept {
   Runtime& rt = runtime();
   if (!rt.options.wake) return;

@@ -105,6 +105,34 @@ def test_a_collective_call_tells_how_much_a_part_is_that_the_rank_has() -> None:
     }
 
 
+def test_calls_that_can_be_counted_only() -> None:
+    """By one count on each side: arrays may have others the next time. What is given tells whether a call is as the one before."""
+    header = """int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount,
+        MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status);
+      int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status);
+      int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm);
+      int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
+        int root, MPI_Comm comm);
+      int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
+        const int displs[], MPI_Datatype recvtype, MPI_Comm comm);
+      int MPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+        MPI_Datatype recvtype, MPI_Comm comm);
+      int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status);
+      int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status);
+      int MPI_Barrier(MPI_Comm comm);
+      int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request);"""
+    text = emit_wrappers(load_table(GEN / "calls.toml"), parse_prototypes(header), "mpi.h")["wrappers.cpp"]
+    given = dict(re.findall(r"repeated<fallow::pmpi::CountedKind::(\w+>\(kOp_MPI_\w+)(.*?)\);", text))
+    assert given == {
+        "message>(kOp_MPI_Sendrecv": ", sendcount, sendtype, dest, recvcount, recvtype, source, comm",
+        "message>(kOp_MPI_Recv": ", count, datatype, source, comm",
+        "message>(kOp_MPI_Probe": ", source, comm",
+        "collective>(kOp_MPI_Reduce": ", count, datatype, root, comm",
+        "collective>(kOp_MPI_Gather": ", sendbuf, sendcount, sendtype, recvcount, recvtype, root, comm",
+        "collective>(kOp_MPI_Barrier": ", comm",
+    }
+
+
 def test_the_coverage_list_tells_which_tests_may_rest() -> None:
     header = """int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status);
       int MPI_Win_test(MPI_Win win, int *flag);

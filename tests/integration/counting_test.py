@@ -311,9 +311,18 @@ def _counted(lab: Lab, program: str, mode: str, *args: str, options: tuple[str, 
     return lab.fallow.report(record), outcome.out
 
 
-_COUNTED = ["counted_one_sided.c 6000", "counted_messages.c 6000", "counted_started.c 6000", "counted_repeats.c 6000", "counted_repeats.c 6000 jump"]
+_COUNTED = [
+    "counted_one_sided.c 6000",
+    "counted_messages.c 6000",
+    "counted_exchanges.c 6000",
+    "counted_collectives.c 6000",
+    "counted_started.c 6000",
+    "counted_repeats.c 6000",
+    "counted_repeats.c 6000 jump",
+]
 
 
+@pytest.mark.measures  # messages are so close where no rank loses its core
 @pytest.mark.parametrize("command", _COUNTED)
 @pytest.mark.parametrize("mode", ["auto", pytest.param("spin", marks=pytest.mark.one_family)])
 def test_calls_that_are_counted_only(lab: Lab, command: str, mode: str) -> None:
@@ -337,10 +346,26 @@ def test_calls_that_are_counted_only(lab: Lab, command: str, mode: str) -> None:
     assert sum(b["count"] for b in counted["waits"]["papers"]) == sum(b["count"] for b in recorded["waits"]["papers"])
 
 
+def test_a_rank_alone_counts_its_messages(lab: Lab) -> None:
+    """It waits for nobody, so that it is never seen whether the library calls the hook."""
+    times = 20000
+    program = build(lab.family, "one_call", [REPOSITORY / "bench/programs/one_call.c"], ["-O2", "-Wno-stringop-overflow"], [])
+    report, _ = _counting(lambda: _finished(lab, "auto", [program, "self_message", str(times)]))
+    made = {f["function"]: f["calls"] for f in report["functions"]}
+    assert {name: made[name] for name in ("MPI_Irecv", "MPI_Send", "MPI_Wait")} == dict.fromkeys(("MPI_Irecv", "MPI_Send", "MPI_Wait"), times)
+
+
 # Which calls may wait, and how many of them there are each time.
-_MAY_WAIT = {"counted_one_sided.c": ("MPI_Win_flush", 3), "counted_messages.c": ("MPI_Recv", 2), "counted_started.c": ("MPI_Wait", 4)}
+_MAY_WAIT = {
+    "counted_one_sided.c": ("MPI_Win_flush", 3),
+    "counted_messages.c": ("MPI_Recv", 2),
+    "counted_exchanges.c": ("MPI_Sendrecv", 2),
+    "counted_collectives.c": ("MPI_Allreduce", 2),
+    "counted_started.c": ("MPI_Wait", 4),
+}
 
 
+@pytest.mark.measures  # messages are so close where no rank loses its core
 @pytest.mark.parametrize("program", _MAY_WAIT)
 @pytest.mark.parametrize("mode", ["spin", "auto"])
 def test_a_call_that_was_to_be_counted_and_waits(lab: Lab, program: str, mode: str) -> None:

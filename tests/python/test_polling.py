@@ -88,4 +88,4 @@ def test_rests_in_tests_are_not_time_spent_in_them():
 def test_it_is_told_that_tests_were_counted_only():
     assert loops.counted_notes(0, 100) == loops.counted_notes(1, 100) == []
     (note,) = loops.counted_notes(500, 1500)
-    assert note.startswith("33.3 % of the calls are tests, short messages, waits for these and one-sided calls that were counted only")
+    assert note.startswith("33.3 % of the calls are tests, short messages, waits for these, short collective and one-sided calls that were counted only")
