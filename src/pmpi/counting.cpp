@@ -70,7 +70,7 @@ RecordedCall recorded(const Thread& t, std::uint64_t number) noexcept {
   if ((traits & kOpCounted) == 0) return call;
   const trace::OpKind kind = kind_of(e.op);
   const bool waits = is_blocking_message(e.op) || kind == trace::OpKind::wait || kind == trace::OpKind::probe;
-  if (waits && !counts_messages(t)) return call;
+  if (waits && (e.bytes > kShortMessage || !counts_messages(t))) return call;
   call.place.caller = t.callers[number % kPendingEvents];
   call.place.op = e.op;
   call.place.comm = e.comm;
