@@ -166,6 +166,10 @@ void RankWriter::release(const Thread& thread) noexcept {
   free_blocks_ |= std::uint64_t{1} << thread.index;
 }
 
+void RankWriter::part_from(const Thread& thread) noexcept {
+  mmap(blocks_[thread.index], block_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
 std::uint32_t RankWriter::module_of(const void* address) noexcept {
   const ErrnoGuard kept;  // realpath() sets it also where it succeeds
   const SignalGuard unbroken;  // the linker's lock is taken too, and the allocator's

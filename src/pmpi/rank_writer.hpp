@@ -31,6 +31,9 @@ class RankWriter {
   /// Takes the block of a thread that ended; the next new thread goes on in it.
   void release(const Thread& thread) noexcept;
 
+  /// In a forked child: what the thread's call under way adds at its end goes to memory of its own, not into the file, which is the parent's.
+  void part_from(const Thread& thread) noexcept;
+
   /// Number of the loaded object that an address lies in, registered at first sight; ~0 if unknown.
   std::uint32_t module_of(const void* address) noexcept;
 

@@ -279,6 +279,15 @@ def test_time_in_callbacks_counts_once(lab: Lab) -> None:
     assert sum(_events(report)) == report["totals"]["calls"] == 2 + 10 * (2 + 2)
 
 
+def test_children_of_callbacks_count_nothing(lab: Lab) -> None:
+    """They return from the call that the callback was made in: it is their parent's, and so is what waits to be added up then."""
+    times = 600
+    report = _alone(lab, 0, "forks_inside.c", str(times))
+    made = {f["function"]: f["calls"] for f in report["functions"]}
+    assert (made["MPI_Send"], made["MPI_Iprobe"]) == (times, times // 3 * 3)
+    assert report["health"]["events_skipped"] == 0
+
+
 def test_calls_in_callbacks_keep_the_places_of_others(lab: Lab) -> None:
     """With those that they make, more calls may have to be added up than there is room for beside the call around them."""
     report = _alone(lab, 0, "called_in_freeing.c")
