@@ -23,6 +23,7 @@
 #include "pmpi/sockets.hpp"
 #include "pmpi/thread_state.hpp"
 #include "pmpi/toll.hpp"
+#include "pmpi/trust.hpp"
 #include "pmpi/tracer.hpp"
 #include "pmpi/wait_state.hpp"
 #include "pmpi/window_table.hpp"
@@ -99,6 +100,7 @@ struct Runtime {
   Holding holding;                  ///< of the sleeper to its core
   const Thread* contention_of = nullptr;
   Lateness late;                    ///< of the sleeper's waits
+  Trust wakers{0.5, 0.0};           ///< ranks of this node, that they end the sleeper's sleeps
   Aftermath aftermath;              ///< of the sleeper's sleeps
   Sockets sockets;                  ///< that the sleeper sleeps on, where ranks are on other nodes
   Toll toll;                        ///< of the sleeper's sleeps, where ranks of other nodes cannot be seen

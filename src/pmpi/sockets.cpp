@@ -153,7 +153,7 @@ std::uint64_t Sockets::received() const noexcept {
 }
 
 void Sockets::came(bool over_sockets) noexcept {
-  unseen_ += ((over_sockets ? 0.0 : 1.0) - unseen_) / kMemory;
+  trust_.tell(over_sockets);
   if (!over_sockets) until_look_ = std::min(until_look_, kFirstLook);  // maybe over one that is new
 }
 

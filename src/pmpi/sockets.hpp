@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdint>
 
+#include "pmpi/trust.hpp"
+
 namespace fallow::pmpi {
 
 /// Finds the sockets by itself and looks at them, but never reads: whose they are and what is in them is not its business.
@@ -31,14 +33,14 @@ class Sockets {
   /// What a wait was for has come, over the sockets or in some other way.
   void came(bool over_sockets) noexcept;
   /// Messages from other nodes come over the sockets.
-  bool trusted() const noexcept { return unseen_ < kFew; }
+  bool trusted() const noexcept { return trust_.holds(); }
 
  private:
   static constexpr std::size_t kMost = 128;       // sockets; with more, looking at all of them costs too much
   static constexpr std::uint32_t kStrikes = 3;    // times that there were data which nobody has read: not the library's
   static constexpr std::uint32_t kFirst = 64, kSeldom = 64;  // waits that are looked at, and of how many one is later
   static constexpr std::uint32_t kFirstLook = 4, kLongest = 4096;  // sleeps until the sockets are looked for again
-  static constexpr double kMemory = 8, kFew = 0.1;
+  static constexpr double kFew = 0.1;  // messages that may come in another way
 
   struct Socket {
     int fd;
@@ -52,7 +54,7 @@ class Sockets {
   std::array<pollfd, kMost + 1> polled_{};
   std::size_t count_ = 0;
   std::uint32_t asked_ = 0, until_look_ = 0, look_again_ = kFirstLook;
-  double unseen_ = 1.0;  // share of messages that came in another way, of late
+  Trust trust_{kFew, 1.0};
   bool enabled_ = false;
 };
 

@@ -85,7 +85,10 @@ struct WaitLength {
   std::uint64_t delay = 0;      ///< by which the sleep outlasted it; where `uncertain`, half of the sleep as long as nothing is known
 };
 
-inline WaitLength length_of(const WaitState& w, const WaitEnd& end, const WaitingCall& call, const MeasuredCosts& costs, const TickRate& rate) noexcept {
+/// `end_wakes`: who ended the wait would have woken us. Where nobody did, and its end was not seen, it came when we were awake again: the
+/// first poll after a sleep may take a tenth of a millisecond.
+inline WaitLength length_of(const WaitState& w, const WaitEnd& end, const WaitingCall& call, bool end_wakes, const MeasuredCosts& costs,
+                            const TickRate& rate) noexcept {
   const auto since_enter = [&call](std::uint64_t tick) { return tick > call.enter ? tick - call.enter : 0; };
   const bool long_transfer = rate.to_ns(call.now - end.tick) > kLullNs;
   WaitLength length{.lasted = (end.unseen || long_transfer ? end.tick : call.now) - call.enter};
@@ -95,7 +98,7 @@ inline WaitLength length_of(const WaitState& w, const WaitEnd& end, const Waitin
   } else if (end.unseen && w.woken_by_data) {
     length.delay = unseen_delay(w, costs, rate);
     length.lasted = since_enter(w.last_wake - length.delay);
-  } else if (end.unseen) {
+  } else if (end.unseen && !end_wakes) {
     length.delay = unseen_delay(w, costs, rate);
     length.uncertain = w.last_sleep;
   }

@@ -21,8 +21,8 @@ WaitEnd end_of(const WaitState& w, const WaitingCall& call, bool whole_job_here 
   return find_end(w, call, whole_job_here, kCosts, kRate);
 }
 
-WaitLength length(const WaitState& w, const WaitingCall& call, bool whole_job_here = true) {
-  return length_of(w, end_of(w, call, whole_job_here), call, kCosts, kRate);
+WaitLength length(const WaitState& w, const WaitingCall& call, bool whole_job_here = true, bool end_wakes = false) {
+  return length_of(w, end_of(w, call, whole_job_here), call, end_wakes, kCosts, kRate);
 }
 
 /// A wait that slept from 100 to 1100 us, and whose first poll then took 12 us.
@@ -166,6 +166,16 @@ TEST(WaitLength, NobodySawWhenASleepWasOverThatATimerEnded) {
   EXPECT_EQ(l.lasted, ticks(1100 * kUs));
   EXPECT_EQ(l.uncertain, ticks(1000 * kUs));
   EXPECT_EQ(l.delay, ticks(500 * kUs)) << "until the waits before are asked";
+}
+
+TEST(WaitLength, WhoeverWouldHaveWokenItCameWhenItWasAwake) {
+  const WaitLength l = length(slept(), one(1113 * kUs), true, true);
+  EXPECT_EQ(l.lasted, ticks(1100 * kUs));
+  EXPECT_EQ(l.uncertain, 0u);
+  EXPECT_EQ(l.delay, 0u);
+  WaitState w = slept();
+  w.woken_by_data = true;
+  EXPECT_EQ(length(w, one(1113 * kUs), false, true).delay, ticks(30 * kUs)) << "which were there";
 }
 
 TEST(WaitLength, DataThatEndASleepAreLateAsATimerIs) {
