@@ -64,8 +64,9 @@ void release_thread(void* pointer) noexcept {
 void after_fork_in_child() noexcept {
   // The child shares the rank's file and page with its parent: it must not write there.
   runtime().phase.store(Phase::ended);
-  const auto* const thread = static_cast<const Thread*>(fallow_tls.thread);
+  auto* const thread = static_cast<Thread*>(fallow_tls.thread);
   if (thread != nullptr && fallow_tls.depth != 0) runtime().writer.part_from(*thread);  // a callback has forked
+  if (thread != nullptr) put_back_state(*thread);  // or a handler, in the middle of a sleep
   forget_own_thread();
   __atomic_store_n(&fallow_hints.active, 0, __ATOMIC_RELAXED);
   remove_hooks(runtime());

@@ -241,6 +241,12 @@ def test_a_wait_that_a_signal_ends(lab: Lab) -> None:
     assert_same(bare, sleeping)
 
 
+def test_a_wait_in_which_a_handler_forks(lab: Lab) -> None:
+    """What a sleep changes of its thread is put back in the child."""
+    for trial in lab.compare(2, lab.program("forks_in_handler.c"), modes=("sleep", "auto")):
+        assert "often forked, 0 children" in trial.outcome.out, trial.outcome.describe()
+
+
 def test_reductions_between_groups(lab: Lab, tmp_path: Path) -> None:
     """No more counts are read than the caller's own group has members."""
     bare = lab.compare(3, lab.program("bridge.c"), modes=("auto",))[0]
