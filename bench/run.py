@@ -113,7 +113,9 @@ def waiting_table(family: Family, ways: list[Way], waits: Waits, patterns: Itera
 def imbalance(family: Family, repeats: int) -> Results:
     heading(f"{family.name}: imbalanced program, 2 ranks (goal: 90 % of the waiting CPU time gone from 1 ms on, at most 1 % slower)")
     ways = [BARE, *([Way("own yield", own_yield=True)] if family.own_yield else []), AUTO]
-    return waiting_table(family, ways, WAITS_US, ("recv", "allreduce", "waitall", "testall"), repeats)
+    results = waiting_table(family, ways, WAITS_US, ("recv", "allreduce", "waitall", "testall"), repeats)
+    print("  seldom: one exchange in 1024 has to wait; the processors are busy otherwise")
+    return results | waiting_table(family, ways, [(5000, 1024 * 20, 0)], ("seldom",), repeats)
 
 
 def between_hosts(family: Family, repeats: int) -> Results:

@@ -2,8 +2,9 @@
  * for it in the way that PATTERN says. Prints the run time, and the CPU time of all ranks together.
  *
  * usage: imbalance PATTERN WAIT_US STEPS [COMMON_US] [JITTER_PERCENT] [cpu]
- * PATTERN: recv | allreduce | waitall | testall | barrier | phases
+ * PATTERN: recv | allreduce | waitall | testall | barrier | seldom | phases
  *
+ * seldom: an exchange, for which only one time in SELDOM has to be waited; the processors are busy otherwise.
  * phases: one function sums from one place in the code, three times a step; the first sum, which follows an exchange,
  * has to wait for 14/15 of WAIT, the two others for 1/30 each. */
 #include <mpi.h>
@@ -12,6 +13,8 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+
+enum { SELDOM = 1024 };
 
 static double now_us(void) {
   struct timespec t;
@@ -50,7 +53,7 @@ static __attribute__((noinline)) void add_up(double* local, double* sum) {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   if (argc < 4) {
-    fprintf(stderr, "usage: imbalance recv|allreduce|waitall|testall|barrier|phases WAIT_US STEPS [COMMON_US] [JITTER_PERCENT] [cpu]\n");
+    fprintf(stderr, "usage: imbalance recv|allreduce|waitall|testall|barrier|seldom|phases WAIT_US STEPS [COMMON_US] [JITTER_PERCENT] [cpu]\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   int rank, size;
@@ -66,21 +69,25 @@ int main(int argc, char** argv) {
   const double start = now_us(), cpu_start = cpu_s();
   double longer = 0; /* all that rank 0 computes longer than the others */
   for (int step = 0; step < steps; ++step) {
-    const double noise = 1 + jitter * (2.0 * rand() / RAND_MAX - 1);
-    longer += wait * noise;
+    const int seldom = strcmp(pattern, "seldom") == 0;
+    const double noise = 1 + jitter * (2.0 * rand() / RAND_MAX - 1), late = seldom && step % SELDOM != SELDOM - 1 ? 0 : wait * noise;
+    longer += late;
     if (strcmp(pattern, "phases") == 0) {
       MPI_Sendrecv(&local, 1, MPI_DOUBLE, (rank + 1) % size, 2, &sum, 1, MPI_DOUBLE, (rank + size - 1) % size, 2, MPI_COMM_WORLD,
                    MPI_STATUS_IGNORE);
-      compute(common / 3 + (rank == 0 ? wait * 14 / 15 * noise : 0));
+      compute(common / 3 + (rank == 0 ? late * 14 / 15 : 0));
       add_up(&local, &sum);
       for (int i = 0; i < 2; ++i) {
-        compute(common / 3 + (rank == 0 ? wait / 30 * noise : 0));
+        compute(common / 3 + (rank == 0 ? late / 30 : 0));
         add_up(&local, &sum);
       }
       continue;
     }
-    compute(common + (rank == 0 ? wait * noise : 0));
-    if (strcmp(pattern, "recv") == 0) {
+    compute(common + (rank == 0 ? late : 0));
+    if (seldom) {
+      MPI_Sendrecv(&local, 1, MPI_DOUBLE, (rank + 1) % size, 2, &sum, 1, MPI_DOUBLE, (rank + size - 1) % size, 2, MPI_COMM_WORLD,
+                   MPI_STATUS_IGNORE);
+    } else if (strcmp(pattern, "recv") == 0) {
       if (rank == 0) {
         for (int p = 1; p < size; ++p) MPI_Send(&local, 1, MPI_DOUBLE, p, 0, MPI_COMM_WORLD);
       } else {

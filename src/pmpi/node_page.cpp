@@ -265,6 +265,9 @@ bool Node::wake(NodeSlot& slot, std::uint64_t now) noexcept {
   std::uint32_t asleep = static_cast<std::uint32_t>(SleepWord::asleep);
   if (slot.sleep_word.load(std::memory_order_relaxed) != asleep) return false;
   slot.wake_tick.store(now, std::memory_order_relaxed);
+  const std::int32_t here = sched_getcpu() + 1;
+  own_->processor.store(here, std::memory_order_relaxed);
+  slot.woken_from.store(here, std::memory_order_relaxed);
   if (!slot.sleep_word.compare_exchange_strong(asleep, static_cast<std::uint32_t>(SleepWord::woken))) return false;
   if (slot.by_bell.load() != 0) {
     ring(slot);

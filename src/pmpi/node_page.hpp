@@ -37,6 +37,8 @@ struct alignas(128) NodeSlot {
   std::atomic<std::uint64_t> pass_on{0};      ///< ranks of that communicator that it is to wake when it is woken: [low, high half)
   std::atomic<std::uint64_t> tests_from{0};   ///< tick from which on such a test may wake it, one that did nothing
   std::atomic<std::uint64_t> long_tests_from{0};  ///< and one that lasted long enough to have done something
+  std::atomic<std::int32_t> processor{0};     ///< where it was when it was last looked at, and one more
+  std::atomic<std::int32_t> woken_from{0};    ///< where its waker was, likewise
   alignas(128) std::atomic<std::uint64_t> activity{0};  ///< tick since when << 3 | trace::RankState
   /// Tick until which the rank is predicted not to need the network, while it computes or waits; 0: not predicted.
   std::atomic<std::uint64_t> rest_until{0};

@@ -17,6 +17,7 @@
 #include "pmpi/lateness.hpp"
 #include "pmpi/mpi_modules.hpp"
 #include "pmpi/node_page.hpp"
+#include "pmpi/own_processor.hpp"
 #include "pmpi/pmpi_calls.hpp"
 #include "pmpi/prepared_requests.hpp"
 #include "pmpi/rank_writer.hpp"
@@ -100,6 +101,7 @@ struct Runtime {
   Holding holding;                  ///< of the sleeper to its core
   const Thread* contention_of = nullptr;
   Lateness late;                    ///< of the sleeper's waits
+  OwnProcessor processor;           ///< of the sleeper
   Trust wakers{0.5, 0.0};           ///< ranks of this node, that they end the sleeper's sleeps
   Aftermath aftermath;              ///< of the sleeper's sleeps
   Sockets sockets;                  ///< that the sleeper sleeps on, where ranks are on other nodes

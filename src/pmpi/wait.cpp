@@ -111,20 +111,13 @@ Sockets::End sleep_until(Thread& t, std::uint64_t now, std::uint64_t end) noexce
   return Sockets::End::time;
 }
 
-/// The call goes on after a sleep: what that held up meanwhile is paid at once, as the call may go on for long.
-void settle_sleep(Thread& t) noexcept {
+/// After a wake by a peer. True if it took a while.
+bool came_back(Thread& t) noexcept {
   Runtime& rt = runtime();
-  WaitState& w = t.wait;
-  if (w.settled) return;
-  w.settled = true;
-  const WaitingCall call{t.enter, w.last_wake, has_many_steps(t)};
-  const std::uint64_t late = held_up_by_sleep(w, call, rt.whole_job_here, rt.costs, rt.clock.rate());
-  if (late == 0) return;
-  const std::uint64_t after = rt.clock.to_ticks(after_sleep_ns(t));
-  w.held_up += late + after;
-  if (rt.options.mode != WaitMode::automatic) return;
-  rt.node.page().budget.pay(w.last_wake - late, w.last_wake + after);
-  pay_wakers();
+  const WaitState& w = t.wait;
+  if (rt.oversubscribed || w.last_wake <= w.woken_tick) return false;
+  const double late_ns = rt.clock.to_ns(w.last_wake - w.woken_tick);
+  return rt.processor.come_back(sched_getcpu(), rt.node.page(), rt.node.attached(), rt.node.own(), late_ns, w.last_wake, rt.clock.rate());
 }
 
 }  // namespace
@@ -154,8 +147,10 @@ void do_sleep(Thread& t) noexcept {
     return;
   }
   settle_sleep(t);
+  if (!rt.oversubscribed) rt.processor.leave(rt.node.page(), rt.node.attached(), own, sched_getcpu());
   show(trace::RankState::asleep, before);
   const Sockets::End ended = sleep_until(t, before, w.planned_end);
+  rt.processor.widen();
   if (ended == Sockets::End::ready) {
     show(trace::RankState::waiting, before);
     disarm(t);
@@ -183,6 +178,7 @@ void do_sleep(Thread& t) noexcept {
     w.woken_tick = tick_of_wake(woken, before, after);
     if (has_many_steps(t)) w.stirred = after;
     ++t.counters->wakes_by_peer;
+    if (came_back(t)) w.last_wake = w.awake_since = rt.clock.now();
   }
   const std::uint64_t due = due_end(w);
   const Interruption cause = interrupted(t, after - due, after);
@@ -410,6 +406,7 @@ bool holds_wanted_lock() noexcept {
 void put_back_state(Thread& t) noexcept {
   if (t.cancel_state < 0) return;
   put_back_timers(t);
+  if (runtime().sleeper.load(std::memory_order_relaxed) == &t) runtime().processor.widen();
   pthread_setcancelstate(t.cancel_state, nullptr);
   t.cancel_state = -1;
 }

@@ -122,6 +122,21 @@ void pay_wakers() noexcept {
   if (rt.clock.to_ns(spent) < Contention::kInterruptedNs) smooth(rt.costs.waking_ns, rt.clock.to_ns(spent));
 }
 
+void settle_sleep(Thread& t) noexcept {
+  Runtime& rt = runtime();
+  WaitState& w = t.wait;
+  if (w.settled) return;
+  w.settled = true;
+  const WaitingCall call{t.enter, w.last_wake, has_many_steps(t)};
+  const std::uint64_t late = held_up_by_sleep(w, call, rt.whole_job_here, rt.costs, rt.clock.rate());
+  if (late == 0) return;
+  const std::uint64_t after = rt.clock.to_ticks(after_sleep_ns(t));
+  w.held_up += late + after;
+  if (rt.options.mode != WaitMode::automatic) return;
+  rt.node.page().budget.pay(w.last_wake - late, w.last_wake + after);
+  pay_wakers();
+}
+
 void settle_wait(Thread& t, std::uint64_t exit, trace::Event& event) noexcept {
   if (t.look == Look::patient) return settle_patiently(t, exit, event);
   const FloatGuard guard;

@@ -109,6 +109,9 @@ bool disarm(Thread& t) noexcept;
 /// Pays for what others took to wake us: some of it may be told only after the next wait.
 void pay_wakers() noexcept;
 
+/// The call goes on after a sleep: what that held up meanwhile is paid at once, as the call may go on for long.
+void settle_sleep(Thread& t) noexcept;
+
 /// Tells whoever reads the file of a rank that is killed in this wait that it goes on, until abandon_wait().
 void note_open(Thread& t, std::uint64_t now) noexcept;
 
