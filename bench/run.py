@@ -65,6 +65,7 @@ def call_costs(family: Family, repeats: int) -> Results:
     for ranks in (1, 2):
         results |= {f"calls-{ranks}": side_by_side(family, CALL_WAYS, ranks, [family.program("call_cost"), "31"], lambda t: pairs(t, 0, 2), repeats)}
     print("  in spin and auto most of these calls are counted only, as they follow each other closely; a trace has each of them")
+    print("  cold_exchange: single calls, each after 8 MB of other data, so that what Fallow and the MPI library need is fetched anew")
     print(f"  {'':16}{'bare ns':>9}{'spin':>9}{'auto':>9}{'traced':>9}   more in spin, auto, by tracing (ns)   instructions of each")
     counted = {"iprobe": 1, "self_message": 3, "allreduce_self": 1}
     for found in results.values():

@@ -3,7 +3,7 @@
 //
 // The call path has no time for a predictor, whose memory is cold when a call comes after a computation. So calls are learnt
 // later, while the rank waits anyway, see foresee.hpp; only after calls that long gaps have followed lately, something is
-// said at once, and that is rationed to 1/1024 of the run time. What is too much to be caught up with goes by unseen.
+// said at once, if anybody asks, and that is rationed to 1/1024 of the run time. What is too much to be caught up with goes by unseen.
 #pragma once
 
 #include <cstddef>

@@ -26,8 +26,9 @@ void foresee(Thread& t, std::uint32_t most) noexcept {
   for (t.foreseen = from; t.foreseen != t.recorded; ++t.foreseen) learn(forecast, t, t.foreseen);
 }
 
-void foresee_gap(Thread& t) noexcept {
+void foresee_gap(Thread& t, const void* caller) noexcept {
   Forecast& forecast = runtime().forecast;
+  if (!forecast.belongs_to(&t) || !forecast.matters_after(caller)) return;
   const std::uint64_t calls = std::min<std::uint64_t>(t.recorded - t.foreseen, kAtOnce);
   if (!forecast.affords(calls, t.ring[(t.recorded - 1) & t.ring_mask].exit)) {
     forecast.withdraw();

@@ -10,7 +10,7 @@ namespace fallow::pmpi {
 /// While the thread waits: learns its last `most` calls, and passes over what was before them.
 void foresee(Thread& thread, std::uint32_t most) noexcept;
 
-/// The last call in the ring has ended just now, and the forecast said that it matters.
-void foresee_gap(Thread& thread) noexcept;
+/// The last call in the ring, which came from there, has ended just now, and somebody wants to know how long its gap lasts.
+void foresee_gap(Thread& thread, const void* caller) noexcept;
 
 }  // namespace fallow::pmpi

@@ -98,7 +98,8 @@ std::string job_key() {
   return text;
 }
 
-std::uint64_t link_rests_until(const NodePage& page, std::uint32_t ranks, std::uint64_t now) noexcept {
+std::uint64_t link_rests_until(NodePage& page, std::uint32_t ranks, std::uint64_t now) noexcept {
+  page.link_asked.store(1, std::memory_order_relaxed);
   std::uint64_t first = ~std::uint64_t{0};
   for (std::uint32_t i = 0; i < ranks && i < kNodeSlots; ++i) {
     const NodeSlot& slot = page.slots[i];

@@ -85,6 +85,7 @@ struct NodePage {
   Processors processors;                       ///< that the ranks attached so far may use
   std::atomic<std::uint64_t> rivals_until{0};  ///< tick until which a few threads that are no ranks are taken to want cores
   alignas(128) std::atomic<std::uint32_t> sleepers{0};  ///< ranks asleep or about to be
+  std::atomic<std::uint32_t> link_asked{0};             ///< set once somebody has asked until when the link rests
   alignas(128) Budget budget;
   GivingWay giving_way;
   alignas(128) Arrivals arrivals;
@@ -93,8 +94,9 @@ struct NodePage {
 
 /// Tick until which the link that the first `ranks` slots share may rest, as seen at `now`: all of these ranks must be
 /// computing or waiting and predicted to go on with it. 0: it may not rest. A slot without an owner counts as busy, one
-/// whose rank has ended as at rest for good (all ones if that is so of all).
-std::uint64_t link_rests_until(const NodePage& page, std::uint32_t ranks, std::uint64_t now) noexcept;
+/// whose rank has ended as at rest for good (all ones if that is so of all). Ranks tell how long their gaps last from the first time
+/// on that this is asked.
+std::uint64_t link_rests_until(NodePage& page, std::uint32_t ranks, std::uint64_t now) noexcept;
 
 /// Whether a wait of a rank other than that of `own` was over within [from, to], or may have been, as the rank has waited too
 /// often since or waits in ways that are not seen.

@@ -266,7 +266,9 @@ TEST(NodePage, TheLinkRestsWhileAllItsRanksArePredictedIdle) {
   const auto page = std::make_unique<NodePage>();
   NodeSlot& a = page->slots[0];
   NodeSlot& b = page->slots[1];
+  EXPECT_EQ(page->link_asked, 0u);
   EXPECT_EQ(link_rests_until(*page, 2, 100), 0u);  // nobody is there
+  EXPECT_EQ(page->link_asked, 1u);
   a.doing(trace::RankState::computing, 90);
   a.rest_until = 500;
   EXPECT_EQ(link_rests_until(*page, 2, 100), 0u);

@@ -365,8 +365,7 @@ class Scope {
     }
     __builtin_prefetch(&t.ring[(t.recorded + 2) & t.ring_mask], 1);  // a store that misses delays the next message
     t.push(e, exit_);
-    const Forecast& forecast = runtime().forecast;
-    if (forecast.belongs_to(&t) && forecast.matters_after(caller_)) [[unlikely]] foresee_gap(t);
+    if (runtime().node.page().link_asked.load(std::memory_order_relaxed) != 0) [[unlikely]] foresee_gap(t, caller_);
     if (t.recorded - t.totalled >= kPendingEvents) [[unlikely]] catch_up(t);
   }
 
