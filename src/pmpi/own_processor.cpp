@@ -82,7 +82,7 @@ void OwnProcessor::leave(const NodePage& page, std::uint32_t ranks, NodeSlot& ow
 bool OwnProcessor::come_back(int here, const NodePage& page, std::uint32_t ranks, NodeSlot& own, double late_ns, std::uint64_t now,
                              const TickRate& rate) noexcept {
   own.processor.store(here + 1, std::memory_order_relaxed);
-  if (here != own.woken_from.load(std::memory_order_relaxed) - 1) {
+  if (here < 0 || here != own.woken_from.load(std::memory_order_relaxed) - 1) {
     home_ = here;
     return false;
   }

@@ -93,6 +93,11 @@ TEST(OwnProcessor, ItStaysWhereItWasNotLateOrItsWakerWasElsewhere) {
   }
 }
 
+TEST(OwnProcessor, ItStaysWhereTheKernelDoesNotTell) {
+  Ranks ranks;
+  EXPECT_FALSE(ranks.sleeps(-1, -1));
+}
+
 TEST(OwnProcessor, ItStaysWhereRanksHaveAllProcessors) {
   Ranks ranks;
   std::uint32_t slots = 1;

@@ -102,7 +102,7 @@ struct Runtime {
   const Thread* contention_of = nullptr;
   Lateness late;                    ///< of the sleeper's waits
   OwnProcessor processor;           ///< of the sleeper
-  Trust wakers{0.5, 0.0};           ///< ranks of this node, that they end the sleeper's sleeps
+  Trust wakers{0.25, 0.0};          ///< ranks of this node, that they end the sleeper's sleeps
   Aftermath aftermath;              ///< of the sleeper's sleeps
   Sockets sockets;                  ///< that the sleeper sleeps on, where ranks are on other nodes
   Toll toll;                        ///< of the sleeper's sleeps, where ranks of other nodes cannot be seen
