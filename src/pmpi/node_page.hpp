@@ -94,8 +94,8 @@ struct NodePage {
 
 /// Tick until which the link that the first `ranks` slots share may rest, as seen at `now`: all of these ranks must be
 /// computing or waiting and predicted to go on with it. 0: it may not rest. A slot without an owner counts as busy, one
-/// whose rank has ended as at rest for good (all ones if that is so of all). Ranks tell how long their gaps last from the first time
-/// on that this is asked.
+/// whose rank has ended as at rest for good (all ones if that is so of all). Ranks tell how long their gaps and waits last from the first
+/// time on that this is asked.
 std::uint64_t link_rests_until(NodePage& page, std::uint32_t ranks, std::uint64_t now) noexcept;
 
 /// Whether a wait of a rank other than that of `own` was over within [from, to], or may have been, as the rank has waited too

@@ -194,8 +194,9 @@ void follow_plan(Thread& t, std::uint64_t now) noexcept {
   const predict::WaitPlan plan = make_plan(t, now);
   t.wait.spin_after = rt.clock.to_ticks(static_cast<double>(plan.spin.value));
   if (plan.sleep_for.value > 0) {
-    if (rt.forecast.belongs_to(&t)) rt.forecast.wait_until(now + rt.clock.to_ticks(static_cast<double>(plan.sleep_for.value)));
-    arm(t, now + rt.clock.to_ticks(static_cast<double>(plan.sleep_for.value)));
+    const std::uint64_t end = now + rt.clock.to_ticks(static_cast<double>(plan.sleep_for.value));
+    if (rt.node.page().link_asked.load(std::memory_order_relaxed) != 0 && rt.forecast.belongs_to(&t)) rt.forecast.wait_until(end);
+    arm(t, end);
   } else {
     t.wait.phase = WaitPhase::spinning;
     t.wait.spin_until = now + std::max<std::uint64_t>(t.wait.spin_after, 1);
