@@ -1,9 +1,8 @@
 // Keeps a rank that sleeps on a processor of its own.
 //
-// A thread that is woken is put back on the processor where it slept, or on its waker's. On virtual machines Linux does not take a
-// processor that its hypervisor has set aside for idle, elsewhere not one that is busy for a moment; and where the processors have been busy
-// lately, it looks no further (since 6.0). So the thread is queued behind its waker, as often as they wake each other, until the kernel
-// balances the load or a time slice is over: milliseconds, next to a processor that is idle.
+// A thread that is woken is put back on the processor where it slept, or on its waker's. Where the processors have been busy lately, Linux
+// takes the waker's at times though the other is idle: seen on virtual machines. There the thread is queued behind its waker, as often as
+// they wake each other, for milliseconds (docs/adr/0046).
 #pragma once
 
 #include <sched.h>

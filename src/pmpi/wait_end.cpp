@@ -87,9 +87,8 @@ void learn_wait(Thread& t, std::uint64_t exit) noexcept {
   if (w.sleeps != 0 && w.woken_by_peer && w.woken_by_test) tests_helped(t);
   if (w.watched) rt.sockets.came(rt.sockets.received() != w.received);
   if (end.unseen && !w.woken_by_peer && !w.from_here) rt.sockets.came(w.woken_by_data);
-  const bool from_here = rt.whole_job_here || w.from_here;
-  const bool end_wakes = from_here && rt.wakers.holds();
-  if (end.unseen && from_here) rt.wakers.tell(w.woken_by_peer);
+  const bool end_wakes = comes_from_here(t) && rt.wakers.holds();
+  if (end.unseen && comes_from_here(t)) rt.wakers.tell(w.woken_by_peer);
   const WaitLength length = until_last_came(length_of(w, end, call, end_wakes, rt.costs, rt.clock.rate()), w, call, last_arrival(t));
   const std::uint64_t late = tells_model(surroundings(), call.many_steps) ? observe(t, length) : length.delay;
   if (!rt.whole_job_here) rt.toll.wait_over(key_of(t), end.tick, rt.ns_per_tick, w.sleeps != 0, rt.clock.to_ns(late));

@@ -41,6 +41,9 @@ inline bool needs_target_unseen(const Thread& t) noexcept {
   return t.found == 0 && FALLOW_FAMILY_NUMBER != static_cast<int>(trace::Family::openmpi);
 }
 
+/// What the wait is for comes from a rank of this node, which wakes us.
+inline bool comes_from_here(const Thread& t) noexcept { return runtime().whole_job_here || t.wait.from_here; }
+
 /// Some rank of this node may have to be woken.
 inline bool somebody_sleeps() noexcept { return runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0; }
 

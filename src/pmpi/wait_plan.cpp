@@ -75,7 +75,7 @@ WaitPlan weigh(const Thread& t, std::uint64_t now) noexcept {
                         .held_up = held_up,
                         .after_sleep_ns = after_sleep_ns(t),
                         .longest_ns = rt.clock.to_ns(static_cast<std::uint64_t>(budget.bearable())),
-                        .end_wakes = rt.whole_job_here || t.wait.from_here || rt.sockets.trusted(),
+                        .end_wakes = comes_from_here(t) || rt.sockets.trusted(),
                         .slept = t.wait.sleeps != 0,
                         .many_steps = has_many_steps(t)};
   return rt.waits.plan(known_key(t), to_nanoseconds(rt.clock.to_ns(now - t.enter)), costs_of_sleep(rt.costs, weighed), weighed.price);
