@@ -81,3 +81,8 @@ def functions(table: dict[str, Call]) -> list[tuple[str, Call]]:
     names += [(name, table[base]) for name, base in EXTENSIONS.items() if base in table]
     names += [(f"MPIX_{base}", call) for base, call in table.items() if call.wakes == "later"]  # as Open MPI 4.1 has some
     return sorted(names, key=lambda entry: entry[0])
+
+
+def takes_long(name: str, call: Call) -> bool:
+    """Calls that are made seldom, or for much data: what counts is that their wrappers are small, and take half the time to compile."""
+    return call.kind in {"io", "setup", "other"} or call.base.endswith("_init") or name.endswith("_c")

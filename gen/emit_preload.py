@@ -3,7 +3,7 @@ a jump through one slot of a table (x86-64)."""
 
 from __future__ import annotations
 
-from calls import Call, functions
+from calls import Call, functions, takes_long
 
 HOOKS = ("opal_progress", "ucp_worker_progress", "sched_yield", "fi_fabric")
 
@@ -20,7 +20,8 @@ def _hidden(label: str, align: int) -> list[str]:
 
 
 def emit_preload(table: dict[str, Call], present: set[str]) -> dict[str, str]:
-    names = [name for name, _ in functions(table) if name in present]
+    calls = {name: call for name, call in functions(table) if name in present}
+    names = list(calls)
     symbols = [prefix + name for name in names for prefix in ("", "P")]
     first_hook = len(symbols)
     symbols += HOOKS
@@ -59,12 +60,16 @@ def emit_preload(table: dict[str, Call], present: set[str]) -> dict[str, str]:
         f"#define FALLOW_FIRST_HOOK {first_hook}u",
         f"#define FALLOW_FIRST_FORTRAN {first_fortran}u",
         'extern const char* const fallow_names[FALLOW_SYMBOLS] __attribute__((visibility("hidden")));',
+        'extern const char fallow_often[FALLOW_FIRST_HOOK] __attribute__((visibility("hidden"))); /* C functions that are called often */',
         "",
     ]
     names = [
         '#include "symbols.h"',
         "const char* const fallow_names[FALLOW_SYMBOLS] = {",
         *[f'    "{symbol}",' for symbol in symbols],
+        "};",
+        "const char fallow_often[FALLOW_FIRST_HOOK] = {",
+        *[f"    {int(not takes_long(name, calls[name]))}, {int(not takes_long(name, calls[name]))}, // {name}" for name in calls],
         "};",
         "",
     ]

@@ -111,3 +111,13 @@ def test_the_next_definition_is_that_of_who_asks(lab: Lab) -> None:
     running, _ = lab.start("auto", [str(program)])
     outcome = running.finish()
     assert outcome.rc == 0 and outcome.out == "21\n", outcome.describe()
+
+
+def test_names_lead_past_the_jump_once_mpi_has_started(lab: Lab) -> None:
+    """Of functions that are called often; calls are recorded once, whichever way they come in."""
+    trial = lab.run("auto", 1, lab.program("led.c"))
+    assert trial.outcome.rc == 0, trial.outcome.describe()
+    runtime = f"libfallow-rt-{lab.family.name}.so"
+    assert trial.outcome.out.split("\n")[:3] == ["MPI_Init libfallow.so", f"MPI_Iprobe {runtime}", f"PMPI_Iprobe {runtime}"]
+    (rank,) = trial.ranks()
+    assert rank.calls["MPI_Iprobe"] == 70

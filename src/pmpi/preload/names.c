@@ -279,15 +279,23 @@ static void show_lazily(ElfW(Sym)* symbol, unsigned index) {
   symbol->st_value = (uintptr_t)fallow_shows + (size_t)index * kShowBytes - (uintptr_t)&__ehdr_start;
 }
 
+/* Where later look-ups lead, see fallow_lead(). */
+static void* const* led;
+
+/* Makes the symbol table writable, or read-only again. */
+static int protect_symbols(const struct tables* own, int protection) {
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  const uintptr_t begin = (uintptr_t)own->symbols & ~(page - 1);
+  const uintptr_t end = ((uintptr_t)(own->symbols + own->sysv_hash[1]) + page - 1) & ~(page - 1);
+  return protect(begin, end - begin, protection);
+}
+
 /* `mpi_loaded`: C functions can be decided about. `linking`: nobody but us looks at the table yet. */
 static void put_right(int mpi_loaded, int linking) {
   const struct tables own = tables_of(_DYNAMIC, (uintptr_t)&__ehdr_start);
   if (!own.symbols || !own.sysv_hash) return;
   const uint32_t count = own.sysv_hash[1];
-  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-  const uintptr_t begin = (uintptr_t)own.symbols & ~(page - 1);
-  const uintptr_t end = ((uintptr_t)(own.symbols + count) + page - 1) & ~(page - 1);
-  if (protect(begin, end - begin, PROT_READ | PROT_WRITE) != 0) return; /* then every name stays in sight */
+  if (protect_symbols(&own, PROT_READ | PROT_WRITE) != 0) return; /* then every name stays in sight */
   ElfW(Sym)* symbols = (ElfW(Sym)*)(uintptr_t)own.symbols;
   for (uint32_t i = 1; i < count; ++i) {
     const unsigned index = symbols[i].st_value != 0 ? index_of(&symbols[i]) : FALLOW_SYMBOLS;
@@ -298,7 +306,21 @@ static void put_right(int mpi_loaded, int linking) {
       show_lazily(&symbols[i], index);
     }
   }
-  protect(begin, end - begin, PROT_READ);
+  protect_symbols(&own, PROT_READ);
+}
+
+void fallow_lead(void* const* targets) {
+  const struct tables own = tables_of(_DYNAMIC, (uintptr_t)&__ehdr_start);
+  if (!own.symbols || !own.sysv_hash || protect_symbols(&own, PROT_READ | PROT_WRITE) != 0) return;
+  __atomic_store_n(&led, targets, __ATOMIC_RELEASE);
+  ElfW(Sym)* symbols = (ElfW(Sym)*)(uintptr_t)own.symbols;
+  for (uint32_t i = 1; i < own.sysv_hash[1]; ++i) {
+    if (symbols[i].st_value == 0 || ELF64_ST_TYPE(symbols[i].st_info) == STT_GNU_IFUNC) continue; /* fallow_show() leads those */
+    const unsigned index = index_of(&symbols[i]);
+    if (index >= FALLOW_FIRST_HOOK || !targets[index]) continue;
+    __atomic_store_n(&symbols[i].st_value, (uintptr_t)targets[index] - (uintptr_t)&__ehdr_start, __ATOMIC_RELAXED);
+  }
+  protect_symbols(&own, PROT_READ);
 }
 
 /* ---- references that were bound before ------------------------------------------------------------------- */
@@ -354,5 +376,7 @@ const void* fallow_show(unsigned index) {
   if (index < FALLOW_FIRST_HOOK && fallow_loaded_mpi(NULL, 0) && !__atomic_exchange_n(&decided, 1, __ATOMIC_RELAXED)) {
     put_right(1, 0); /* so that later questions for a missing function get the usual answer: there is no such symbol */
   }
-  return is_defined(index) ? entry_of(index) : NULL;
+  if (!is_defined(index)) return NULL;
+  void* const* targets = __atomic_load_n(&led, __ATOMIC_ACQUIRE);
+  return targets && index < FALLOW_FIRST_HOOK && targets[index] ? targets[index] : entry_of(index);
 }

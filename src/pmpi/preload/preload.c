@@ -58,10 +58,8 @@ static const char* base_name(const char* path) {
 
 /* ---- symbols of other objects ------------------------------------------------------------------------ */
 
-static int is_ours(void* address) {
-  Dl_info there, here;
-  return dladdr(address, &there) && dladdr((void*)&fallow_resolve, &here) && there.dli_fbase == here.dli_fbase;
-}
+extern const char __ehdr_start[] HIDDEN, _end[] HIDDEN;
+static int is_ours(void* address) { return (const char*)address >= __ehdr_start && (const char*)address < _end; }
 
 static void* find_in(const char* path, const char* name) {
   void* handle = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
@@ -79,7 +77,9 @@ struct search {
 static int search_object(struct dl_phdr_info* info, size_t size, void* data) {
   (void)size;
   struct search* s = data;
-  if (info->dlpi_name && *info->dlpi_name && !strstr(info->dlpi_name, "linux-vdso")) s->address = find_in(info->dlpi_name, s->name);
+  const int own = info->dlpi_addr == (ElfW(Addr))__ehdr_start; /* whose names may lead past the jumps, see fallow_lead() */
+  if (own || !info->dlpi_name || !*info->dlpi_name || strstr(info->dlpi_name, "linux-vdso")) return 0;
+  s->address = find_in(info->dlpi_name, s->name);
   return s->address != NULL;
 }
 
@@ -125,6 +125,28 @@ static void* load_runtime(const char* file) {
   return handle;
 }
 
+/* What a jump of a C function leads to: our wrapper of the next definition, or that one. Null: there is none. */
+static void* target_of(unsigned index) {
+  const char* name = fallow_names[index];
+  /* MPI_X may be another tool's; PMPI_X is always the library's own. */
+  void* next = name[0] == 'P' ? find_in_mpi(name) : fallow_find_anywhere(name);
+  if (!next) next = fallow_find_anywhere(name);
+  void* wrapper = next && runtime_active && !all_pass ? runtime_api.wrap(name, next) : NULL;
+  return wrapper ? wrapper : next;
+}
+
+/* Functions that programs call often: who links them from now on, as the program does that links a function at its first call, is
+ * led past the jump. */
+static void lead(void) {
+  static void* targets[FALLOW_FIRST_HOOK];
+  for (unsigned i = 0; i < FALLOW_FIRST_HOOK; ++i) {
+    if (!fallow_often[i]) continue;
+    targets[i] = target_of(i);
+    if (targets[i]) __atomic_store_n(&fallow_slots[i], targets[i], __ATOMIC_RELEASE);
+  }
+  fallow_lead(targets);
+}
+
 static void activate(void) {
   char path[PATH_MAX] = "";
   const struct fallow_mpi* mpi = fallow_loaded_mpi(path, sizeof path);
@@ -138,6 +160,7 @@ static void activate(void) {
   if (!handle) return;
   fallow_runtime_attach_fn attach = (fallow_runtime_attach_fn)fallow_libcs_dlsym()(handle, "fallow_runtime_attach");
   runtime_active = attach && attach(&preload_api, &runtime_api) == 0 && runtime_api.abi == FALLOW_RUNTIME_ABI;
+  if (runtime_active) lead();
 }
 
 /* ---- linking ------------------------------------------------------------------------------------------- */
@@ -171,13 +194,7 @@ void* fallow_resolve(unsigned index) {
     target = fallow_find_anywhere(name); /* hooks and Fortran names: the runtime sets hooks itself */
   } else {
     pthread_once(&activate_once, activate);
-    /* MPI_X may be another tool's; PMPI_X is always the library's own. */
-    void* next = name[0] == 'P' ? find_in_mpi(name) : fallow_find_anywhere(name);
-    if (!next) next = fallow_find_anywhere(name);
-    if (next) {
-      void* wrapper = runtime_active && !all_pass ? runtime_api.wrap(name, next) : NULL;
-      target = wrapper ? wrapper : next;
-    }
+    target = target_of(index);
   }
   if (!target) missing(name);
   __atomic_store_n(&fallow_slots[index], target, __ATOMIC_RELEASE);
