@@ -139,30 +139,32 @@ def counted(call: Call, proto: Prototype) -> list[str]:
     ]
 
 
-def repeated(name: str, call: Call, proto: Prototype) -> str:
-    """Functions that are tried before the wrapper of a call that can be counted only, for those that are as the last one at their place."""
+def place(name: str, part: str) -> str:
+    """Where a function of those that a counted call goes through lies, as an attribute: side by side, as linkers sort such sections by name."""
+    return f'[[gnu::section(".text.sorted.fallow.{name}.{part}")]] '
+
+
+def repeated(name: str, call: Call, proto: Prototype, prefix: str) -> str:
+    """Functions that are tried before the wrapper of a call that can be counted only, for those that are as the last one at their place.
+    `prefix`: see _wrapper()."""
     kind = f"fallow::pmpi::CountedKind::{_kind(call, proto)}"
     given = "".join(f", {argument}" for argument in _given(call, proto))
     found = found_by(call, proto)
     as_usual = "result == MPI_SUCCESS" + (f" && !({found})" if found else "")
     tag = f", {tag}" if (tag := _tag(call, proto)) else ""
-    forward, name_ = f"({proto.forward()})", f"_{name}<kProfiling>"
+    forward, name_ = f"({proto.forward()})", f"_{prefix}{name}"
     lines = [
-        "template <bool kProfiling>",
-        f"[[gnu::noinline]] int repeat_{name}({proto.declare()}) {{",
+        f"[[gnu::noinline]] {place(prefix + name, 'c')}int repeat{name_}({proto.declare()}) {{",
         "  FALLOW_NOTICE_UNWINDING;",
-        f"  fallow::pmpi::CallPlace* const place = fallow::pmpi::repeated<{kind}>(kOp_{name}{given});",
+        "  fallow_tls_block& here = fallow::pmpi::this_thread();",
+        f"  fallow::pmpi::CallPlace* const place = fallow::pmpi::repeated<{kind}>(here, kOp_{name}{given});",
         f"  if (place == nullptr) [[unlikely]] return wrap{name_}{forward};",
-        f"  fallow::pmpi::RepeatedCall<{kind}> call(*place, __builtin_dwarf_cfa());",
-        f"  const int result = reinterpret_cast<decltype(&{name})>(fallow::pmpi::next_of<kProfiling>(kOp_{name})){forward};",
+        f"  fallow::pmpi::RepeatedCall<{kind}> call(here, *place, __builtin_dwarf_cfa());",
+        f"  const int result = reinterpret_cast<decltype(&{name})>(fallow::pmpi::next_of<{'true' if prefix else 'false'}>(kOp_{name})){forward};",
         f"  call.end({as_usual}{tag});",
         "  return result;",
         "}",
         "",
-        "template <bool kProfiling>",
-        f"int enter_{name}({proto.declare()}) {{",
-        f"  if (fallow::pmpi::is_expected(__builtin_return_address(0))) return repeat{name_}{forward};",
-        f"  return wrap{name_}{forward};",
-        "}",
+        f"[[gnu::naked]] {place(prefix + name, 'a')}int enter{name_}() {{ FALLOW_ENTER_BY(repeat{name_}, wrap{name_}); }}",
     ]
     return "\n".join(lines)

@@ -33,17 +33,27 @@ def emit_preload(table: dict[str, Call], present: set[str]) -> dict[str, str]:
         if index == first_fortran:
             assembly += _hidden("fallow_fortran_entries", 64)
         # Equal distances, see names.c.
-        assembly += [f"    .balign {32 if index >= first_fortran else 8}"]
+        assembly += [f"    .balign {64 if index >= first_fortran else 8}"]
         assembly += [f"    .globl {symbol}", f"    .type {symbol}, @function", f"{symbol}:"]
         if index >= first_fortran:
-            # A Fortran wrapper of the MPI library calls the C function: leave the program's own call site for it.
+            # A Fortran wrapper of the MPI library calls the C function: leave the program's own call site for it, in the block
+            # that the thread is known by or the one of its own.
             assembly += [
-                "    movq (%rsp), %rax",
-                "    movq fallow_tls@gottpoff(%rip), %r11",
-                "    movq %rax, %fs:FALLOW_TLS_CALLER(%r11)",
-                "    movq %rsp, %fs:FALLOW_TLS_CALLER_AT(%r11)",
+                "    movq fallow_known(%rip), %r11",
+                "    movq %fs:0, %rax",
+                "    cmpq %rax, FALLOW_TLS_OWNER(%r11)",
+                "    jne 2f",
+                "1:  movq (%rsp), %rax",
+                "    movq %rax, FALLOW_TLS_CALLER(%r11)",
+                "    movq %rsp, FALLOW_TLS_CALLER_AT(%r11)",
+                f"    jmp *fallow_slots+{8 * index}(%rip)",
+                "2:  movq fallow_tls@gottpoff(%rip), %r11",
+                "    addq %rax, %r11",
+                "    jmp 1b",
             ]
-        assembly += [f"    jmp *fallow_slots+{8 * index}(%rip)", f"    .size {symbol}, .-{symbol}"]
+        else:
+            assembly += [f"    jmp *fallow_slots+{8 * index}(%rip)"]
+        assembly += [f"    .size {symbol}, .-{symbol}"]
     for index in range(len(symbols)):
         assembly += [f"fallow_stub_{index}:", f"    pushq ${index}", "    jmp fallow_resolve_and_jump"]
     assembly += _hidden("fallow_shows", 64)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from calls import EXTENSIONS, KINDS, Call, functions
-from emit_counted import counted, is_counted, repeated
+from calls import EXTENSIONS, KINDS, Call, functions, takes_long
+from emit_counted import counted, is_counted, place, repeated
 from emit_trace import trace_block, traced
 from expressions import MATCHED, RANKS, STARTS, found_by, has_comm, part_of, received_too, size_of, size_of_all
 from prototypes import Prototype, include
@@ -95,19 +95,15 @@ def _librarys_own(call: Call) -> str:
     return " || fallow::pmpi::is_librarys_own(__builtin_return_address(0))" if call.frees == "type" else ""
 
 
-def _takes_long(name: str, call: Call) -> bool:
-    """Calls that are made seldom, or for much data: what counts is that their wrappers are small, and take half the time to compile."""
-    return call.kind in {"io", "setup", "other"} or call.base.endswith("_init") or name.endswith("_c")
-
-
-def _wrapper(name: str, call: Call, proto: Prototype) -> str:
+def _wrapper(name: str, call: Call, proto: Prototype, prefix: str) -> str:
+    """`prefix`: "P" of the function's name in the profiling interface, or empty."""
+    profiling = "true" if prefix else "false"
     declare = proto.declare() or "void"
-    attribute = "[[gnu::cold]] " if _takes_long(name, call) else ""
-    attribute += "[[gnu::noinline]] " if is_counted(call, proto) else ""
+    attribute = "[[gnu::cold]] " if takes_long(name, call) else ""
+    attribute += f"[[gnu::noinline]] {place(prefix + name, 'b')}" if is_counted(call, proto) else ""
     body = [
-        "template <bool kProfiling>",
-        f"{attribute}int wrap_{name}({declare}) {{",
-        f"  const auto next = reinterpret_cast<decltype(&{name})>(fallow::pmpi::next_of<kProfiling>(kOp_{name}));",
+        f"{attribute}int wrap_{prefix}{name}({declare}) {{",
+        f"  const auto next = reinterpret_cast<decltype(&{name})>(fallow::pmpi::next_of<{profiling}>(kOp_{name}));",
     ]
     special = SPECIAL.get(name, "")
     if special in ("init", "session"):
@@ -126,12 +122,13 @@ def _wrapper(name: str, call: Call, proto: Prototype) -> str:
         body += [f"  fallow::pmpi::{_ENDS[special]}();"]
     body += [
         "  FALLOW_NOTICE_UNWINDING;",
-        "  fallow::pmpi::Thread* const thread = fallow::pmpi::admit(__builtin_frame_address(0), "
-        f"__builtin_return_address(0), kOp_{name}, kProfiling);",
+        "  fallow_tls_block* here = &fallow::pmpi::this_thread();",
+        "  fallow::pmpi::Thread* const thread = fallow::pmpi::admit(here, __builtin_frame_address(0), "
+        f"__builtin_return_address(0), kOp_{name}, {profiling});",
         f"  if (thread == nullptr{_librarys_own(call)}) [[unlikely]] {{",
         *[f"    {line}" for line in _unrecorded(call, proto)],
         "  }",
-        f"  fallow::pmpi::Scope<{'true' if call.blocks else 'false'}> scope(*thread, kOp_{name}, __builtin_return_address(0), __builtin_frame_address(0));",
+        f"  fallow::pmpi::Scope<{'true' if call.blocks else 'false'}> scope(*here, *thread, kOp_{name}, __builtin_return_address(0), __builtin_frame_address(0));",
     ]
     if name.removesuffix("_c") in ("MPI_Win_create", "MPI_Win_allocate", "MPI_Win_create_dynamic"):
         body += ["  fallow::pmpi::runtime().windows.store(true, std::memory_order_relaxed);"]
@@ -172,9 +169,9 @@ def emit_wrappers(table: dict[str, Call], prototypes: dict[str, Prototype], head
     ops = [
         f'    {{{i}, "{name}", {KINDS.index(call.kind)}, {str(call.blocks).lower()}, {str(is_counted(call, prototypes[name])).lower()}, '
         f'{str(call.twin or bool(found_by(call, prototypes[name]))).lower()}, '
-        f"reinterpret_cast<void*>(&{entry}<false>), reinterpret_cast<void*>(&{entry}<true>)}},"
+        f"reinterpret_cast<void*>(&{enter}{name}{end}), reinterpret_cast<void*>(&{enter}P{name}{end})}},"
         for i, name, call in present
-        for entry in [f"FALLOW_ENTER({name})" if is_counted(call, prototypes[name]) else f"wrap_{name}"]
+        for enter, end in [("FALLOW_ENTER(", ")") if is_counted(call, prototypes[name]) else ("wrap_", "")]
     ]
     parts = [
         include(header),
@@ -186,8 +183,13 @@ def emit_wrappers(table: dict[str, Call], prototypes: dict[str, Prototype], head
         "namespace {",
         *[f"constexpr std::uint16_t kOp_{name} = {i};" for i, name, _ in present],
         "",
-        *["\n" + _wrapper(name, call, prototypes[name]) for _, name, call in present],
-        *["\n" + repeated(name, call, prototypes[name]) for _, name, call in present if is_counted(call, prototypes[name])],
+        *["\n" + _wrapper(name, call, prototypes[name], prefix) for _, name, call in present for prefix in ("", "P")],
+        *[
+            "\n" + repeated(name, call, prototypes[name], prefix)
+            for _, name, call in present
+            for prefix in ("", "P")
+            if is_counted(call, prototypes[name])
+        ],
         "",
         "const fallow::pmpi::WrapperEntry kEntries[] = {",
         *ops,

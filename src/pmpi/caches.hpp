@@ -26,6 +26,12 @@ inline const CommInfo* comm_info(Thread& thread, MPI_Comm comm) noexcept {
   return comm_info_slow(thread, comm);
 }
 
+/// As events have it; 0 if the table is full.
+inline std::uint16_t comm_id(Thread& thread, MPI_Comm comm) noexcept {
+  if (thread.last_comm != handle_key(comm) || thread.comm_generation != runtime().comms.generation()) [[unlikely]] comm_info_slow(thread, comm);
+  return comm != MPI_COMM_NULL ? thread.last_comm_id : std::uint16_t{0};
+}
+
 /// Ranks that a collective call has to do with.
 inline std::int32_t peers_of(Thread& thread, MPI_Comm comm) noexcept {
   const CommInfo* const info = comm_info(thread, comm);

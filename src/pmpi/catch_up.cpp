@@ -20,7 +20,7 @@ void catch_up(Thread& t) noexcept {
   if (forecast.belongs_to(&t) && forecast.affords(kForeseen, runtime().clock.now())) foresee(t, kForeseen);
   add_to_totals(t);
   consider_counting(t);
-  if (fallow_tls.waiting != nullptr) return;  // in a call, which is itself something else than tests
+  if (this_thread().waiting != nullptr) return;  // in a call, which is itself something else than tests
   // That took longer than a program takes that does nothing but test.
   const std::uint64_t now = runtime().clock.now();
   if (t.tested_at != 0 && t.tested_at == t.last_exit) t.tested_at = now;
@@ -40,7 +40,7 @@ void catch_up_in_wait(Thread& t) noexcept {
     const OwnState state(t, whole.saved());
     tracer.pump(*t.trace, kPackedAtAPoll);
   } else {
-    fallow_tls.polls_left &= ~kCatchingUp;
+    this_thread().polls_left &= ~kCatchingUp;
   }
 }
 

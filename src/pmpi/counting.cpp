@@ -82,8 +82,8 @@ bool starts_long_message(const trace::Event& e) noexcept { return e.bytes > kSho
 
 void stop_counting(Thread& t) noexcept {
   t.counted.stop();
-  fallow_tls.expected = nullptr;
-  fallow_tls.direct = &t;
+  this_thread().expected = nullptr;
+  this_thread().direct = &t;
 }
 
 /// Loops of tests that may be waits to rest in, and end unseen.
@@ -149,7 +149,7 @@ void allow_counting() noexcept {
 void consider_counting(Thread& t) noexcept {
   const Runtime& rt = runtime();
   constexpr std::uint64_t kCalls = kPendingEvents;
-  if (t.recorded - t.considered < kCalls || !may_count(t) || fallow_tls.thread != &t) return;
+  if (t.recorded - t.considered < kCalls || !may_count(t) || this_thread().thread != &t) return;
   t.considered = t.recorded;
   const bool all_are_recorded = somebody_sleeps();
   if (t.counted.on()) {
@@ -170,29 +170,29 @@ void consider_counting(Thread& t) noexcept {
   for (const CallPlace& place : places) {
     if (!goes_to_library(place.op)) return;
   }
-  fallow_tls.expected = nullptr;
+  this_thread().expected = nullptr;
   t.counted.begin(places, sample.gap(), sample.is_close());
-  if (t.counted.on()) fallow_tls.direct = nullptr;
+  if (t.counted.on()) this_thread().direct = nullptr;
 }
 
 namespace {
 
-const void* place_of(const void* caller) noexcept { return fallow_tls.caller != nullptr ? fallow_tls.caller : caller; }
+const void* place_of(const void* caller) noexcept { return this_thread().caller != nullptr ? this_thread().caller : caller; }
 
 /// Null: the call is counted only.
 inline Thread* count(Thread& t, const void* frame, const void* caller, std::uint16_t op) noexcept {
   t.counted.take();
-  fallow_tls.depth = kCountedDepth;
-  fallow_tls.counted = 1;
-  fallow_tls.frame = const_cast<void*>(frame);
-  fallow_tls.return_address = const_cast<void*>(caller);
-  fallow_tls.caller = nullptr;
+  this_thread().depth = kCountedDepth;
+  this_thread().counted = 1;
+  this_thread().frame = const_cast<void*>(frame);
+  this_thread().return_address = const_cast<void*>(caller);
+  this_thread().caller = nullptr;
   t.op = op;
   return nullptr;
 }
 
 __attribute__((noinline)) Thread* admit_out_of_turn(const void* frame, const void* caller, std::uint16_t op) noexcept {
-  Thread& t = *static_cast<Thread*>(fallow_tls.thread);
+  Thread& t = *static_cast<Thread*>(this_thread().thread);
   if (somebody_sleeps() || !t.counted.takes(op, place_of(caller))) return admit_after_counted(t, op);
   return count(t, frame, caller, op);
 }
@@ -200,19 +200,19 @@ __attribute__((noinline)) Thread* admit_out_of_turn(const void* frame, const voi
 }  // namespace
 
 Thread* admit_counting(const void* frame, const void* caller, std::uint16_t op) noexcept {
-  fallow_tls.expected = nullptr;
-  Thread& t = *static_cast<Thread*>(fallow_tls.thread);
+  this_thread().expected = nullptr;
+  Thread& t = *static_cast<Thread*>(this_thread().thread);
   if (somebody_sleeps() || !t.counted.takes_next(op, place_of(caller))) [[unlikely]] return admit_out_of_turn(frame, caller, op);
   return count(t, frame, caller, op);
 }
 
 void record_after_all(Thread& t) noexcept {
   Runtime& rt = runtime();
-  if (fallow_tls.depth == kRepeatedDepth) take_up_repeat(t);
+  if (this_thread().depth == kRepeatedDepth) take_up_repeat(t);
   const std::uint64_t now = rt.clock.now();
   t.counted.untake();
   settle_counted(t, now);
-  fallow_tls.depth = 1;
+  this_thread().depth = 1;
   t.enter = now;
   t.caller = t.counted.now().caller;
   rt.node.own().doing(trace::RankState::in_mpi, now);
@@ -222,10 +222,10 @@ void record_after_all(Thread& t) noexcept {
 }
 
 void take_up_repeat(Thread& t) noexcept {
-  const CallPlace& place = *static_cast<CallPlace*>(fallow_tls.turn);
+  const CallPlace& place = *static_cast<CallPlace*>(this_thread().turn);
   const bool is_message = is_blocking_message(place.op);
   t.counted.take();
-  fallow_tls.return_address = place.last.returns_to;
+  this_thread().return_address = place.last.returns_to;
   t.op = place.op;
   t.comm_handle = is_message ? place.last.where : 0;
   t.peer = kind_of(place.op) == trace::OpKind::collective ? kSeveralPeers : is_message ? place.last.peer : -1;
@@ -233,21 +233,21 @@ void take_up_repeat(Thread& t) noexcept {
   t.part = 0;
   t.repeated = {place.last.bytes, place.last.received, place.last.peer, place.comm};
   if (place.last.peer >= 0) t.keep_recent(place.last.where, place.last.peer);
-  fallow_tls.depth = kCountedDepth;
+  this_thread().depth = kCountedDepth;
 }
 
 void end_odd_repeat(CountedKind kind, bool as_usual, int tag) noexcept {
-  if (fallow_tls.thread == nullptr) return;  // this is the child of a callback that has forked
-  Thread& t = *static_cast<Thread*>(fallow_tls.thread);
-  if (fallow_tls.depth == kRepeatedDepth) take_up_repeat(t);
+  if (this_thread().thread == nullptr) return;  // this is the child of a callback that has forked
+  Thread& t = *static_cast<Thread*>(this_thread().thread);
+  if (this_thread().depth == kRepeatedDepth) take_up_repeat(t);
   const RepeatedDetails& d = t.repeated;
-  const bool counted = fallow_tls.depth == kCountedDepth;
+  const bool counted = this_thread().depth == kCountedDepth;
   if (passes_messages(kind)) {
     end_message(t, as_usual, as_usual ? CallDetails{d.bytes, d.peer >= 0 ? d.peer : -1, tag, d.comm, d.received} : CallDetails{});
   } else if (!counted) {
     end_recorded_after_all(t);
   } else {
-    fallow_tls.depth = 0;
+    this_thread().depth = 0;
     const bool is_test = kind == CountedKind::test || kind == CountedKind::probe;
     if (is_test && !as_usual) found_in_counted(t);
     if (!is_test && as_usual) {
@@ -260,13 +260,13 @@ void end_odd_repeat(CountedKind kind, bool as_usual, int tag) noexcept {
 }
 
 void end_message(Thread& t, bool well, const CallDetails& details) noexcept {
-  if (!well && fallow_tls.depth == kCountedDepth) record_after_all(t);  // its communicator may be none
-  if (fallow_tls.depth != kCountedDepth) return end_recorded_after_all(t, details);
+  if (!well && this_thread().depth == kCountedDepth) record_after_all(t);  // its communicator may be none
+  if (this_thread().depth != kCountedDepth) return end_recorded_after_all(t, details);
   if (details.comm != t.counted.now().comm) moved_to_comm(t, details.comm);
   t.counted.now().bytes += details.bytes;
   t.counted.now().received += details.received;
   if (somebody_sleeps()) wake_those_met(t);
-  fallow_tls.depth = 0;
+  this_thread().depth = 0;
 }
 
 void wake_those_met(Thread& t) noexcept {

@@ -29,7 +29,7 @@ void record_after_all(Thread& thread) noexcept;
 /// Such a call is over.
 void end_recorded_after_all(Thread& thread, const CallDetails& details = {}) noexcept;
 
-// fallow_tls.depth
+// fallow_tls_block::depth
 inline constexpr std::uint32_t kCountedDepth = 2;
 inline constexpr std::uint32_t kRepeatedDepth = 3;  ///< of a RepeatedCall, of which the thread's state says nothing yet
 
@@ -64,15 +64,15 @@ void end_message(Thread& thread, bool well, const CallDetails& details) noexcept
 /// From now on the next call may be one that is as the last at the place whose turn it is.
 FALLOW_HOT void expect_next(Thread& t) noexcept {
   CallPlace* const place = t.counted.turn();
-  fallow_tls.turn = place;
-  fallow_tls.expected = place != nullptr ? place->last.returns_to : nullptr;
+  this_thread().turn = place;
+  this_thread().expected = place != nullptr ? place->last.returns_to : nullptr;
 }
 
 /// Around a call that the wrapper does not record. It is counted, unless it is made by the library, in a callback, or once MPI has ended.
 class CountedCall {
  public:
   FALLOW_HOT CountedCall() noexcept
-      : thread_(std::exchange(fallow_tls.counted, 0u) != 0 ? static_cast<Thread*>(fallow_tls.thread) : nullptr) {}
+      : thread_(std::exchange(this_thread().counted, 0u) != 0 ? static_cast<Thread*>(this_thread().thread) : nullptr) {}
 
   FALLOW_HOT bool counts() const noexcept { return thread_ != nullptr; }
 
@@ -83,10 +83,10 @@ class CountedCall {
   /// The call that is about to be made may wait: then record_after_all() is called.
   FALLOW_HOT void may_wait() noexcept { may_wait(0, -1, 0); }
   FALLOW_HOT void waited() noexcept {
-    fallow_tls.waiting = nullptr;
-    counted_ = fallow_tls.depth == kCountedDepth;
+    this_thread().waiting = nullptr;
+    counted_ = this_thread().depth == kCountedDepth;
     if (!counted_) [[unlikely]] return end_recorded_after_all(*thread_);
-    fallow_tls.depth = 0;
+    this_thread().depth = 0;
   }
   /// The same of a wait, in which messages may have been passed on.
   FALLOW_HOT void waited_for_messages() noexcept {
@@ -124,7 +124,7 @@ class CountedCall {
   }
   /// It has been, if `well`. It may be what a rank waits for that has begun to sleep meanwhile. `received`: beside `bytes`, which are sent.
   FALLOW_HOT void passed(bool well, MPI_Comm comm, int peer, int tag, std::uint64_t bytes, std::uint64_t received = 0) noexcept {
-    fallow_tls.waiting = nullptr;
+    this_thread().waiting = nullptr;
     Thread& t = *thread_;
     CallDetails details;
     if (well) [[likely]] {
@@ -132,7 +132,7 @@ class CountedCall {
       if (info != nullptr && peer >= 0) t.keep_recent(info->handle, peer);
       details = {bytes, peer >= 0 ? peer : -1, tag, id_of(info), received};
     }
-    counted_ = well && fallow_tls.depth == kCountedDepth;
+    counted_ = well && this_thread().depth == kCountedDepth;
     bytes_ = bytes;
     received_ = received;
     end_message(t, well, details);
@@ -144,7 +144,7 @@ class CountedCall {
   }
   FALLOW_HOT std::int32_t peers(MPI_Comm comm) noexcept { return peers_of(*thread_, comm); }
   FALLOW_HOT void transferred(std::uint64_t bytes, std::uint64_t received = 0) noexcept {
-    fallow_tls.depth = 0;
+    this_thread().depth = 0;
     CallPlace& place = thread_->counted.now();
     place.bytes += bytes_ = bytes;
     place.received += received_ = received;
@@ -152,7 +152,7 @@ class CountedCall {
 
   /// A test is over. `comm`: MPI_COMM_NULL of those that name none.
   FALLOW_HOT void tested(bool found, MPI_Comm comm) noexcept {
-    fallow_tls.depth = 0;
+    this_thread().depth = 0;
     Thread& t = *thread_;
     if (comm != MPI_COMM_NULL) {
       const std::uint16_t id = id_of(comm_info(t, comm));
@@ -170,7 +170,7 @@ class CountedCall {
       LastCall& last = t.counted.last();
       const void* const caller = t.counted.now().caller;
       last.given = {as_given(given)...};
-      last.returns_to = fallow_tls.return_address;
+      last.returns_to = this_thread().return_address;
       last.bindings = caller != last.returns_to ? caller : nullptr;
       last.handles = has_handles(kind) ? runtime().handle_generation.load(std::memory_order_relaxed) : 0;
       last.where = as_given(where);
@@ -188,8 +188,8 @@ class CountedCall {
     thread_->comm_handle = comm;
     thread_->peer = peer;
     thread_->wanted_calls = wanted_calls;
-    fallow_tls.polls_left = runtime().first_polls.load(std::memory_order_relaxed);
-    fallow_tls.waiting = thread_;
+    this_thread().polls_left = runtime().first_polls.load(std::memory_order_relaxed);
+    this_thread().waiting = thread_;
   }
 
   static std::uint16_t id_of(const CommInfo* info) noexcept {

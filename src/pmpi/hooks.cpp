@@ -45,7 +45,7 @@ unsigned hook_ucp_worker_progress(void* worker) {
   if (events == 0) [[likely]] {
     idle_poll();
   } else {
-    if (auto* const thread = static_cast<Thread*>(fallow_tls.waiting); thread != nullptr) ++thread->found;
+    if (auto* const thread = static_cast<Thread*>(this_thread().waiting); thread != nullptr) ++thread->found;
     busy_poll();
   }
   return events;
@@ -53,7 +53,7 @@ unsigned hook_ucp_worker_progress(void* worker) {
 
 /// The library gives way outside a wait, mostly in a test, where it is not always for the best.
 int give_way_in_test() {
-  auto* const thread = static_cast<Thread*>(fallow_tls.thread);
+  auto* const thread = static_cast<Thread*>(this_thread().thread);
   if (thread == nullptr) return g_original.sched_yield();
   poll_in_other_call();
   ++thread->gave_way;
@@ -64,7 +64,7 @@ int give_way_in_test() {
 }
 
 int hook_sched_yield() {
-  if (fallow_tls.waiting == nullptr) return give_way_in_test();
+  if (this_thread().waiting == nullptr) return give_way_in_test();
   before_poll();
   const int result = g_original.sched_yield();
   idle_poll();
@@ -73,7 +73,7 @@ int hook_sched_yield() {
 
 /// Where the library is told to by its launcher it gives way after each poll that finds nothing: doing so again would only delay.
 int hook_sched_yield_of_opal() {
-  auto* const thread = static_cast<Thread*>(fallow_tls.waiting);
+  auto* const thread = static_cast<Thread*>(this_thread().waiting);
   if (thread == nullptr) return give_way_in_test();
   ++thread->gave_way;
   return g_original.sched_yield();
@@ -81,7 +81,7 @@ int hook_sched_yield_of_opal() {
 
 /// Where the library yields only because we told it to: it would have polled on, and so it does.
 int hook_sched_yield_asked_for() {
-  if (fallow_tls.waiting == nullptr) return give_way_in_test();
+  if (this_thread().waiting == nullptr) return give_way_in_test();
   before_poll();
   __builtin_ia32_pause();
   idle_poll();

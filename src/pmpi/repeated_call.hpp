@@ -18,15 +18,28 @@ namespace fallow::pmpi {
 #define FALLOW_ENTER(name) enter_##name
 #endif
 
-/// Whether the call that returns to there may be such a one.
-FALLOW_HOT bool is_expected(const void* returns_to) noexcept { return fallow_tls.expected == returns_to; }
+/// All of such a function, which touches no argument: whether the call that returns to there may be as the last at its place.
+#define FALLOW_ENTER_BY(repeat, wrap)                                                                  \
+  asm("movq %%fs:0, %%r11\n\t"                                                                          \
+      "cmpq fallow_first+%c0(%%rip), %%r11\n\t"                                                         \
+      "jne 1f\n\t"                                                                                      \
+      "movq (%%rsp), %%r11\n\t"                                                                         \
+      "cmpq fallow_first+%c1(%%rip), %%r11\n\t"                                                         \
+      "je %P2\n\t"                                                                                      \
+      "jmp %P3\n"                                                                                       \
+      "1:\tmovq fallow_tls@gottpoff(%%rip), %%r11\n\t"                                                 \
+      "movq %%fs:%c1(%%r11), %%r11\n\t"                                                                 \
+      "cmpq (%%rsp), %%r11\n\t"                                                                         \
+      "je %P2\n\t"                                                                                      \
+      "jmp %P3"                                                                                         \
+      ::"i"(offsetof(fallow_tls_block, owner)), "i"(offsetof(fallow_tls_block, expected)), "i"(repeat), "i"(wrap))
 
 /// The place of a call that is to be counted and is as the last one there; null: it is to be looked at. `given`: what its kind is told by.
 template <CountedKind kKind, class... Given>
-FALLOW_HOT CallPlace* repeated(std::uint16_t op, Given... given) noexcept {
-  auto* const place = static_cast<CallPlace*>(fallow_tls.turn);
+FALLOW_HOT CallPlace* repeated(fallow_tls_block& own, std::uint16_t op, Given... given) noexcept {
+  auto* const place = static_cast<CallPlace*>(own.turn);
   const LastCall& last = place->last;
-  if (place->op != op || last.bindings != fallow_tls.caller) return nullptr;
+  if (place->op != op || last.bindings != own.caller) return nullptr;
   if (std::size_t i = 0; !(is_given(last.given[i++], given) && ...)) return nullptr;
   if (has_handles(kKind) && last.handles != runtime().handle_generation.load(std::memory_order_relaxed)) return nullptr;
   // Nobody slept after the last call, and record_after_all() looks again where this one waits.
@@ -39,15 +52,15 @@ template <CountedKind kKind>
 class RepeatedCall {
  public:
   /// `above`: the stack pointer of the caller of the wrapper, before the call.
-  FALLOW_HOT RepeatedCall(CallPlace& place, void* above) noexcept : place_(place) {
+  FALLOW_HOT RepeatedCall(fallow_tls_block& own, CallPlace& place, void* above) noexcept : own_(own), place_(place) {
     constexpr std::size_t kAboveFrame = 2;  // the return address and the caller's frame pointer, of wrappers that keep one
-    fallow_tls.expected = nullptr;
-    fallow_tls.caller = nullptr;
-    fallow_tls.frame = static_cast<void**>(above) - kAboveFrame;
-    fallow_tls.depth = kRepeatedDepth;
+    own_.expected = nullptr;
+    own_.caller = nullptr;
+    own_.frame = static_cast<void**>(above) - kAboveFrame;
+    own_.depth = kRepeatedDepth;
     if constexpr (may_wait(kKind)) {
-      fallow_tls.polls_left = runtime().first_polls.load(std::memory_order_relaxed);
-      fallow_tls.waiting = fallow_tls.thread;
+      own_.polls_left = runtime().first_polls.load(std::memory_order_relaxed);
+      own_.waiting = own_.thread;
     }
   }
 
@@ -56,20 +69,21 @@ class RepeatedCall {
 
   /// The library has returned. `as_usual`: with success, and a test found nothing.
   FALLOW_HOT void end(bool as_usual, int tag = -1) noexcept {
-    auto* const thread = static_cast<Thread*>(fallow_tls.thread);  // null in the child of a callback that has forked: so is the depth
-    if constexpr (may_wait(kKind)) fallow_tls.waiting = nullptr;
+    auto* const thread = static_cast<Thread*>(own_.thread);  // null in the child of a callback that has forked: so is the depth
+    if constexpr (may_wait(kKind)) own_.waiting = nullptr;
     const bool wakes = wakes_after(kKind) && runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0;
     constexpr bool kTests = kKind == CountedKind::test || kKind == CountedKind::probe;
-    if (!as_usual || wakes || fallow_tls.depth != kRepeatedDepth || !thread->counted.repeat(place_, kTests)) [[unlikely]] {
+    if (!as_usual || wakes || own_.depth != kRepeatedDepth || !thread->counted.repeat(place_, kTests)) [[unlikely]] {
       return end_odd_repeat(kKind, as_usual, tag);
     }
     CallPlace* const next = place_.next;
-    fallow_tls.turn = next;
-    fallow_tls.expected = next->last.returns_to;
-    fallow_tls.depth = 0;
+    own_.turn = next;
+    own_.expected = next->last.returns_to;
+    own_.depth = 0;
   }
 
  private:
+  fallow_tls_block& own_;
   CallPlace& place_;
 };
 

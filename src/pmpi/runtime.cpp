@@ -37,13 +37,14 @@ bool is_copy(Runtime& rt) noexcept { return rt.writer.header().pid != getpid(); 
 
 /// No call of this thread is recorded any more; one may be under way, as where a callback forks.
 void forget_own_thread() noexcept {
-  fallow_tls.direct = fallow_tls.thread = fallow_tls.expected = nullptr;
-  fallow_tls.waiting = nullptr;
-  if (fallow_tls.depth == kRepeatedDepth) fallow_tls.depth = 0;
+  this_thread().direct = this_thread().thread = this_thread().expected = nullptr;
+  this_thread().waiting = nullptr;
+  if (this_thread().depth == kRepeatedDepth) this_thread().depth = 0;
 }
 
 void release_thread(void* pointer) noexcept {
   forget_own_thread();
+  disown_first_block();
   // All is written, or this is a copy of the process that must not write to its parent's files. What belongs to the thread
   // stays: finish_runtime() may be looking at it.
   Runtime& rt = runtime();
@@ -58,16 +59,17 @@ void release_thread(void* pointer) noexcept {
   if (thread->trace != nullptr) runtime().tracer.pump(*thread->trace, ~0u);
   runtime().thread_of_block[thread->index].store(nullptr);
   runtime().writer.release(*thread);
-  delete thread;
+  dispose_of(thread);
 }
 
 void after_fork_in_child() noexcept {
   // The child shares the rank's file and page with its parent: it must not write there.
   runtime().phase.store(Phase::ended);
-  auto* const thread = static_cast<Thread*>(fallow_tls.thread);
-  if (thread != nullptr && fallow_tls.depth != 0) runtime().writer.part_from(*thread);  // a callback has forked
+  auto* const thread = static_cast<Thread*>(this_thread().thread);
+  if (thread != nullptr && this_thread().depth != 0) runtime().writer.part_from(*thread);  // a callback has forked
   if (thread != nullptr) put_back_state(*thread);  // or a handler, in the middle of a sleep
   forget_own_thread();
+  forget_first_of_parent();
   __atomic_store_n(&fallow_hints.active, 0, __ATOMIC_RELAXED);
   remove_hooks(runtime());
   runtime().preload->pass_through();
@@ -268,7 +270,7 @@ void open_forecast(Runtime& rt, const Thread& thread) noexcept try {
 
 Thread* attach_thread() noexcept {
   Runtime& rt = runtime();
-  if (fallow_tls.thread != nullptr) return static_cast<Thread*>(fallow_tls.thread);
+  if (this_thread().thread != nullptr) return static_cast<Thread*>(this_thread().thread);
   const Phase phase = rt.phase.load(std::memory_order_acquire);
   if (phase == Phase::ended || t_dropped) return nullptr;
   const CancelGuard whole;
@@ -280,7 +282,7 @@ Thread* attach_thread() noexcept {
     rt.mpi.finalized(&finalized);
     if (initialized == 0 || finalized != 0 || !start_runtime()) return nullptr;
   }
-  auto thread = std::unique_ptr<Thread>(new (std::nothrow) Thread);
+  std::unique_ptr<Thread, void (*)(Thread*) noexcept> thread(make_thread(), dispose_of);
   if (thread == nullptr || !rt.writer.attach(*thread)) {
     t_dropped = true;
     return nullptr;
@@ -294,7 +296,8 @@ Thread* attach_thread() noexcept {
     if (rt.threads_share_a_lock && rt.twins_ready) rt.twinned.store(true, std::memory_order_relaxed);
   }
   rt.thread_of_block[thread->index].store(thread.get());
-  fallow_tls.direct = fallow_tls.thread = thread.get();
+  if (thread.get() == first_thread()) own_first_block(rt.preload->known);
+  this_thread().direct = this_thread().thread = thread.get();
   pthread_setspecific(g_thread_key, thread.get());
   return thread.release();
 }
@@ -328,7 +331,7 @@ void total_all_threads(Runtime& rt) noexcept {
   for (const std::atomic<Thread*>& entry : rt.thread_of_block) {
     Thread* const thread = entry.load();
     if (thread == nullptr) continue;
-    if (thread == fallow_tls.thread) thread->take_up_totals();  // a handler may have come in the middle of them
+    if (thread == this_thread().thread) thread->take_up_totals();  // a handler may have come in the middle of them
     for (int look = 0; look < kLooks && thread->totalling.load(std::memory_order_acquire) != Totalling::nobody; ++look) {
       syscall(SYS_nanosleep, &moment, nullptr);
     }
@@ -366,7 +369,7 @@ void about_to_abort() noexcept {
   const CancelGuard whole;
   Runtime& rt = runtime();
   if (rt.phase.load() != Phase::running || is_copy(rt)) return;
-  if (fallow_tls.thread != nullptr) add_counted(*static_cast<Thread*>(fallow_tls.thread), rt.clock.now());
+  if (this_thread().thread != nullptr) add_counted(*static_cast<Thread*>(this_thread().thread), rt.clock.now());
   rt.tracer.finish(false);
   touch_header(true);
   rt.writer.header().finalized = kAborted;

@@ -13,6 +13,7 @@
 #include "pmpi/aftermath.hpp"
 #include "pmpi/comm_table.hpp"
 #include "pmpi/contention.hpp"
+#include "pmpi/first_thread.hpp"
 #include "pmpi/forecast.hpp"
 #include "pmpi/lateness.hpp"
 #include "pmpi/mpi_modules.hpp"
@@ -51,16 +52,24 @@ enum OpTraits : unsigned {
 
 inline constexpr std::size_t kWaitArenaBytes = 256 * 1024;  ///< about 900 call sites
 
-struct Runtime {
+struct alignas(64) Runtime {
+  // --- what almost every call reads: two lines of the caches (docs/adr/0047)
+  TickClock clock;
+  std::atomic<std::uint32_t> first_polls{kFirstPolls};
+  std::atomic<std::uint32_t> type_generation{1};
+  std::atomic<std::uint32_t> handle_generation{1};  ///< changes whenever a communicator or a datatype may have been freed
+  bool oversubscribed = false;
+  std::atomic<bool> twinned{false}; ///< blocking calls are carried out as their non-blocking twins
+  CommTable comms;
+  Node node;
+
+  // --- the rest
   std::atomic<Phase> phase{Phase::idle};
   Options options;
   const fallow_preload_api* preload = nullptr;
   PmpiCalls mpi;
-  TickClock clock;
   RankWriter writer;
   Tracer tracer;
-  Node node;
-  CommTable comms;
   WindowTable window_ranks;
   PreparedRequests prepared;
   MpiModules mpi_modules;
@@ -77,8 +86,6 @@ struct Runtime {
   World world;
   std::atomic<bool> whole_job_here{false};  ///< every rank that this one talks to runs on this node under Fallow, in one job
   bool started_here = false;        ///< all ranks that were started together run on this node under Fallow; the same on each of them
-  bool oversubscribed = false;
-  std::atomic<std::uint32_t> first_polls{kFirstPolls};
   bool threads_share_a_lock = false;///< the library holds its lock while it polls (MPICH with MPI_THREAD_MULTIPLE)
   bool sleep_allowed = false;       ///< mode, hook and threads allow sleeping
   TestLoopLimits test_loops;        ///< which loops of tests rest
@@ -90,11 +97,8 @@ struct Runtime {
   bool twins_ready = false;         ///< the library has what twins.hpp needs, and the mode lets it be used
   std::atomic<bool> looks_may_harm{false};  ///< the program has generalized requests, or persistent ones that are not in `prepared`
   std::atomic<bool> windows{false}; ///< the program has made some that others may reach without shared memory
-  std::atomic<bool> twinned{false}; ///< blocking calls are carried out as their non-blocking twins
   std::atomic<std::uint32_t> threads{0};
   std::array<std::atomic<Thread*>, trace::kMaxBlocks> thread_of_block{};
-  std::atomic<std::uint32_t> type_generation{1};
-  std::atomic<std::uint32_t> handle_generation{1};  ///< changes whenever a communicator or a datatype may have been freed
   std::atomic<Thread*> sleeper{nullptr};  ///< the one thread of the process that may sleep now; owns costs, model, slot
   Contention contention;            ///< of the sleeper for its core
   power::CpuQuota quota;            ///< of the process
@@ -111,7 +115,8 @@ struct Runtime {
 
 /// Storage of the runtime, constructed when this library is loaded and never destroyed: the program may call MPI from
 /// its own destructors.
-alignas(Runtime) extern std::byte g_runtime_storage[sizeof(Runtime)];
+__attribute__((visibility("hidden"))) alignas(Runtime) extern std::byte g_runtime_storage[sizeof(Runtime)];
+
 /// In integers: the program's floating-point state need not be kept, and it takes half the time.
 inline std::uint64_t to_ns(std::uint64_t ticks, std::uint64_t ns_per_tick_q32) noexcept {
   return static_cast<std::uint64_t>((static_cast<unsigned __int128>(ticks) * ns_per_tick_q32) >> 32);

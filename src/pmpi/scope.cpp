@@ -32,8 +32,8 @@ void trace_simply(Thread& t, std::uint16_t op, std::uint64_t enter, std::uint64_
 }  // namespace
 
 void end_unreturned(Thread& t, const CallDetails& details) noexcept {
-  fallow_tls.waiting = nullptr;
-  if (std::exchange(fallow_tls.depth, 0u) == kCountedDepth) return;  // that was counted when it began
+  this_thread().waiting = nullptr;
+  if (std::exchange(this_thread().depth, 0u) == kCountedDepth) return;  // that was counted when it began
   put_back_state(t);
   t.take_up_totals();
   trace::Event& e = t.next_event(t.enter, details.bytes, details.peer, details.tag, t.op, details.comm);
@@ -55,15 +55,15 @@ bool is_passed_on(const Thread& t, const void* frame, std::uint16_t op, bool pro
   if (!profiling) return false;
   if (op == t.op) return true;
   // Only between the two frames is it certain that the stack is still there.
-  return op == t.nested.op && frame < t.nested.frame && t.nested.frame < fallow_tls.frame &&
+  return op == t.nested.op && frame < t.nested.frame && t.nested.frame < this_thread().frame &&
          static_cast<void* const*>(t.nested.frame)[1] == t.nested.caller;
 }
 
 /// Counts a call that the program made inside a callback of the MPI library: at the beginning of the call under way, to which
 /// all the time since then belongs.
 void count_nested(const void* frame, const void* caller, std::uint16_t op, bool profiling) noexcept {
-  auto* const thread = static_cast<Thread*>(fallow_tls.thread);
-  const void* const site = fallow_tls.caller != nullptr ? fallow_tls.caller : caller;  // bindings of Fortran call for the program
+  auto* const thread = static_cast<Thread*>(this_thread().thread);
+  const void* const site = this_thread().caller != nullptr ? this_thread().caller : caller;  // bindings of Fortran call for the program
   if (thread == nullptr || is_passed_on(*thread, frame, op, profiling) || runtime().mpi_modules.contains(site)) return;
   Thread& t = *thread;
   if (!profiling) t.nested = {frame, caller, op};
@@ -88,10 +88,10 @@ bool is_readable(const void* at) noexcept {
 /// above a live frame is still in place.
 bool is_under_way(const void* frame) noexcept {
   constexpr std::ptrdiff_t kLeast = 4096;  // of its stack, which the library has had below the recorded frame
-  if (frame >= fallow_tls.frame) return false;
-  void** const place = static_cast<void**>(fallow_tls.frame) + 1;
-  const std::ptrdiff_t below = static_cast<const char*>(fallow_tls.frame) - static_cast<const char*>(frame);
-  return (below < kLeast || is_readable(place)) && *place == fallow_tls.return_address;
+  if (frame >= this_thread().frame) return false;
+  void** const place = static_cast<void**>(this_thread().frame) + 1;
+  const std::ptrdiff_t below = static_cast<const char*>(this_thread().frame) - static_cast<const char*>(frame);
+  return (below < kLeast || is_readable(place)) && *place == this_thread().return_address;
 }
 
 }  // namespace
@@ -99,29 +99,29 @@ bool is_under_way(const void* frame) noexcept {
 namespace {
 
 __attribute__((noinline)) Thread* admit_other(const void* frame, const void* caller, std::uint16_t op, bool profiling) noexcept {
-  if (fallow_tls.depth == kRepeatedDepth) take_up_repeat(*static_cast<Thread*>(fallow_tls.thread));
-  if (fallow_tls.depth != 0) {
+  if (this_thread().depth == kRepeatedDepth) take_up_repeat(*static_cast<Thread*>(this_thread().thread));
+  if (this_thread().depth != 0) {
     if (is_under_way(frame)) {
       count_nested(frame, caller, op, profiling);
-      fallow_tls.caller = nullptr;
+      this_thread().caller = nullptr;
       return nullptr;
     }
-    auto* const thread = static_cast<Thread*>(fallow_tls.thread);
+    auto* const thread = static_cast<Thread*>(this_thread().thread);
     if (thread != nullptr) {
       end_unreturned(*thread);
       return thread;
     }
-    fallow_tls.depth = 0;
+    this_thread().depth = 0;
   }
   Thread* const thread = attach_thread();
-  if (thread == nullptr) fallow_tls.caller = nullptr;
+  if (thread == nullptr) this_thread().caller = nullptr;
   return thread;
 }
 
 }  // namespace
 
 Thread* admit_nested(const void* frame, const void* caller, std::uint16_t op, bool profiling) noexcept {
-  const bool counts = fallow_tls.depth == 0 && fallow_tls.thread != nullptr;
+  const bool counts = this_thread().depth == 0 && this_thread().thread != nullptr;
   return counts ? admit_counting(frame, caller, op) : admit_other(frame, caller, op, profiling);
 }
 
@@ -139,6 +139,7 @@ const CommInfo* comm_info_slow(Thread& thread, MPI_Comm comm) noexcept {
   const CommInfo* const info = runtime().comms.find(comm);
   thread.last_comm = handle_key(comm);
   thread.last_info = info;
+  thread.last_comm_id = info != nullptr ? info->event_id() : 0;
   thread.comm_generation = generation;
   return info;
 }
@@ -159,33 +160,33 @@ void end_trace(Thread& thread, bool waited) noexcept {
 /// and cleans up on the way. No function of an unwinder is called, so it does not matter whose unwinder this is.
 extern "C" __attribute__((visibility("hidden"), used)) int fallow_unwound(int, int actions, std::uint64_t, void*, void*) {
   constexpr int kCleanupPhase = 2, kContinueUnwind = 8;
-  if ((actions & kCleanupPhase) != 0 && fallow_tls.depth != 0) {
-    auto* const thread = static_cast<Thread*>(fallow_tls.thread);
-    if (thread != nullptr && fallow_tls.depth == kRepeatedDepth) take_up_repeat(*thread);
+  if ((actions & kCleanupPhase) != 0 && this_thread().depth != 0) {
+    auto* const thread = static_cast<Thread*>(this_thread().thread);
+    if (thread != nullptr && this_thread().depth == kRepeatedDepth) take_up_repeat(*thread);
     if (thread != nullptr) end_unreturned(*thread);
   }
   return kContinueUnwind;
 }
 
-StartScope::StartScope(const void* frame, const void* caller) noexcept : outermost_(fallow_tls.depth == 0) {
+StartScope::StartScope(const void* frame, const void* caller) noexcept : outermost_(this_thread().depth == 0) {
   if (!outermost_) return;
-  fallow_tls.depth = 1;
-  fallow_tls.frame = const_cast<void*>(frame);
-  fallow_tls.return_address = const_cast<void*>(caller);
+  this_thread().depth = 1;
+  this_thread().frame = const_cast<void*>(frame);
+  this_thread().return_address = const_cast<void*>(caller);
   enter_ = runtime().clock.now();
 }
 
 StartScope::~StartScope() {
-  if (outermost_) fallow_tls.depth = 0;
+  if (outermost_) this_thread().depth = 0;
 }
 
 void StartScope::record(std::uint16_t op, const void* caller) noexcept {
   Thread* const thread = attach_thread();
   if (thread == nullptr) return;
   trace::Event& e = thread->next_event(enter_, 0, -1, -1, op, 0);
-  if (fallow_tls.caller != nullptr) caller = fallow_tls.caller;
+  if (this_thread().caller != nullptr) caller = this_thread().caller;
   thread->callers[thread->recorded % kPendingEvents] = caller;
-  fallow_tls.caller = nullptr;
+  this_thread().caller = nullptr;
   thread->push(e, runtime().clock.now());
   trace_simply(*thread, op, enter_, e.exit, caller, 0);
 }

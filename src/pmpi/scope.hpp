@@ -35,24 +35,33 @@ Thread* admit_nested(const void* frame, const void* caller, std::uint16_t op, bo
 
 /// The Fortran bindings may have returned without a call of ours, as of a wait for no requests: then it is not from there that
 /// this call comes.
-inline void forget_stale_caller(const void* frame) noexcept {
+inline void forget_stale_caller(fallow_tls_block& own, const void* frame) noexcept {
   constexpr std::ptrdiff_t kMostOfBindings = 64 * 1024;  // of stack; what is further up may be another one, that is gone
-  void** const at = fallow_tls.caller_at;
+  void** const at = own.caller_at;
   const std::ptrdiff_t below = reinterpret_cast<const char*>(at) - static_cast<const char*>(frame);
-  if (below < 0 || below > kMostOfBindings || *at != fallow_tls.caller) fallow_tls.caller = nullptr;
+  if (below < 0 || below > kMostOfBindings || *at != own.caller) own.caller = nullptr;
 }
 
-/// The thread's state if this call is to be recorded, else null. `frame`: the wrapper's frame address; `caller`: where
-/// it was called from; `profiling`: by the name PMPI_X, as tools do.
-inline Thread* admit(const void* frame, const void* caller, std::uint16_t op, bool profiling) noexcept {
-  if (fallow_tls.caller != nullptr) [[unlikely]] forget_stale_caller(frame);
-  if (fallow_tls.depth != 0 || fallow_tls.direct == nullptr) [[unlikely]] return admit_nested(frame, caller, op, profiling);
-  return static_cast<Thread*>(fallow_tls.direct);
+/// The thread's state if this call is to be recorded, else null. `here`: its block, which may become another one here; `frame`: the
+/// wrapper's frame address; `caller`: where it was called from; `profiling`: by the name PMPI_X, as tools do.
+FALLOW_HOT Thread* admit(fallow_tls_block*& here, const void* frame, const void* caller, std::uint16_t op, bool profiling) noexcept {
+  if (here->caller != nullptr) [[unlikely]] forget_stale_caller(*here, frame);
+  if (here->depth != 0 || here->direct == nullptr) [[unlikely]] {
+    Thread* const thread = admit_nested(frame, caller, op, profiling);
+    here = &this_thread();
+    return thread;
+  }
+  Thread* thread = first_thread();
+  if (here->direct != thread) [[unlikely]] {
+    asm volatile("");  // see this_thread()
+    thread = static_cast<Thread*>(here->direct);
+  }
+  return thread;
 }
 
 /// Whether the Fortran bindings make this call for themselves: those that the program makes come in by a Fortran name.
 inline bool is_librarys_own(const void* caller) noexcept {
-  return fallow_tls.caller == nullptr && runtime().mpi_modules.contains(caller);
+  return this_thread().caller == nullptr && runtime().mpi_modules.contains(caller);
 }
 
 // Slow paths, see scope.cpp, waking.cpp and wait.cpp.
@@ -122,14 +131,14 @@ void end_trace(Thread& thread, bool waited) noexcept;
 template <bool kBlocks>
 class Scope {
  public:
-  FALLOW_HOT Scope(Thread& thread, std::uint16_t op, const void* caller, const void* frame) noexcept
-      : thread_(thread), trace_(thread.trace), caller_(fallow_tls.caller != nullptr ? fallow_tls.caller : caller), op_(op) {
+  FALLOW_HOT Scope(fallow_tls_block& own, Thread& thread, std::uint16_t op, const void* caller, const void* frame) noexcept
+      : own_(own), thread_(thread), trace_(thread.trace), caller_(own.caller != nullptr ? own.caller : caller), op_(op) {
     Runtime& rt = runtime();
     if (traced()) [[unlikely]] trace_->enter();
-    fallow_tls.depth = 1;
-    fallow_tls.frame = const_cast<void*>(frame);
-    fallow_tls.return_address = const_cast<void*>(caller);
-    fallow_tls.caller = nullptr;
+    own_.depth = 1;
+    own_.frame = const_cast<void*>(frame);
+    own_.return_address = const_cast<void*>(caller);
+    own_.caller = nullptr;
     enter_ = rt.clock.now();
     thread.enter = enter_;
     thread.caller = caller_;
@@ -138,8 +147,8 @@ class Scope {
       thread.comm_handle = 0;
       thread.peer = -1;
       thread.wanted_calls = 0;
-      fallow_tls.polls_left = rt.first_polls.load(std::memory_order_relaxed) | kCatchingUp;
-      fallow_tls.waiting = &thread;
+      own_.polls_left = rt.first_polls.load(std::memory_order_relaxed) | kCatchingUp;
+      own_.waiting = &thread;
     }
     rt.node.own().doing(trace::RankState::in_mpi, enter_);
   }
@@ -150,7 +159,7 @@ class Scope {
   FALLOW_HOT ~Scope() {
     push_event();
     if (traced()) [[unlikely]] end_trace(thread_, waited_);
-    fallow_tls.depth = 0;
+    own_.depth = 0;
     if (finishing_) [[unlikely]] finish_runtime(1);
   }
 
@@ -175,16 +184,13 @@ class Scope {
     // Before the time is taken: it is better the call that seems longer than the computation that follows.
     if (traced() && trace_->recorder.crowded()) [[unlikely]] rt.tracer.relieve(*trace_);
     exit_ = rt.clock.now();
-    if constexpr (kBlocks) fallow_tls.waiting = nullptr;
+    if constexpr (kBlocks) own_.waiting = nullptr;
     rt.node.own().doing(trace::RankState::computing, exit_);
   }
 
   FALLOW_HOT void record(MPI_Comm comm, int peer, int tag, std::uint64_t bytes) noexcept {
-    const CommInfo* const info = comm_info(thread_, comm);
-    if (info != nullptr) {
-      comm_id_ = info->event_id();
-      if (peer >= 0) thread_.keep_recent(info->handle, peer);
-    }
+    comm_id_ = comm_id(thread_, comm);
+    if (comm_id_ != 0 && peer >= 0) thread_.keep_recent(handle_key(comm), peer);
     record(peer, tag, bytes);
   }
 
@@ -369,6 +375,7 @@ class Scope {
     if (t.recorded - t.totalled >= kPendingEvents) [[unlikely]] catch_up(t);
   }
 
+  fallow_tls_block& own_;
   Thread& thread_;
   ThreadTrace* const trace_;
   std::uint64_t enter_ = 0, exit_ = 0, bytes_ = 0;

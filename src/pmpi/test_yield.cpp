@@ -42,10 +42,10 @@ __attribute__((noinline)) void step_trials(Runtime& rt, std::uint64_t now) noexc
 
 bool keeps_core(Thread& t) noexcept {
   Runtime& rt = runtime();
-  if (fallow_tls.depth == kRepeatedDepth) take_up_repeat(t);
+  if (this_thread().depth == kRepeatedDepth) take_up_repeat(t);
   const std::uint64_t hold = rt.node.page().giving_way.hold_ticks();
-  if (hold == 0 || fallow_tls.depth == 0 || (rt.op_traits[t.op] & kOpTests) == 0) return false;
-  const bool counted = fallow_tls.depth == kCountedDepth;  // they come at once, see consider_counting()
+  if (hold == 0 || this_thread().depth == 0 || (rt.op_traits[t.op] & kOpTests) == 0) return false;
+  const bool counted = this_thread().depth == kCountedDepth;  // they come at once, see consider_counting()
   if ((counted ? t.counted.run() : t.vain_tests) < kVainTests || !(counted || is_at_once(t, t.enter))) return false;
   const std::uint64_t now = rt.clock.now();
   if (counted && t.kept_since == 0) t.kept_since = now;

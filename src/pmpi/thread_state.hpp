@@ -69,17 +69,33 @@ struct NestedCall {
 };
 
 struct alignas(64) Thread {
-  // --- the call under way
+  // --- what almost every call reads or writes: three lines of the caches (docs/adr/0047)
   std::uint64_t enter = 0;
   const void* caller = nullptr;
   std::uint64_t comm_handle = 0;   ///< 0: the call names none
   std::int32_t peer = -1;
   std::uint32_t wanted_calls = 0;  ///< peers that the call names
   std::uint16_t op = 0;
+  std::uint16_t last_comm_id = 0;  ///< see `last_comm`
   bool tells_tests = false;        ///< this rank's tests have been told to the node
   bool polled = false;             ///< a wait has been looked at: the library calls the hook while it waits
   Look look = Look::none;
   std::uint32_t patient_polls = 0; ///< idle polls left to the call under way before it is looked at
+  std::uint64_t recorded = 0;      ///< events in the ring so far
+  trace::Event* ring = nullptr;
+  std::uint32_t ring_mask = 0, site_mask = 0;
+  std::uint64_t last_comm = 0;     ///< handle of the communicator that was used last, of which the next is known, and its number for events
+  const CommInfo* last_info = nullptr;
+  std::uint32_t comm_generation = 0;
+  std::uint32_t recent_next = 0;
+  std::uint64_t collective_on = 0; ///< communicator of the last collective call that was started and returned at once; 0: none
+  std::uint64_t collective_at = 0; ///< events in the ring then
+  ThreadTrace* trace = nullptr;    ///< null: the run is not recorded call by call
+  std::uint64_t totalled = 0;      ///< events in the totals
+  std::uint64_t received_too = 0;  ///< bytes of the receiving halves of calls that send and receive, not yet in the totals
+  std::array<RecentPeer, kRecentPeers> recent{};
+
+  // --- the call under way
   std::uint64_t woke_at = 0;       ///< tick at which it last woke a rank
   std::uint64_t idle_poll = 0;     ///< ticks of a poll that finds nothing; 0: not known
   std::uint64_t part = 0;          ///< elements of a rank's part in a collective call, as the caller says: to be taken for an estimate
@@ -114,9 +130,7 @@ struct alignas(64) Thread {
   int timer_slack = -1;            ///< ns; while it sleeps, what it had before; else, or where that is not to be had, below 0
 
   // --- events
-  std::uint64_t recorded = 0;      ///< events in the ring so far
-  std::uint64_t totalled = 0;      ///< of these, events in the totals
-  std::uint64_t foreseen = 0;      ///< of these, events that the forecast has learnt or passed over
+  std::uint64_t foreseen = 0;      ///< of the events in the ring, those that the forecast has learnt or passed over
   std::uint64_t considered = 0;    ///< events in the ring when it was last considered whether to count calls only
   std::uint64_t caught_up = 0;     ///< events in the ring when there was last time for that though the rank did not wait
   std::array<const void*, kPendingEvents> callers{};
@@ -126,12 +140,8 @@ struct alignas(64) Thread {
   trace::ThreadCounters* counters = nullptr;
   trace::OpStats* ops = nullptr;
   trace::SiteStats* sites = nullptr;
-  trace::Event* ring = nullptr;
-  std::uint32_t ring_mask = 0, site_mask = 0;
   std::uint64_t last_exit = 0;
-  std::uint64_t received_too = 0;  ///< bytes of the receiving halves of calls that send and receive, not yet in the totals
   std::uint32_t index = 0;       ///< number of the thread block
-  ThreadTrace* trace = nullptr;  ///< null: the run is not recorded call by call
   std::atomic<Totalling> totalling{Totalling::nobody};
 
   /// The next event in the ring. Until push() it has the exit of an older one, so that readers leave it where the thread is
@@ -174,15 +184,8 @@ struct alignas(64) Thread {
   bool has_started_collective() const noexcept { return collective_on != 0 && recorded - collective_at < kRecentCalls; }
 
   // --- caches
-  std::uint64_t last_comm = 0;
-  const CommInfo* last_info = nullptr;
-  std::uint32_t comm_generation = 0;
-  std::uint32_t recent_next = 0;
-  std::uint64_t collective_on = 0; ///< communicator of the last collective call that was started and returned at once; 0: none
-  std::uint64_t collective_at = 0; ///< events in the ring then
   std::vector<std::uint64_t> starting;  ///< the persistent requests that the call under way starts
   std::size_t starting_count = 0;
-  std::array<RecentPeer, kRecentPeers> recent{};
   std::array<TypeSlot, kTypeSlots> types{};
 };
 

@@ -175,7 +175,7 @@ void add_calls(Thread& t, const CallPlace& place, const CountedTime& time) noexc
 
 void add_counted(Thread& t, std::uint64_t now) noexcept {
   add_to_totals(t);
-  if (t.counted.open() == 0 || !t.begin_totals(fallow_tls.thread == &t ? Totalling::itself : Totalling::other)) return;
+  if (t.counted.open() == 0 || !t.begin_totals(this_thread().thread == &t ? Totalling::itself : Totalling::other)) return;
   const CountedTime time = t.counted.divide(runtime().count_limits, now - std::min(now, t.last_exit));
   for (const CallPlace& changing : t.counted.places()) {
     const CallPlace place = changing;  // the process may be ending while the thread goes on
@@ -188,7 +188,7 @@ void add_counted(Thread& t, std::uint64_t now) noexcept {
 }
 
 void add_to_totals(Thread& t, std::uint64_t most) noexcept {
-  const bool own = fallow_tls.thread == &t;
+  const bool own = this_thread().thread == &t;
   if (t.totalled == t.recorded || !t.begin_totals(own ? Totalling::itself : Totalling::other)) return;
   const Runtime& rt = runtime();
   trace::ThreadCounters& c = *t.counters;

@@ -135,7 +135,7 @@ ThreadTrace* Tracer::attach(std::uint32_t index) noexcept try {
 
 /// Marked as packing is, for the same locks are held: a signal's handler may end the process meanwhile.
 std::uint32_t Tracer::define_known(const CommMembers& members) noexcept {
-  const auto* const own = static_cast<const Thread*>(fallow_tls.thread);
+  const auto* const own = static_cast<const Thread*>(this_thread().thread);
   bool none = false;
   bool& packing = own != nullptr && own->trace != nullptr ? own->trace->packing : none;
   const bool before = std::exchange(packing, true);
@@ -222,7 +222,7 @@ void Tracer::say_what_it_took() noexcept {
 }
 
 void Tracer::flush() noexcept {
-  const auto* const own = static_cast<const Thread*>(fallow_tls.thread);
+  const auto* const own = static_cast<const Thread*>(this_thread().thread);
   if (!active() || (own != nullptr && own->trace != nullptr && own->trace->packing)) return;  // see finish()
   const int error = errno;
   for (const auto& thread : shared_->threads) {
@@ -236,7 +236,7 @@ void Tracer::flush() noexcept {
 void Tracer::finish(bool whole) noexcept {
   if (!active()) return;
   // Locks are held that nobody will give back. The trace ends early for this rank, as its reader will say.
-  const auto* const own = static_cast<const Thread*>(fallow_tls.thread);
+  const auto* const own = static_cast<const Thread*>(this_thread().thread);
   if (own != nullptr && own->trace != nullptr && own->trace->packing) return;
   const int error = errno;
   const FloatGuard guard;

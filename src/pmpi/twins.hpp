@@ -46,7 +46,7 @@ extern Calls g_calls;
 /// A wait of the calling thread in which the idle hooks stand aside.
 class Waiting {
  public:
-  explicit Waiting(Thread& thread) noexcept : thread_(thread) { fallow_tls.waiting = nullptr; }
+  explicit Waiting(Thread& thread) noexcept : thread_(thread) { this_thread().waiting = nullptr; }
 
   /// Tests until one says that it is `done`, or fails; returns what the last test returned. One that called an error handler of the
   /// program's own may return success and say nothing.
@@ -56,7 +56,7 @@ class Waiting {
       done = kUnsaid;
       const int result = test();
       if (result != MPI_SUCCESS || done != 0) return result;
-      if ((fallow_tls.polls_left & kCatchingUp) != 0) catch_up_in_wait(thread_);
+      if ((this_thread().polls_left & kCatchingUp) != 0) catch_up_in_wait(thread_);
       if (poll_is_due()) slow_poll(thread_);
     }
   }

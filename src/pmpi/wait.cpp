@@ -67,7 +67,7 @@ void arm(Thread& t, std::uint64_t planned_end) noexcept {
   t.wait.phase = WaitPhase::armed;
   t.wait.planned_end = planned_end;
   t.wait.armed_polls = rt.oversubscribed ? kPollsWhileArmed : 1;
-  fallow_tls.polls_left = kPollsWhileArmed / t.wait.armed_polls;
+  this_thread().polls_left = kPollsWhileArmed / t.wait.armed_polls;
 }
 
 void put_back_timers(Thread& t) noexcept {
@@ -200,7 +200,7 @@ void follow_plan(Thread& t, std::uint64_t now) noexcept {
   } else {
     t.wait.phase = WaitPhase::spinning;
     t.wait.spin_until = now + std::max<std::uint64_t>(t.wait.spin_after, 1);
-    fallow_tls.polls_left = rt.oversubscribed ? 1 : polls_until_look(t);
+    this_thread().polls_left = rt.oversubscribed ? 1 : polls_until_look(t);
   }
 }
 
@@ -252,7 +252,7 @@ void look_after_sleep(Thread& t, std::uint64_t now, bool went_on) noexcept {
   const bool long_one = !rt.oversubscribed && rt.clock.to_ns(now - w.last_poll) > kColdPollNs;
   w.found_at_once = w.found_at_once || went_on || long_one || t.found != w.found_before;
   if (long_one) w.busy += now - w.last_poll;
-  fallow_tls.polls_left = rt.oversubscribed ? 1 : polls_until_look(t);
+  this_thread().polls_left = rt.oversubscribed ? 1 : polls_until_look(t);
   if (w.found_at_once && rt.oversubscribed) stir(w, now);
 }
 
@@ -304,7 +304,7 @@ void yield_core(Thread& t) noexcept {
   t.gave_way_before = t.gave_way;
   if (!library_does) syscall(SYS_sched_yield);  // not by its name, which may be hooked
   const bool one_by_one = !library_does || (runtime().options.mode != WaitMode::yield && somebody_sleeps());
-  fallow_tls.polls_left = one_by_one ? 1 : kPollsBetweenLooks;
+  this_thread().polls_left = one_by_one ? 1 : kPollsBetweenLooks;
 }
 
 /// The last polls moved data: more is to come, and who waits for what we took or sent goes on.
@@ -313,7 +313,7 @@ void go_on(Thread& t, std::uint64_t now) noexcept {
   w.busy += now - w.last_poll;
   end_lull(w, w.last_poll, now, runtime().clock.rate());
   linger(t, now);
-  fallow_tls.polls_left = polls_until_look(t);
+  this_thread().polls_left = polls_until_look(t);
   if (somebody_sleeps()) wake_for_progress(t);
 }
 
@@ -331,7 +331,7 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
     disarm(t);
     go_on(t, now);
   } else if (w.phase == WaitPhase::armed && --w.armed_polls != 0) {
-    fallow_tls.polls_left = 1;
+    this_thread().polls_left = 1;
   } else if (w.phase == WaitPhase::armed) {
     do_sleep(t);
     now = rt.clock.now();
@@ -339,7 +339,7 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
     const std::uint64_t spin = w.woken_by_test && !rt.oversubscribed ? 0 : w.spin_after;  // what a test brought is there already
     const auto pause = std::max<std::uint64_t>(spin, more_comes ? static_cast<std::uint64_t>(grace) : 1);
     w.spin_until = now + pause;
-    fallow_tls.polls_left = w.fresh != 0 ? 1 : polls_until_look(t);
+    this_thread().polls_left = w.fresh != 0 ? 1 : polls_until_look(t);
   } else if (w.fresh != 0) {
     look_after_sleep(t, now, went_on);
     if (!rt.oversubscribed && w.found_at_once) linger(t, now);
@@ -349,7 +349,7 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
     if (w.worked) {
       w.phase = WaitPhase::spinning;
       linger(t, now);
-      fallow_tls.polls_left = polls_until_look(t);
+      this_thread().polls_left = polls_until_look(t);
     } else {
       follow_plan(t, now);
     }
@@ -361,14 +361,14 @@ void poll_automatic(Thread& t, std::uint64_t now) noexcept {
     yield_core(t);
   } else {
     rest_briefly();
-    fallow_tls.polls_left = polls_until_look(t);
+    this_thread().polls_left = polls_until_look(t);
   }
   if (!rt.oversubscribed && w.phase == WaitPhase::spinning && needs_target_unseen(t) && somebody_sleeps()) wake_for_progress(t);
   // Who shares a core does not look at how long polls take: whom the next step is for is woken here.
   if (w.stirred == now && somebody_sleeps()) wake_for_progress(t);
-  if (rt.oversubscribed && fallow_tls.polls_left == 1 && (w.sleeps != 0 || somebody_sleeps())) t.core_lost = times_core_lost();
+  if (rt.oversubscribed && this_thread().polls_left == 1 && (w.sleeps != 0 || somebody_sleeps())) t.core_lost = times_core_lost();
   w.last_poll = rt.clock.now();
-  w.polls_since = fallow_tls.polls_left;
+  w.polls_since = this_thread().polls_left;
 }
 
 }  // namespace
@@ -390,7 +390,7 @@ bool is_patient(Thread& t) noexcept {
   const std::uint32_t polls = t.patience.polls(key_of(t));
   if (polls == 0) return false;
   t.look = Look::patient;
-  t.patient_polls = fallow_tls.polls_left = polls;
+  t.patient_polls = this_thread().polls_left = polls;
   add_to_totals(t);
   consider_counting(t);
   if (polls >= kAmplePatience && rt.forecast.belongs_to(&t)) foresee(t, kForeseenInPatience);
@@ -399,7 +399,7 @@ bool is_patient(Thread& t) noexcept {
 
 /// Inside the library, where other threads want its lock; between the tests of a twin nothing is held.
 bool holds_wanted_lock() noexcept {
-  return runtime().threads_share_a_lock && runtime().threads.load(std::memory_order_relaxed) > 1 && fallow_tls.waiting != nullptr;
+  return runtime().threads_share_a_lock && runtime().threads.load(std::memory_order_relaxed) > 1 && this_thread().waiting != nullptr;
 }
 
 }  // namespace
@@ -414,9 +414,9 @@ void put_back_state(Thread& t) noexcept {
 
 void slow_poll(Thread& t) noexcept {
   const ErrnoGuard kept;
-  fallow_tls.polls_left &= ~kCatchingUp;
+  this_thread().polls_left &= ~kCatchingUp;
   t.polled = true;
-  if (fallow_tls.depth >= kCountedDepth) record_after_all(t);
+  if (this_thread().depth >= kCountedDepth) record_after_all(t);
   if (t.look == Look::none && is_patient(t)) return;
   const FloatGuard guard;
   const CancelGuard whole;
@@ -428,9 +428,9 @@ void slow_poll(Thread& t) noexcept {
   t.counters->open.seen = now;
   const bool may_sleep = rt.sleep_allowed && !holds_wanted_lock() && become_sleeper(t);
   if (rt.options.mode == WaitMode::spin) {
-    fallow_tls.polls_left = ~kCatchingUp;
+    this_thread().polls_left = ~kCatchingUp;
   } else if (__atomic_load_n(&fallow_hints.latency_critical, __ATOMIC_RELAXED) > 0) {
-    fallow_tls.polls_left = kPollsBetweenLooks;
+    this_thread().polls_left = kPollsBetweenLooks;
   } else if (rt.options.mode == WaitMode::yield || !may_sleep) {
     yield_core(t);
   } else {

@@ -102,7 +102,7 @@ namespace {
 /// Of a wait that was over before it was looked at.
 void settle_patiently(Thread& t, std::uint64_t exit, trace::Event& event) noexcept {
   Runtime& rt = runtime();
-  const std::uint32_t left = std::min(fallow_tls.polls_left, t.patient_polls);
+  const std::uint32_t left = std::min(this_thread().polls_left, t.patient_polls);
   const std::uint64_t polls = rt.first_polls.load(std::memory_order_relaxed) + t.patient_polls - left;
   const std::uint64_t wait = unlooked_wait(exit - t.enter, polls, t.idle_poll);
   note_wait(t, {wait, 0, 0, 0, 0}, event);

@@ -58,6 +58,17 @@ def test_sessions_may_outlive_finalize(lab: Lab, modes: tuple[str, ...]) -> None
 
 
 @pytest.mark.parametrize("modes", ALL_MODES)
+def test_first_thread_may_end(lab: Lab, modes: tuple[str, ...]) -> None:
+    """What is known of it is not taken for what is known of a thread that comes after it."""
+    for trial in lab.compare(2, lab.program("first_ends.c"), modes=modes)[1:]:
+        ranks = trial.ranks()
+        assert [r.world_rank for r in ranks] == ([0, 1] if lab.family.mpi4 else []), trial.outcome.describe()
+        for rank in ranks:
+            assert rank.finalized == 1, trial.outcome.describe()
+            assert (rank.calls["MPI_Sendrecv"], rank.calls["MPI_Allreduce"]) == (600, 2), trial.outcome.describe()
+
+
+@pytest.mark.parametrize("modes", ALL_MODES)
 def test_calls_after_an_exception_count(lab: Lab, modes: tuple[str, ...]) -> None:
     """A call left by an exception or a long jump counts once, and so does each one after it."""
     for mode in modes:

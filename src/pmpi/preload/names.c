@@ -28,7 +28,7 @@
 extern const char fallow_entries[] HIDDEN, fallow_fortran_entries[] HIDDEN, fallow_shows[] HIDDEN;
 extern const ElfW(Ehdr) __ehdr_start HIDDEN;
 
-enum { kEntryBytes = 8, kFortranEntryBytes = 32, kShowBytes = 16 };
+enum { kEntryBytes = 8, kFortranEntryBytes = 64, kShowBytes = 16 };
 
 static const struct fallow_mpi mpis[] = {
     {"libmpi_abi.so", "", "libfallow-rt-mpiabi.so"},

@@ -19,7 +19,10 @@
 __thread struct fallow_tls_block fallow_tls;
 /* As the Fortran entries of the jump table know them, see jump_x86_64.S. */
 _Static_assert(offsetof(struct fallow_tls_block, caller) == 24, "FALLOW_TLS_CALLER");
-_Static_assert(offsetof(struct fallow_tls_block, caller_at) == 48, "FALLOW_TLS_CALLER_AT");
+_Static_assert(offsetof(struct fallow_tls_block, owner) == 56, "FALLOW_TLS_OWNER");
+_Static_assert(offsetof(struct fallow_tls_block, caller_at) == 80, "FALLOW_TLS_CALLER_AT");
+static struct fallow_tls_block nobodys;
+HIDDEN struct fallow_tls_block* fallow_known = &nobodys; /* see fallow_preload_api.known */
 struct fallow_hints fallow_hints;
 
 /* ---- hints, see fallow/fallow.h ------------------------------------------------------------------------ */
@@ -112,7 +115,7 @@ static void pass_through(void) {
   for (unsigned i = 0; i < FALLOW_SYMBOLS; ++i) __atomic_store_n(&fallow_slots[i], fallow_stubs[i], __ATOMIC_RELEASE);
 }
 
-static const struct fallow_preload_api preload_api = {FALLOW_RUNTIME_ABI, find_in_mpi, set_hook, original_hook, pass_through};
+static const struct fallow_preload_api preload_api = {FALLOW_RUNTIME_ABI, find_in_mpi, set_hook, original_hook, pass_through, &fallow_known};
 
 static void* load_runtime(const char* file) {
   Dl_info here;

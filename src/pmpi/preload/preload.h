@@ -10,23 +10,24 @@
 extern "C" {
 #endif
 
-#define FALLOW_RUNTIME_ABI 4
+#define FALLOW_RUNTIME_ABI 5
 
 /* Per-thread state in the initial-exec TLS block of the preloaded library: one instruction away. */
 struct fallow_tls_block {
-  void* thread;        /* the runtime's state of this thread, or null */
+  void* direct;        /* `thread`, or null while its calls are looked at before they are recorded */
   void* waiting;       /* the blocking call in progress that may sleep, or null */
   uint32_t depth;      /* 1 while an MPI call of the program is under way; 2: one that is counted only; 3: the same, as the last */
   uint32_t polls_left; /* idle polls until the runtime looks at the time */
   void* caller;        /* where the Fortran wrapper of the next call was called from, or null */
   void* frame;         /* stack frame of the call under way */
   void* return_address;/* where that call returns to, as its frame says */
+  void* expected;      /* where the next call returns to if it is as the last one at its place, see `turn`; null: it is looked at */
+  void* owner;         /* thread pointer (%fs:0) of the thread whose block this is; null: of the one in whose TLS it lies */
+  void* turn;          /* the place of `expected`, also while such a call is under way */
+  void* thread;        /* the runtime's state of this thread, or null */
   void** caller_at;    /* where `caller` stands on the stack, as long as the Fortran wrapper has not returned */
-  void* direct;        /* `thread`, or null while its calls are looked at before they are recorded */
   uint32_t counted;    /* 1 from when a call is counted only until it is made */
-  void* expected;      /* where the next call returns to if it is as the last one at its place; null: it is looked at */
-  void* turn;          /* that place, also while such a call is under way */
-};
+} __attribute__((aligned(64)));
 extern __thread struct fallow_tls_block fallow_tls __attribute__((tls_model("initial-exec"), visibility("default")));
 
 /* What the application asked for through fallow/fallow.h. */
@@ -53,6 +54,7 @@ struct fallow_preload_api {
   void (*set_hook)(int hook, void* address); /* makes a hook jump to `address`; null: back to the original */
   void* (*original_hook)(int hook);          /* the library's own function, or null if it is not in the process */
   void (*pass_through)(void);                /* sends every function straight to the MPI library from now on */
+  struct fallow_tls_block** known;           /* where to say which block is that of its `owner`, in place of the one in its TLS */
 };
 
 /* Entry point of a runtime, "fallow_runtime_attach". `next` is the function that the wrapper must call.
