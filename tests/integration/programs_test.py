@@ -65,7 +65,8 @@ def test_first_thread_may_end(lab: Lab, modes: tuple[str, ...]) -> None:
         assert [r.world_rank for r in ranks] == ([0, 1] if lab.family.mpi4 else []), trial.outcome.describe()
         for rank in ranks:
             assert rank.finalized == 1, trial.outcome.describe()
-            assert (rank.calls["MPI_Sendrecv"], rank.calls["MPI_Allreduce"]) == (600, 2), trial.outcome.describe()
+            made = [rank.calls[f"MPI_{name}"] for name in ("Sendrecv", "Allreduce", "Comm_free", "Session_finalize")]
+            assert made == [600, 2, 1, 1], trial.outcome.describe()
 
 
 @pytest.mark.parametrize("modes", ALL_MODES)

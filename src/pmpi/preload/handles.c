@@ -78,8 +78,8 @@ void* fallow_find_in_handle(void* handle, const char* name) {
   if (!found || strncmp(*name == 'P' ? name + 1 : name, "MPI_", 4) != 0) return found;
   const unsigned index = index_of(name);
   if (index == FALLOW_SYMBOLS || __atomic_load_n(&leads_not[index], __ATOMIC_RELAXED) == found) return found;
-  if (__atomic_load_n(&leads[index], __ATOMIC_RELAXED) == found) return fallow_entry_of(index);
+  if (__atomic_load_n(&leads[index], __ATOMIC_RELAXED) == found) return fallow_destination(index);
   const int ours = is_of_mpi(found) && is_in_sight(handle) && leads_to(index, found);
   __atomic_store_n(ours ? &leads[index] : &leads_not[index], found, __ATOMIC_RELAXED);
-  return ours ? fallow_entry_of(index) : found;
+  return ours ? fallow_destination(index) : found;
 }

@@ -254,7 +254,14 @@ static const char* entry_of(unsigned index) {
   return fallow_fortran_entries + (size_t)(index - FALLOW_FIRST_FORTRAN) * kFortranEntryBytes;
 }
 
-void* fallow_entry_of(unsigned index) { return (void*)entry_of(index); }
+/* Where look-ups of C functions lead, see fallow_lead(). */
+static void* const* led;
+
+void* fallow_destination(unsigned index) {
+  void* const* targets = __atomic_load_n(&led, __ATOMIC_ACQUIRE);
+  void* target = targets && index < FALLOW_FIRST_HOOK ? targets[index] : NULL;
+  return target ? target : (void*)(uintptr_t)entry_of(index);
+}
 
 /* Number of the entry at an address, or FALLOW_SYMBOLS. */
 static unsigned index_at(uintptr_t at) {
@@ -279,10 +286,6 @@ static void show_lazily(ElfW(Sym)* symbol, unsigned index) {
   symbol->st_value = (uintptr_t)fallow_shows + (size_t)index * kShowBytes - (uintptr_t)&__ehdr_start;
 }
 
-/* Where later look-ups lead, see fallow_lead(). */
-static void* const* led;
-
-/* Makes the symbol table writable, or read-only again. */
 static int protect_symbols(const struct tables* own, int protection) {
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   const uintptr_t begin = (uintptr_t)own->symbols & ~(page - 1);
@@ -290,12 +293,25 @@ static int protect_symbols(const struct tables* own, int protection) {
   return protect(begin, end - begin, protection);
 }
 
+/* Between begin_writing() and end_writing() one thread writes to the symbol table. False if that cannot be. */
+static char being_written;
+static int begin_writing(const struct tables* own) {
+  while (__atomic_exchange_n(&being_written, 1, __ATOMIC_ACQUIRE)) __builtin_ia32_pause();
+  if (protect_symbols(own, PROT_READ | PROT_WRITE) == 0) return 1;
+  __atomic_store_n(&being_written, 0, __ATOMIC_RELEASE);
+  return 0;
+}
+static void end_writing(const struct tables* own) {
+  protect_symbols(own, PROT_READ);
+  __atomic_store_n(&being_written, 0, __ATOMIC_RELEASE);
+}
+
 /* `mpi_loaded`: C functions can be decided about. `linking`: nobody but us looks at the table yet. */
 static void put_right(int mpi_loaded, int linking) {
   const struct tables own = tables_of(_DYNAMIC, (uintptr_t)&__ehdr_start);
   if (!own.symbols || !own.sysv_hash) return;
   const uint32_t count = own.sysv_hash[1];
-  if (protect_symbols(&own, PROT_READ | PROT_WRITE) != 0) return; /* then every name stays in sight */
+  if (!begin_writing(&own)) return; /* then every name stays in sight */
   ElfW(Sym)* symbols = (ElfW(Sym)*)(uintptr_t)own.symbols;
   for (uint32_t i = 1; i < count; ++i) {
     const unsigned index = symbols[i].st_value != 0 ? index_of(&symbols[i]) : FALLOW_SYMBOLS;
@@ -306,12 +322,12 @@ static void put_right(int mpi_loaded, int linking) {
       show_lazily(&symbols[i], index);
     }
   }
-  protect_symbols(&own, PROT_READ);
+  end_writing(&own);
 }
 
 void fallow_lead(void* const* targets) {
   const struct tables own = tables_of(_DYNAMIC, (uintptr_t)&__ehdr_start);
-  if (!own.symbols || !own.sysv_hash || protect_symbols(&own, PROT_READ | PROT_WRITE) != 0) return;
+  if (!own.symbols || !own.sysv_hash || !begin_writing(&own)) return;
   __atomic_store_n(&led, targets, __ATOMIC_RELEASE);
   ElfW(Sym)* symbols = (ElfW(Sym)*)(uintptr_t)own.symbols;
   for (uint32_t i = 1; i < own.sysv_hash[1]; ++i) {
@@ -320,7 +336,7 @@ void fallow_lead(void* const* targets) {
     if (index >= FALLOW_FIRST_HOOK || !targets[index]) continue;
     __atomic_store_n(&symbols[i].st_value, (uintptr_t)targets[index] - (uintptr_t)&__ehdr_start, __ATOMIC_RELAXED);
   }
-  protect_symbols(&own, PROT_READ);
+  end_writing(&own);
 }
 
 /* ---- references that were bound before ------------------------------------------------------------------- */
@@ -376,7 +392,5 @@ const void* fallow_show(unsigned index) {
   if (index < FALLOW_FIRST_HOOK && fallow_loaded_mpi(NULL, 0) && !__atomic_exchange_n(&decided, 1, __ATOMIC_RELAXED)) {
     put_right(1, 0); /* so that later questions for a missing function get the usual answer: there is no such symbol */
   }
-  if (!is_defined(index)) return NULL;
-  void* const* targets = __atomic_load_n(&led, __ATOMIC_ACQUIRE);
-  return targets && index < FALLOW_FIRST_HOOK && targets[index] ? targets[index] : entry_of(index);
+  return is_defined(index) ? fallow_destination(index) : NULL;
 }

@@ -20,8 +20,8 @@ HIDDEN int fallow_is_mpi(const char* path);
 /* Of a name, as symbol tables in GNU's style have it. */
 HIDDEN unsigned fallow_hash_of(const char* name);
 
-/* This library's jump of a number. */
-HIDDEN void* fallow_entry_of(unsigned index);
+/* Where who looks this function up is led: to this library's jump, or past it. */
+HIDDEN void* fallow_destination(unsigned index);
 
 /* Leaves only those names in sight that the MPI of this process has; called while this library is being linked. */
 HIDDEN void fallow_hide_names(void);
