@@ -39,10 +39,10 @@ def emit_preload(table: dict[str, Call], present: set[str]) -> dict[str, str]:
             # A Fortran wrapper of the MPI library calls the C function: leave the program's own call site for it, in the block
             # that the thread is known by or the one of its own.
             assembly += [
-                "    movq fallow_known(%rip), %r11",
                 "    movq %fs:0, %rax",
-                "    cmpq %rax, FALLOW_TLS_OWNER(%r11)",
+                "    cmpq fallow_known(%rip), %rax",
                 "    jne 2f",
+                "    movq fallow_known+8(%rip), %r11",
                 "1:  movq (%rsp), %rax",
                 "    movq %rax, FALLOW_TLS_CALLER(%r11)",
                 "    movq %rsp, FALLOW_TLS_CALLER_AT(%r11)",

@@ -16,24 +16,30 @@ void dispose_of(Thread* thread) noexcept {
   if (thread != first_thread()) delete thread;
 }
 
-void own_first_block(fallow_tls_block** known) noexcept {
-  g_first.block = std::exchange(fallow_tls, {});
-  std::atomic_ref(g_first.block.owner).store(thread_pointer(), std::memory_order_relaxed);
-  *known = &g_first.block;
-}
-
 namespace {
 
-void leave_without_owner() noexcept { std::atomic_ref(g_first.block.owner).store(nullptr, std::memory_order_relaxed); }
+fallow_known_thread* g_known = nullptr;
+
+void set_owner(void* pointer) noexcept {
+  std::atomic_ref(g_first.owner).store(pointer, std::memory_order_relaxed);
+  if (g_known != nullptr) std::atomic_ref(g_known->owner).store(pointer, std::memory_order_relaxed);
+}
 
 }  // namespace
 
+void own_first_block(fallow_known_thread& known) noexcept {
+  g_first.block = std::exchange(fallow_tls, {});
+  known.block = &g_first.block;
+  g_known = &known;
+  set_owner(thread_pointer());
+}
+
 void disown_first_block() noexcept {
-  if (&this_thread() == &g_first.block) leave_without_owner();
+  if (&this_thread() == &g_first.block) set_owner(nullptr);
 }
 
 void forget_first_of_parent() noexcept {
-  if (&this_thread() != &g_first.block) leave_without_owner();
+  if (&this_thread() != &g_first.block) set_owner(nullptr);
 }
 
 }  // namespace fallow::pmpi

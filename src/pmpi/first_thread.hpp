@@ -12,7 +12,8 @@
 namespace fallow::pmpi {
 
 struct alignas(4096) FirstThread {
-  fallow_tls_block block{};  ///< in place of `fallow_tls`, for the thread that is its owner
+  void* owner = nullptr;  ///< its thread pointer. All threads look at it: what the first one writes to is not beside it
+  alignas(128) fallow_tls_block block{};  ///< in place of `fallow_tls`
   alignas(Thread) std::byte thread[sizeof(Thread)]{};
 };
 __attribute__((visibility("hidden"))) extern FirstThread g_first asm("fallow_first");  // known to the entries of calls, see repeated_call.hpp
@@ -28,7 +29,7 @@ inline void* thread_pointer() noexcept {
 
 /// What is known of the call that the calling thread makes.
 inline fallow_tls_block& this_thread() noexcept {
-  if (thread_pointer() == std::atomic_ref(g_first.block.owner).load(std::memory_order_relaxed)) [[likely]] return g_first.block;
+  if (thread_pointer() == std::atomic_ref(g_first.owner).load(std::memory_order_relaxed)) [[likely]] return g_first.block;
   asm volatile("");  // so that it is a branch, which processors foresee: a choice of addresses would have to wait for the comparison
   return fallow_tls;
 }
@@ -38,7 +39,7 @@ Thread* make_thread() noexcept;
 void dispose_of(Thread* thread) noexcept;
 
 /// The calling thread's is first_thread(): its block is the first thread's from now on. `known`: see fallow_preload_api.
-void own_first_block(fallow_tls_block** known) noexcept;
+void own_first_block(fallow_known_thread& known) noexcept;
 /// The calling thread ends: another one may get the same thread pointer.
 void disown_first_block() noexcept;
 /// The calling thread is the only one of a child: if it is not the first one there is none any more, but another may get its thread pointer.

@@ -24,7 +24,7 @@ namespace fallow::pmpi {
       "cmpq fallow_first+%c0(%%rip), %%r11\n\t"                                                         \
       "jne 1f\n\t"                                                                                      \
       "movq (%%rsp), %%r11\n\t"                                                                         \
-      "cmpq fallow_first+%c1(%%rip), %%r11\n\t"                                                         \
+      "cmpq fallow_first+%c4+%c1(%%rip), %%r11\n\t"                                                         \
       "je %P2\n\t"                                                                                      \
       "jmp %P3\n"                                                                                       \
       "1:\tmovq fallow_tls@gottpoff(%%rip), %%r11\n\t"                                                 \
@@ -32,7 +32,8 @@ namespace fallow::pmpi {
       "cmpq (%%rsp), %%r11\n\t"                                                                         \
       "je %P2\n\t"                                                                                      \
       "jmp %P3"                                                                                         \
-      ::"i"(offsetof(fallow_tls_block, owner)), "i"(offsetof(fallow_tls_block, expected)), "i"(repeat), "i"(wrap))
+      ::"i"(offsetof(fallow::pmpi::FirstThread, owner)), "i"(offsetof(fallow_tls_block, expected)), "i"(repeat), "i"(wrap), \
+        "i"(offsetof(fallow::pmpi::FirstThread, block)))
 
 /// The place of a call that is to be counted and is as the last one there; null: it is to be looked at. `given`: what its kind is told by.
 template <CountedKind kKind, class... Given>

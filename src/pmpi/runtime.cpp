@@ -296,7 +296,7 @@ Thread* attach_thread() noexcept {
     if (rt.threads_share_a_lock && rt.twins_ready) rt.twinned.store(true, std::memory_order_relaxed);
   }
   rt.thread_of_block[thread->index].store(thread.get());
-  if (thread.get() == first_thread()) own_first_block(rt.preload->known);
+  if (thread.get() == first_thread()) own_first_block(*rt.preload->known);
   this_thread().direct = this_thread().thread = thread.get();
   pthread_setspecific(g_thread_key, thread.get());
   return thread.release();

@@ -1,8 +1,7 @@
 # The jump table's slow path: a symbol's stub pushes its number and comes here; every register that may carry an
 # argument is kept, the address is looked up, and the call goes on as if nothing had happened.
 #define FALLOW_TLS_CALLER 24
-#define FALLOW_TLS_OWNER 56
-#define FALLOW_TLS_CALLER_AT 80
+#define FALLOW_TLS_CALLER_AT 72
 
     .text
     .type fallow_resolve_and_jump, @function

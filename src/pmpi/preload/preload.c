@@ -19,10 +19,9 @@
 __thread struct fallow_tls_block fallow_tls;
 /* As the Fortran entries of the jump table know them, see jump_x86_64.S. */
 _Static_assert(offsetof(struct fallow_tls_block, caller) == 24, "FALLOW_TLS_CALLER");
-_Static_assert(offsetof(struct fallow_tls_block, owner) == 56, "FALLOW_TLS_OWNER");
-_Static_assert(offsetof(struct fallow_tls_block, caller_at) == 80, "FALLOW_TLS_CALLER_AT");
-static struct fallow_tls_block nobodys;
-HIDDEN struct fallow_tls_block* fallow_known = &nobodys; /* see fallow_preload_api.known */
+_Static_assert(offsetof(struct fallow_known_thread, block) == 8, "fallow_known");
+_Static_assert(offsetof(struct fallow_tls_block, caller_at) == 72, "FALLOW_TLS_CALLER_AT");
+HIDDEN struct fallow_known_thread fallow_known __attribute__((aligned(64)));
 struct fallow_hints fallow_hints;
 
 /* ---- hints, see fallow/fallow.h ------------------------------------------------------------------------ */

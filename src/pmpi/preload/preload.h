@@ -22,7 +22,6 @@ struct fallow_tls_block {
   void* frame;         /* stack frame of the call under way */
   void* return_address;/* where that call returns to, as its frame says */
   void* expected;      /* where the next call returns to if it is as the last one at its place, see `turn`; null: it is looked at */
-  void* owner;         /* thread pointer (%fs:0) of the thread whose block this is; null: of the one in whose TLS it lies */
   void* turn;          /* the place of `expected`, also while such a call is under way */
   void* thread;        /* the runtime's state of this thread, or null */
   void** caller_at;    /* where `caller` stands on the stack, as long as the Fortran wrapper has not returned */
@@ -47,6 +46,12 @@ enum fallow_hook {
   FALLOW_HOOKS = 4
 };
 
+/* A thread whose block is not the one in its TLS. Not beside the block: all threads look at it, and that one writes to its block. */
+struct fallow_known_thread {
+  void* owner; /* its thread pointer (%fs:0); null: there is none */
+  struct fallow_tls_block* block;
+};
+
 /* Given to the runtime when it is loaded. */
 struct fallow_preload_api {
   uint32_t abi;                              /* FALLOW_RUNTIME_ABI */
@@ -54,7 +59,7 @@ struct fallow_preload_api {
   void (*set_hook)(int hook, void* address); /* makes a hook jump to `address`; null: back to the original */
   void* (*original_hook)(int hook);          /* the library's own function, or null if it is not in the process */
   void (*pass_through)(void);                /* sends every function straight to the MPI library from now on */
-  struct fallow_tls_block** known;           /* where to say which block is that of its `owner`, in place of the one in its TLS */
+  struct fallow_known_thread* known;         /* where to say so of one thread */
 };
 
 /* Entry point of a runtime, "fallow_runtime_attach". `next` is the function that the wrapper must call.
