@@ -36,9 +36,8 @@ void end_unreturned(Thread& t, const CallDetails& details) noexcept {
   if (std::exchange(this_thread().depth, 0u) == kCountedDepth) return;  // that was counted when it began
   put_back_state(t);
   t.take_up_totals();
-  trace::Event& e = t.next_event(t.enter, details.bytes, details.peer, details.tag, t.op, details.comm);
+  trace::Event& e = t.next_event(t.enter, details.bytes, details.peer, details.tag, t.op, details.comm, t.caller);
   const std::uint64_t exit = runtime().clock.now();
-  t.callers[t.recorded % kPendingEvents] = t.caller;
   if (t.look != Look::none) settle_wait(t, exit, e);
   t.received_too += details.received;
   t.push(e, exit);
@@ -70,8 +69,7 @@ void count_nested(const void* frame, const void* caller, std::uint16_t op, bool 
   if (t.recorded - t.totalled >= kPendingEvents - 1) add_to_totals(t);  // one is left to the call under way
   const std::uint64_t before = t.recorded == 0 ? 0 : t.ring[(t.recorded - 1) & t.ring_mask].exit;
   const std::uint64_t began = std::max(t.enter, before);
-  trace::Event& e = t.next_event(began, 0, -1, -1, op, 0);
-  t.callers[t.recorded % kPendingEvents] = site;
+  trace::Event& e = t.next_event(began, 0, -1, -1, op, 0, site);
   t.push(e, began);
 }
 
@@ -183,11 +181,11 @@ StartScope::~StartScope() {
 void StartScope::record(std::uint16_t op, const void* caller) noexcept {
   Thread* const thread = attach_thread();
   if (thread == nullptr) return;
-  trace::Event& e = thread->next_event(enter_, 0, -1, -1, op, 0);
   if (this_thread().caller != nullptr) caller = this_thread().caller;
-  thread->callers[thread->recorded % kPendingEvents] = caller;
+  trace::Event& e = thread->next_event(enter_, 0, -1, -1, op, 0, caller);
   this_thread().caller = nullptr;
   thread->push(e, runtime().clock.now());
+  add_to_totals(*thread);  // which name the program in the header, for what is never added
   trace_simply(*thread, op, enter_, e.exit, caller, 0);
 }
 

@@ -359,8 +359,7 @@ class Scope {
 
   FALLOW_HOT void push_event() noexcept {
     Thread& t = thread_;
-    trace::Event& e = t.next_event(enter_, bytes_, peer_, tag_, op_, comm_id_);
-    t.callers[t.recorded % kPendingEvents] = caller_;
+    trace::Event& e = t.next_event(enter_, bytes_, peer_, tag_, op_, comm_id_, caller_);
     if constexpr (kBlocks) {
       if (t.look != Look::none) [[unlikely]] {
         settle_wait(t, exit_, e);

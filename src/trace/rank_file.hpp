@@ -167,7 +167,7 @@ struct Event {
   std::int32_t tag;
   std::uint16_t op;
   std::uint16_t comm;
-  std::uint32_t site;        ///< index into SiteStats; 0 until it is in the totals
+  std::uint32_t site;        ///< index into SiteStats; until it is in the totals the last 32 bits of its return address
   std::uint32_t awake_us, asleep_us;  ///< the wait inside, by how it was spent, microseconds
 };
 static_assert(sizeof(Event) == 48);

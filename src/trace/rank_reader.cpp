@@ -67,32 +67,54 @@ ThreadBlock::ThreadBlock(const RankHeader& header, std::vector<std::byte> bytes)
 void ThreadBlock::add_ring_tail(const RankHeader& header) {
   std::vector<Event> ring(ring_events_);
   if (!ring.empty()) std::memcpy(ring.data(), bytes_.data() + ring_offset_, ring.size() * sizeof(Event));
-  const std::vector<Event> tail = ring_tail(header, counters_, ring);
-  for (const SiteStats& site : sites_of_tail(header, tail, counters_.last_exit_tick)) sites_.push_back({0, site});
+  std::vector<Event> tail = ring_tail(header, counters_, ring);
+  for (const SiteStats& site : sites_of_tail(header, tail, counters_.last_exit_tick)) add_site(header, site);
   open_ = open_call(header, counters_, ring, tail);
+  std::uint64_t number = counters_.events;
   add_tail(header, tail, counters_, ops_);
-  if (open_.enter != 0) add_open_call(header);
+  if (open_.enter != 0) add_site(header, add_open(header, open_, counters_, ops_));
+  for (Event& e : tail) {
+    e.site = slot_of(header, e);
+    std::memcpy(bytes_.data() + ring_offset_ + (number++ % ring_events_) * sizeof(Event), &e, sizeof(e));
+  }
 }
 
-void ThreadBlock::add_open_call(const RankHeader& header) {
-  SiteStats open = add_open(header, open_, counters_, ops_);
-  const auto same = [&](const Site& s) { return s.stats.address == open.address && s.stats.op == open.op && s.stats.comm == open.comm; };
-  const auto site = open.address != 0 ? std::find_if(sites_.begin(), sites_.end(), same) : sites_.end();
-  if (site == sites_.end()) {
+namespace {
+
+bool same_site(const SiteStats& a, const SiteStats& b) noexcept { return a.address == b.address && a.op == b.op && a.comm == b.comm; }
+
+}  // namespace
+
+std::uint32_t ThreadBlock::add_site(const RankHeader& header, SiteStats calls) {
+  const auto known = std::ranges::find_if(sites_, [&](const Site& s) { return calls.address != 0 && same_site(s.stats, calls); });
+  if (known == sites_.end()) {
     for (const Site& s : sites_) {
-      if (s.stats.comm == open.comm) open.comm_size = s.stats.comm_size;
+      if (s.stats.comm == calls.comm && s.stats.comm_size != 0) calls.comm_size = s.stats.comm_size;
     }
-    sites_.push_back({0, open});
-    return;
+    const auto added = std::ranges::count_if(sites_, [&](const Site& s) { return s.slot >= header.site_slots; });
+    const std::uint32_t slot = calls.address != 0 ? header.site_slots + static_cast<std::uint32_t>(added) : 0;
+    sites_.push_back({slot, calls});
+    return slot;
   }
-  SiteStats& s = site->stats;
-  s.calls += open.calls;
-  s.ticks += open.ticks;
-  s.gap_ticks += open.gap_ticks;
-  s.wait_awake += open.wait_awake;
-  s.wait_asleep += open.wait_asleep;
-  s.sleeps += open.sleeps;
-  s.wait_max = std::max(s.wait_max, open.wait_max);
+  SiteStats& s = known->stats;
+  s.calls += calls.calls;
+  s.ticks += calls.ticks;
+  s.bytes += calls.bytes;
+  s.gap_ticks += calls.gap_ticks;
+  s.wait_awake += calls.wait_awake;
+  s.wait_asleep += calls.wait_asleep;
+  s.sleeps += calls.sleeps;
+  s.wait_max = std::max(s.wait_max, calls.wait_max);
+  return known->slot;
+}
+
+std::uint32_t ThreadBlock::slot_of(const RankHeader& header, const Event& pending) const noexcept {
+  SiteStats like{};
+  like.address = return_address(header, pending);
+  like.op = pending.op;
+  like.comm = comm_of_site(pending.comm);
+  const auto known = std::ranges::find_if(sites_, [&](const Site& s) { return like.address != 0 && same_site(s.stats, like); });
+  return known != sites_.end() ? known->slot : 0;
 }
 
 std::vector<Event> ThreadBlock::events(std::size_t limit) const {

@@ -42,7 +42,8 @@ class ThreadBlock {
   std::span<const OpStats> ops() const noexcept { return ops_; }
 
   /// Call sites in use whose function and module indices are valid; `slot` is what Event::site refers to. Slot 0 holds
-  /// calls whose address is not known, possibly several times, by function and communicator.
+  /// calls whose address is not known, possibly several times, by function and communicator. Sites that the totals do not have
+  /// yet follow the last slot of the table.
   struct Site {
     std::uint32_t slot;
     SiteStats stats;
@@ -56,7 +57,9 @@ class ThreadBlock {
 
  private:
   void add_ring_tail(const RankHeader& header);
-  void add_open_call(const RankHeader& header);
+  /// Adds calls to those of their site. Returns its slot.
+  std::uint32_t add_site(const RankHeader& header, SiteStats calls);
+  std::uint32_t slot_of(const RankHeader& header, const Event& pending) const noexcept;
 
   std::vector<std::byte> bytes_;
   ThreadCounters counters_{};

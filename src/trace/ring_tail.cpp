@@ -66,6 +66,19 @@ void add(ThreadCounters& t, const RankHeader& h, const Event& e, const Call& c) 
   ++t.events;
 }
 
+std::span<const Module> modules(const RankHeader& header) noexcept { return {header.modules, std::min(header.modules_used, kMaxModules)}; }
+
+bool lies_in(const Module& m, std::uint64_t address) noexcept { return address >= m.base && address < m.end; }
+
+/// An address that lies in no module is not told.
+void set_place(SiteStats& site, const RankHeader& header, std::uint64_t address) noexcept {
+  const auto all = modules(header);
+  const auto module = std::ranges::find_if(all, [&](const Module& m) { return lies_in(m, address); });
+  const bool known = address != 0 && module != all.end();
+  site.module = known ? static_cast<std::uint32_t>(module - all.begin()) : 0xffffffffU;
+  site.address = known ? address : 0;
+}
+
 /// Exit of the last of the totalled events that is not one of a call made in a callback, which takes no time: the next
 /// call may be the one around it, which has begun earlier.
 std::uint64_t last_outer_exit(const ThreadCounters& counters, std::span<const Event> ring) noexcept {
@@ -148,11 +161,22 @@ SiteStats add_open(const RankHeader& header, const OpenCall& open, ThreadCounter
   site.gap_ticks = call.gap;
   site.sleeps = call.asleep != 0 ? 1 : 0;
   site.wait_max = call.duration;
-  const auto* const end = header.modules + std::min(header.modules_used, kMaxModules);
-  const auto* const module = std::find_if(header.modules + 0, end, [&](const Module& m) { return open.address >= m.base && open.address < m.end; });
-  site.module = module != end ? static_cast<std::uint32_t>(module - header.modules) : 0xffffffffU;
-  site.address = module != end ? open.address : 0;
+  set_place(site, header, open.address);
   return site;
+}
+
+std::uint64_t return_address(const RankHeader& header, const Event& e) noexcept {
+  constexpr std::uint64_t kTurn = std::uint64_t{1} << 32;
+  if (e.site < header.site_slots) return 0;  // its totals were under way: that is the site already
+  std::uint64_t found = 0;
+  for (const Module& m : modules(header)) {
+    std::uint64_t address = (m.base & ~(kTurn - 1)) | e.site;
+    if (address < m.base) address += kTurn;
+    if (!lies_in(m, address)) continue;
+    if (found != 0 || m.end - address > kTurn) return 0;
+    found = address;
+  }
+  return found;
 }
 
 std::vector<SiteStats> sites_of_tail(const RankHeader& header, std::span<const Event> tail, std::uint64_t last_exit) {
@@ -160,12 +184,14 @@ std::vector<SiteStats> sites_of_tail(const RankHeader& header, std::span<const E
   for (const Event& e : tail) {
     const Call call = look_at(header, e, last_exit);
     last_exit = e.exit;
-    auto site = std::find_if(out.begin(), out.end(), [&](const SiteStats& s) { return s.op == e.op && s.comm == e.comm; });
+    const std::uint64_t address = return_address(header, e);
+    const std::uint32_t comm = comm_of_site(e.comm);
+    auto site = std::ranges::find_if(out, [&](const SiteStats& s) { return s.op == e.op && s.comm == comm && s.address == address; });
     if (site == out.end()) {
       SiteStats fresh{};
       fresh.op = e.op;
-      fresh.comm = e.comm;
-      fresh.module = 0xffffffffU;
+      fresh.comm = comm;
+      set_place(fresh, header, address);
       site = out.insert(out.end(), fresh);
     }
     add(*site, e, call);

@@ -30,7 +30,11 @@ OpenCall open_call(const RankHeader& header, const ThreadCounters& counters, std
 /// is no event. Returns it as its call site's only call; the address stands in a module of the header, or is 0.
 SiteStats add_open(const RankHeader& header, const OpenCall& open, ThreadCounters& counters, std::span<OpStats> ops);
 
-/// Statistics of `tail` by function and communicator. The addresses, which the ring does not tell, are 0.
+/// The return address of an event that is not in the totals: the one in a module of the header that ends as the event says; 0
+/// where there is none, or several.
+std::uint64_t return_address(const RankHeader& header, const Event& e) noexcept;
+
+/// Statistics of `tail` by function, communicator and return address.
 std::vector<SiteStats> sites_of_tail(const RankHeader& header, std::span<const Event> tail, std::uint64_t last_exit);
 
 }  // namespace fallow::trace

@@ -206,7 +206,7 @@ TEST(RingTail, AFunctionThatIsAheadOfItsThreadIsNotCountedTwice) {
   EXPECT_EQ(ops[kRecv].calls, 6u);
 }
 
-TEST(RingTail, HasSitesByFunctionAndCommunicator) {
+TEST(RingTail, HasSitesByFunctionCommunicatorAndAddress) {
   auto other = event(4'000, 4'200);
   other.comm = 3;
   const std::vector<Event> tail{event(2'000, 2'100), event(3'000, 3'100, kRecv, 1, 0), other, event(5'000, 15'000, kRecv, 2, 6),
@@ -223,6 +223,61 @@ TEST(RingTail, HasSitesByFunctionAndCommunicator) {
   EXPECT_EQ(sites[1].comm, 3u);
   EXPECT_EQ(sites[1].address, 0u);
   EXPECT_EQ(sites[1].module, 0xffffffffu) << "of none that is known";
+}
+
+TEST(RingTail, TellsReturnAddressesThatLieInOneModule) {
+  const auto h = header();
+  h->site_slots = 1024;
+  h->modules_used = 3;
+  h->modules[0] = {0x5555'5555'4000, 0x5555'5556'0000, ""};
+  h->modules[1] = {0x7fff'ffff'0000, 0x8000'0001'0000, ""};  // across a multiple of 4 GiB
+  h->modules[2] = {0x7ff0'0000'8000, 0x7ff0'0001'8000, ""};
+  const auto address = [&](std::uint32_t low) {
+    Event e = event(2'000, 2'100);
+    e.site = low;
+    return return_address(*h, e);
+  };
+  EXPECT_EQ(address(0x5555'4123), 0x5555'5555'4123u);
+  EXPECT_EQ(address(0xffff'0001), 0x7fff'ffff'0001u);
+  EXPECT_EQ(address(0x0000'7fff), 0x8000'0000'7fffu);
+  EXPECT_EQ(address(0x0001'7fff), 0x7ff0'0001'7fffu);
+  EXPECT_EQ(address(0x0000'8000), 0u) << "in two of them";
+  EXPECT_EQ(address(0x5556'0000), 0u) << "behind the end";
+  EXPECT_EQ(address(1023), 0u) << "a slot";
+  EXPECT_EQ(address(0), 0u);
+  h->modules[0] = {0x1'0000, 0x2'0000'0000, ""};
+  EXPECT_EQ(address(0x5555'4123), 0u) << "twice in a module";
+  h->modules_used = 0;
+  EXPECT_EQ(address(0xffff'0001), 0u);
+}
+
+TEST(RingTail, AReaderGivesItTheSitesOfTheTotalsAndNewOnes) {
+  auto bytes = testing::TestFile{}.build();
+  std::memset(bytes.data() + offsetof(RankHeader, finalized), 0, sizeof(std::uint32_t));
+  auto* const counters = reinterpret_cast<ThreadCounters*>(bytes.data() + kHeaderBytes);
+  counters->events -= 3;
+  counters->last_exit_tick -= 3 * (testing::TestFile::kGap + testing::TestFile::kCall);
+  auto* const ops = reinterpret_cast<OpStats*>(counters + 1);
+  ops[1].calls -= 3;
+  auto* const sites = reinterpret_cast<SiteStats*>(ops + 4);
+  sites[3].calls -= 3;
+  sites[3].comm_size = 4;
+  auto* const ring = reinterpret_cast<Event*>(sites + 8);
+  const std::uint32_t low[] = {0x40'0456, 0x40'0123, 0x40'0456};
+  for (std::uint32_t i = 0; i < 3; ++i) ring[(17 + i) % 16].site = low[i];
+  const auto block = testing::read_rank(bytes).block(0);
+  ASSERT_EQ(block.sites().size(), 2u);
+  const auto &old = block.sites()[0], &fresh = block.sites()[1];
+  EXPECT_EQ(old.slot, 3u);
+  EXPECT_EQ(old.stats.calls, 18u);
+  EXPECT_EQ(fresh.slot, 8u);
+  EXPECT_EQ(fresh.stats.calls, 2u);
+  EXPECT_EQ(fresh.stats.address, 0x40'0456u);
+  EXPECT_EQ(fresh.stats.module, 0u);
+  EXPECT_EQ(fresh.stats.comm_size, 4u);
+  const auto events = block.events(4);
+  ASSERT_EQ(events.size(), 4u);
+  for (std::uint32_t i = 0; i < 4; ++i) EXPECT_EQ(events[i].site, i % 2 == 0 ? 3u : 8u) << i;
 }
 
 TEST(RingTail, AReaderAddsItUnlessTheRankReachedFinalize) {
