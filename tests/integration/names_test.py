@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from harness.building import build
-from harness.fallow import BARE
+from harness.fallow import BARE, Fallow
 from harness.families import Family
 from harness.lab import PROGRAMS, Lab
 from harness.pmpi_tool import prototypes
@@ -121,3 +121,11 @@ def test_names_lead_past_the_jump_once_mpi_has_started(lab: Lab) -> None:
     assert trial.outcome.out.split("\n")[:3] == ["MPI_Init libfallow.so", f"MPI_Iprobe {runtime}", f"PMPI_Iprobe {runtime}"]
     (rank,) = trial.ranks()
     assert rank.calls["MPI_Iprobe"] == 70
+
+
+def test_debuggers_and_profilers_name_the_runtimes_functions(lab: Lab, fallow: Fallow) -> None:
+    """Who finds a rank in a wait sees which call it is, and that it sleeps."""
+    runtime = fallow.library().with_name(f"libfallow-rt-{lab.family.name}.so")
+    names = subprocess.run(["nm", "-C", str(runtime)], capture_output=True, text=True, check=True).stdout
+    for name in ("wrap_MPI_Barrier(", "wrap_MPI_Wait(", "do_sleep("):
+        assert name in names, f"{name} in {runtime}"
