@@ -26,13 +26,15 @@ class OpDict(TypedDict):
     wait_asleep_s: float
     wake_delay_s: float
 
-class SiteDict(TypedDict):
-    slot: int
+class PlaceDict(TypedDict):
     address: int
+    module: int
+    comm_size: int
+
+class SiteDict(PlaceDict):
+    slot: int
     op: int
     comm: int
-    comm_size: int
-    module: int
     calls: int
     time_s: float
     size_bytes: int
@@ -46,7 +48,11 @@ class SiteDict(TypedDict):
 EventTuple = tuple[int, int, int, int, int, int, int, int, int, int]
 """enter_ns, exit_ns, op, peer, size_bytes, tag, comm, site, awake_us, asleep_us"""
 
-class OpenWaitDict(TypedDict):
+class LastCallDict(PlaceDict):
+    op: int
+    ended_ns: int
+
+class OpenWaitDict(PlaceDict):
     op: int
     peer: int
     since_ns: int
@@ -77,6 +83,7 @@ class ThreadDict(TypedDict):
     sites: list[SiteDict]
     events: list[EventTuple]
     events_skipped: int
+    last: LastCallDict | None
     open: OpenWaitDict | None
 
 class RankDict(TypedDict):

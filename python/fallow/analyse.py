@@ -8,14 +8,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fallow import energy, histogram, lasting, linkage, polling, ranks, rundir, sites, timeline
+from fallow import ends, energy, histogram, lasting, linkage, polling, ranks, rundir, sites, timeline
 from fallow.errors import UserError
 from fallow.model import (
     SCHEMA,
     VERSION,
     Health,
     HistogramReport,
+    LastCall,
     OpenWait,
+    Place,
     RankReport,
     Report,
     Residency,
@@ -46,17 +48,32 @@ def _share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0
 
 
-def _open_wait(rank: _native.RankDict, start_ns: int) -> OpenWait | None:
+_Names = dict[tuple[str, int], Place]
+"""By module and offset."""
+
+
+def _open_wait(rank: _native.RankDict, start_ns: int, names: _Names) -> OpenWait | None:
     """The one that was seen to last longest."""
     waits = [wait for thread in rank["threads"] if (wait := thread["open"]) is not None]
     if not waits:
         return None
     wait = max(waits, key=lambda w: w["seen_ns"] - w["since_ns"])
     since_s, seen_s = ((wait[key] - start_ns) * 1e-9 for key in ("since_ns", "seen_ns"))
-    return OpenWait(rank["ops"][wait["op"]][0], wait["peer"], since_s, seen_s)
+    where = names.get(sites.place(rank, wait), Place())
+    return OpenWait(rank["ops"][wait["op"]][0], wait["peer"], since_s, seen_s, wait["comm_size"], where)
 
 
-def _rank(rank: _native.RankDict, program: int, label: str, start_ns: int) -> RankReport:
+def _last_call(rank: _native.RankDict, start_ns: int, names: _Names) -> LastCall | None:
+    """The latest of all threads, of a rank whose record has no end."""
+    calls = [call for thread in rank["threads"] if (call := thread["last"]) is not None]
+    if rank["end"] == "finalized" or not calls:
+        return None
+    call = max(calls, key=lambda c: c["ended_ns"])
+    where = names.get(sites.place(rank, call), Place())
+    return LastCall(rank["ops"][call["op"]][0], (call["ended_ns"] - start_ns) * 1e-9, where)
+
+
+def _rank(rank: _native.RankDict, program: int, label: str, start_ns: int, names: _Names) -> RankReport:
     threads = rank["threads"]
     residency = _sum_residency(threads)
     delay = sum(t["wake_delay_s"] for t in threads)
@@ -72,7 +89,8 @@ def _rank(rank: _native.RankDict, program: int, label: str, start_ns: int) -> Ra
         hook=rank["hook"],
         end=rank["end"],
         last_state=rank["state"],
-        open_wait=_open_wait(rank, start_ns),
+        open_wait=_open_wait(rank, start_ns, names),
+        last_call=_last_call(rank, start_ns, names),
         threads=len(threads),
         calls=sum(t["calls"] for t in threads),
         core_time_s=residency.total_s,
@@ -131,12 +149,13 @@ def _burnt(row: RankReport) -> float:
     return min(row.residency.wait_awake_s, cpu_s) if cpu_s > 0 else row.residency.wait_awake_s
 
 
-def _health(found: ranks.Ranks, notes: list[str]) -> Health:
+def _health(found: ranks.Ranks, early: list[str], notes: list[str]) -> Health:
     unfinished = [rank["rank"] for rank in found.read if rank["end"] != "finalized"]
     return Health(
         ranks_expected=found.expected,
         ranks_read=len(found.read),
         ranks_unfinished=unfinished,
+        early=early,
         unreadable=[UnreadableFile(u.file, u.reason) for u in found.unreadable],
         events_skipped=sum(t["events_skipped"] for rank in found.read for t in rank["threads"]),
         threads_dropped=sum(rank["threads_dropped"] for rank in found.read),
@@ -337,7 +356,8 @@ def load(directory: Path, platform: str | None = None) -> Report:
         notes += lasting.notes(found, run.run_time_s - info.run_time_s, run.run_time_s)
     labels = found.labels
     start_ns = min(rank["start_ns"] for rank in found.read)
-    rows = [_rank(*of, start_ns) for of in zip(found.read, found.programs, labels, strict=True)]
+    names = sites.last_places(found.read)
+    rows = [_rank(*of, start_ns, names) for of in zip(found.read, found.programs, labels, strict=True)]
     machine = _machine(platform, info, directory, notes)
     totals = _totals(found.read, rows, run.run_time_s)
     test_gap = info.options.get("test_gap", "auto") if info is not None else "auto"
@@ -349,7 +369,7 @@ def load(directory: Path, platform: str | None = None) -> Report:
         schema=SCHEMA,
         version=VERSION,
         run=run,
-        health=_health(found, notes),
+        health=_health(found, ends.told(rows, run), notes),
         totals=totals,
         energy=energy.build(directory, run, rows, machine, notes, command_s=command_s, programs=found.spans),
         ranks=rows,

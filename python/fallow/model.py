@@ -77,6 +77,7 @@ class Health:
     ranks_expected: int
     ranks_read: int
     ranks_unfinished: list[int]
+    early: list[str]
     unreadable: list[UnreadableFile]
     events_skipped: int
     threads_dropped: int
@@ -162,6 +163,14 @@ class Energy:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a call was made; both are empty where that is not known."""
+
+    symbol: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
 class OpenWait:
     """The wait in which the record of a rank ends that was killed, or that still runs."""
 
@@ -169,6 +178,17 @@ class OpenWait:
     peer: int
     since_s: float
     seen_s: float
+    comm_size: int
+    place: Place
+
+
+@dataclass(frozen=True)
+class LastCall:
+    """The last call that is over in the record of such a rank."""
+
+    function: str
+    ended_s: float
+    place: Place
 
 
 @dataclass(frozen=True)
@@ -186,6 +206,7 @@ class RankReport:
     end: str
     last_state: str
     open_wait: OpenWait | None
+    last_call: LastCall | None
     threads: int
     calls: int
     core_time_s: float

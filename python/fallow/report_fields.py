@@ -48,6 +48,10 @@ FIELDS = {
     "Health.ranks_unfinished": (
         "ranks that did not reach MPI_Finalize, or have not yet; their record ends at their last call"
     ),
+    "Health.early": (
+        "where ranks were that did not reach the end of their program: a sentence for each such place, those that "
+        "called MPI_Abort first, then where fewest were"
+    ),
     "Health.unreadable": "rank files that were refused",
     "Health.events_skipped": "calls left out of the timeline because they were torn or damaged",
     "Health.threads_dropped": (
@@ -123,6 +127,14 @@ FIELDS = {
     "RankReport.open_wait": "the wait in which its record ends, if it does in one; of several threads the longest",
     "OpenWait.function": "the MPI function",
     "OpenWait.peer": "the rank in its communicator that it waits for; -1: any, or several",
+    "OpenWait.comm_size": "ranks of that communicator; 0 where that is not known",
+    "OpenWait.place": "where it was called",
+    "RankReport.last_call": "the last call that is over in a record that has no end; of several threads the latest",
+    "LastCall.function": "the MPI function",
+    "LastCall.ended_s": "when it was over, after the first rank's start",
+    "LastCall.place": "where it was called",
+    "Place.symbol": "the function that calls it, or MODULE+0xOFFSET; empty where that is not known",
+    "Place.source": "file and line, where the program has debug information",
     "OpenWait.since_s": "when the call began, after the first rank's start",
     "OpenWait.seen_s": "when it was last seen to go on; of waits that only spin, soon after its begin",
     "RankReport.threads": "threads that made MPI calls",

@@ -198,29 +198,6 @@ def _energy(report: Report, style: Style) -> Iterator[str]:
             yield from (style.paint(f"  {'- ' if i == 0 else '  '}{x}", "dim") for i, x in enumerate(lines_of))
 
 
-def _was(row: RankReport) -> str:
-    """What the rank did when its record ends."""
-    did = row.last_state.replace("_", " ")
-    if (wait := row.open_wait) is not None:
-        peer = f", for rank {wait.peer} of its communicator" if wait.peer >= 0 else ""
-        return f" (it was {did} in {wait.function}, begun {text.seconds(wait.since_s)} after the start{peer})"
-    was = "" if row.last_state == "none" else f" (it was {did})"
-    return f"{was}; its record ends at its last call"
-
-
-def _early(report: Report) -> Iterator[str]:
-    """Ranks that did not end as programs do, those that called MPI_Abort first."""
-    for row in report.ranks:
-        if row.end == "aborted":
-            yield f"rank {row.label} called MPI_Abort; its record ends there"
-    for row in report.ranks:
-        if row.end not in ("aborted", "finalized"):
-            over = report.run.exit_status is not None or report.run.signal is not None
-            runs = "is still running" if over else "is still running, or was killed"
-            how = runs if row.end == "running" else "did not reach MPI_Finalize"
-            yield f"rank {row.label} {how}{_was(row)}"
-
-
 def warnings(report: Report, style: Style) -> Iterator[str]:
     """What makes the report incomplete or doubtful."""
     h = report.health
@@ -228,7 +205,7 @@ def warnings(report: Report, style: Style) -> Iterator[str]:
     told = []
     if h.ranks_read < h.ranks_expected:
         told.append(f"{h.ranks_expected - h.ranks_read} of {h.ranks_expected} ranks left no readable record")
-    for of, found in (("files could not be read", h.unreadable), ("ranks ended early", list(_early(report)))):
+    for of, found in (("files could not be read", h.unreadable), ("places where ranks ended early", h.early)):
         told += [line if isinstance(line, str) else f"{line.file}: {line.reason}" for line in found[:_MOST_LIKE]]
         if len(found) > _MOST_LIKE:
             told.append(f"{len(found) - _MOST_LIKE} more {of}; --json has all")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fallow import symbols
-from fallow.model import FunctionReport, SiteReport
+from fallow.model import FunctionReport, Place, SiteReport
 
 if TYPE_CHECKING:
     from fallow import _native
@@ -72,15 +72,28 @@ _Key = tuple[str, str, int, int, int]
 """Function, module, offset in it, communicator, and the program's number of ranks: runs may have several."""
 
 
+def place(rank: _native.RankDict, site: _native.PlaceDict) -> tuple[str, int]:
+    """The module that a call site lies in, and where; both are nothing where that is not known."""
+    if site["module"] < 0:
+        return "", site["address"]
+    base, path = rank["modules"][site["module"]]
+    return path, max(0, site["address"] - base)
+
+
 def _key(rank: _native.RankDict, site: _native.SiteDict) -> _Key:
     if site["address"] == 0:
         return _SEVERAL, "", 0, SEVERAL_COMMS, 0
     function = rank["ops"][site["op"]][0]
     comm = site["comm"], rank["size"]
-    if site["module"] < 0:
-        return function, "", site["address"], *comm
-    base, path = rank["modules"][site["module"]]
-    return function, path, max(0, site["address"] - base), *comm
+    return function, *place(rank, site), *comm
+
+
+def last_places(ranks: list[_native.RankDict]) -> dict[tuple[str, int], Place]:
+    """Names of where the calls were made with which the records end of ranks that did not reach their program's end."""
+    threads = [(rank, thread) for rank in ranks if rank["end"] != "finalized" for thread in rank["threads"]]
+    calls = ((rank, call) for rank, thread in threads for call in (thread["open"], thread["last"]) if call is not None)
+    known = {place(rank, call) for rank, call in calls if call["module"] >= 0}
+    return {where: Place(symbol.name, symbol.source) for where, symbol in symbols.resolve(known).items()}
 
 
 class Sums:

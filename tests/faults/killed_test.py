@@ -158,12 +158,14 @@ def test_the_wait_in_which_a_rank_was_killed_is_told(lab: Lab, fallow: Fallow, m
     report = fallow.report(record)
     waiting, computing = report["ranks"]
     assert computing["open_wait"] is None
+    assert (computing["last_call"]["function"], computing["last_call"]["place"]["symbol"]) == ("MPI_Barrier", "main")
     wait = waiting["open_wait"]
-    assert (wait["function"], wait["peer"]) == ("MPI_Recv", 1)
+    assert (wait["function"], wait["peer"], wait["comm_size"], wait["place"]["symbol"]) == ("MPI_Recv", 1, 2, "main")
     assert 0 < wait["since_s"] <= wait["seen_s"] <= report["run"]["run_time_s"]
     if mode in ("sleep", "auto"):
         assert waiting["residency"]["wait_asleep_s"] > _GOES_ON_S / 4
         assert wait["seen_s"] - wait["since_s"] > _GOES_ON_S / 2
+    assert {s["symbol"] for s in report["sites"]} == {"main"}, "those of calls that were not in the totals, too"
     [site] = [s for s in report["sites"] if s["function"] == "MPI_Recv"]
     assert (site["symbol"], site["calls"], site["comm_size"]) == ("main", 1, 2)
 

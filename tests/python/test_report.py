@@ -151,7 +151,7 @@ def test_a_killed_rank_is_reported_up_to_its_last_call(tmp_path, fallow):
     assert report.health.ranks_unfinished == [1]
     out = fallow("report", directory)
     assert out.returncode == 0
-    assert "rank 1 did not reach MPI_Finalize (it was waiting)" in out.stdout
+    assert "rank 1 did not reach MPI_Finalize (it was waiting); the last call on its record is MPI_" in out.stdout
     assert "ended by signal 9" in out.stdout
 
 
@@ -173,22 +173,13 @@ def test_the_wait_in_which_a_rank_was_killed_is_told_and_counts(tmp_path, fallow
     assert wait is not None and (wait.function, wait.peer) == ("MPI_Recv", 3)
     assert (wait.since_s, wait.seen_s) == pytest.approx(((end + 2_000_000) * 1e-9, (end + 5_002_000_000) * 1e-9))
     said = fallow("report", directory).stdout
-    assert "(it was asleep in MPI_Recv, begun 2.42 ms after the start, for rank 3 of its communicator)" in said, said
+    begun = "begun 2.42 ms after the start, for rank 3 of its communicator)"
+    assert f"(it was asleep in MPI_Recv, called from program+0x1234, {begun}" in " ".join(said.replace("\n    ", " ").split()), said
 
 
 def test_an_aborted_rank_says_so(tmp_path, fallow):
     rank = lively_rank(0, 1, 5, finalized=2)
     assert "called MPI_Abort" in fallow("report", write_run(tmp_path / "r", [rank])).stdout
-
-
-def test_of_many_killed_ranks_some_are_named(tmp_path, fallow):
-    run = write_run(tmp_path / "r", [lively_rank(r, 40, 5) for r in range(40)])
-    report = analyse.load(run)
-    ends = ["unfinished"] * 39 + ["aborted"]
-    early = dataclasses.replace(report, ranks=[dataclasses.replace(r, end=e) for r, e in zip(report.ranks, ends, strict=True)])
-    told = list(report_text.warnings(early, Style(False, True, 112)))
-    assert len(told) == 9
-    assert "rank 39 called MPI_Abort" in told[0] and "32 more ranks ended early; --json has all" in told[-1]
 
 
 def test_damaged_files_are_named_and_the_rest_is_reported(run_dir, fallow):

@@ -7,8 +7,9 @@ import os
 
 import pytest
 
-from fallow import analyse
-from rank_writer import Call, RankFile, write_run
+from fallow import analyse, report_text
+from fallow.text import Style
+from rank_writer import OPS, Call, RankFile, write_run
 
 SECOND = 10**9
 
@@ -61,8 +62,8 @@ def test_ranks_that_still_run_are_told_from_those_that_were_killed(tmp_path, fal
     with here.open("r+b") as file, mmap.mmap(file.fileno(), 0) as _held:
         out = fallow("report", directory).stdout
         ends = [row.end for row in analyse.load(directory).ranks]
-    runs = "is still running (it was waiting)" if over else "is still running, or was killed (it was waiting)"
-    assert f"! rank 0 {runs}; its record ends at its last call" in out
+    runs = "rank 0 is still running (it was waiting)" if over else "2 ranks (0, 1) are still running, or were killed (they were waiting)"
+    assert f"! {runs}; the last call on " in out
     assert ends == ["running", "unfinished" if over else "running"]
     assert ("! rank 1 did not reach MPI_Finalize" in out) == over
     assert ("ranks ran on for 800 ms so far" in out) == over
@@ -77,3 +78,57 @@ def test_a_run_that_failed_is_told_beside_another(tmp_path, fallow):
     killed = write_run(tmp_path / "killed", [_running(0, 1)], exit_status=None, signal=9)
     assert "wait mode auto, exit status 7\n" in fallow("report", well, failed).stdout
     assert "wait mode auto, ended by signal 9\n" in fallow("report", killed, well).stdout
+
+
+PLACES = {site: (0x401000 + 64 * site, 0) for site in range(1, 5)}
+
+
+def _hung(rank: int, op: int, peer: int, site: int = 4, **kwargs) -> RankFile:
+    """One that has called twice and waits in a third call, or one that computes where `op` is 0."""
+    at = 1_000_000 + rank * 1000
+    calls = [Call(at, at + 1000, 2, site=1), Call(at + 2000, at + 3000, 3, site=2)]
+    wait = Call(at + 10_000, at + SECOND, op, asleep=SECOND // 2, site=site, peer=peer) if op else None
+    state = 4 if op else 1
+    return RankFile(rank=rank, size=40, calls=calls, ops=OPS, sites=PLACES, open=wait, finalized=0, state=state, **kwargs)
+
+
+def test_ranks_that_hang_at_one_place_are_told_together_the_odd_ones_first(tmp_path, fallow):
+    """Of forty ranks 36 wait in a reduction, two for a message, one computes, and one has ended the program."""
+    ranks = [_hung(r, 2, -1, 3) for r in range(40)]
+    ranks[5], ranks[6], ranks[17], ranks[39] = _hung(5, 1, 17), _hung(6, 1, 17), _hung(17, 0, 0), _hung(39, 0, 0)
+    ranks[39].finalized = 2
+    directory = write_run(tmp_path / "r", ranks, exit_status=None, signal=9)
+    report = analyse.load(directory)
+    assert report.health.early == [
+        "rank 39 called MPI_Abort; its record ends there",
+        "rank 17 did not reach MPI_Finalize (it was computing); the last call on its record is MPI_Isend, called from "
+        "program+0x1080, which ended 1.02 ms after the start",
+        "2 ranks (5, 6) did not reach MPI_Finalize (they were asleep in MPI_Recv, called from program+0x1100, begun 1.02 ms "
+        "after the start, for rank 17 of their communicator)",
+        "36 ranks (0-4, 7-16, 18-38) did not reach MPI_Finalize (they were asleep in MPI_Allreduce among 40 ranks, called from "
+        "program+0x10c0, begun 1.01 ms to 1.05 ms after the start)",
+    ]
+    told = " ".join(" ".join(fallow("report", directory).stdout.split("  ! ")).split())
+    assert all(sentence in told for sentence in report.health.early)
+    last = report.ranks[17].last_call
+    assert last is not None and (last.function, last.place.symbol, last.place.source) == ("MPI_Isend", "program+0x1080", "")
+    assert report.ranks[17].open_wait is None
+
+
+def test_of_many_places_some_are_named(tmp_path):
+    ranks = [_hung(r, 1, (r + 1) % 40, 1 + r % 4) for r in range(40)]
+    for rank in ranks:
+        rank.sites = {site: (address + 0x1000 * rank.rank, 0) for site, (address, _) in PLACES.items()}
+    report = analyse.load(write_run(tmp_path / "r", ranks))
+    told = [line for line in report_text.warnings(report, Style(False, True, 1000)) if "ended early" in line or "Finalize" in line]
+    assert len(report.health.early) == 40 and len(told) == 9
+    assert told[-1].endswith("32 more places where ranks ended early; --json has all")
+
+
+def test_ranks_of_several_programs_and_without_a_call_are_told(tmp_path):
+    none = [RankFile(rank=r, size=3, finalized=0, state=0, launch=1, wall_start_ns=10**18 + r) for r in range(3)]
+    waiting = [_hung(r, 2, -1, launch=2, wall_start_ns=10**18 + SECOND) for r in range(2)]
+    waiting[1].state = 3
+    early = analyse.load(write_run(tmp_path / "r", [*none, *waiting])).health.early
+    assert early[0].startswith("2 ranks (2:0, 2:1) did not reach MPI_Finalize (they were asleep or waiting in MPI_Allreduce")
+    assert early[1] == "3 ranks (1:0-2) did not reach MPI_Finalize"

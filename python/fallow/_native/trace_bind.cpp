@@ -71,16 +71,21 @@ nb::list op_list(const RankReader& r, const ThreadBlock& b) {
   return out;
 }
 
+/// Where a call was made; an address that is 0 is not known.
+void add_place(nb::dict& d, const SiteStats& s) {
+  d["address"] = s.address;
+  d["module"] = s.module == 0xffffffffU ? -1 : static_cast<int>(s.module);
+  d["comm_size"] = s.comm_size;
+}
+
 nb::list site_list(const RankReader& r, const ThreadBlock& b) {
   nb::list out;
   for (const auto& [slot, s] : b.sites()) {
     nb::dict d;
     d["slot"] = slot;
-    d["address"] = s.address;
     d["op"] = s.op;
     d["comm"] = s.comm;
-    d["comm_size"] = s.comm_size;
-    d["module"] = s.module == 0xffffffffU ? -1 : static_cast<int>(s.module);
+    add_place(d, s);
     d["calls"] = s.calls;
     d["time_s"] = r.seconds(s.ticks).value;
     d["size_bytes"] = s.bytes;
@@ -110,6 +115,12 @@ nb::list event_list(const RankReader& r, const ThreadBlock& b, std::size_t limit
   return out;
 }
 
+SiteStats site_where(const ThreadBlock& b, auto&& is_it) {
+  const auto& sites = b.sites();
+  const auto site = std::ranges::find_if(sites, is_it);
+  return site != sites.end() ? site->stats : SiteStats{.module = 0xffffffffU};
+}
+
 /// The wait in which the thread's record ends; None if there is none.
 nb::object open_wait(const RankReader& r, const ThreadBlock& b) {
   const OpenCall& open = b.open();
@@ -119,6 +130,21 @@ nb::object open_wait(const RankReader& r, const ThreadBlock& b) {
   d["peer"] = open.peer;
   d["since_ns"] = r.wall_time(open.enter).value;
   d["seen_ns"] = r.wall_time(open.seen).value;
+  add_place(d, site_where(b, [&](const ThreadBlock::Site& s) {
+    return s.stats.address == open.address && s.stats.op == open.op && s.stats.comm == open.comm;
+  }));
+  return d;
+}
+
+/// The last call of the thread that is over and has an event; None if there is none.
+nb::object last_call(const RankReader& r, const ThreadBlock& b) {
+  const std::vector<Event> events = b.events(1);
+  if (events.empty()) return nb::none();
+  const Event& e = events.back();
+  nb::dict d;
+  d["op"] = e.op;
+  d["ended_ns"] = r.wall_time(e.exit).value;
+  add_place(d, site_where(b, [&](const ThreadBlock::Site& s) { return s.slot != 0 && s.slot == e.site; }));
   return d;
 }
 
@@ -148,6 +174,7 @@ nb::dict thread_dict(const RankReader& r, std::uint32_t index, std::size_t max_e
   d["waits"] = histogram(r, c.waits);
   d["ops"] = op_list(r, b);
   d["sites"] = site_list(r, b);
+  d["last"] = last_call(r, b);  // before the list, which says what it left out
   d["events"] = event_list(r, b, max_events);
   d["events_skipped"] = b.events_skipped();
   d["open"] = open_wait(r, b);

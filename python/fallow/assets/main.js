@@ -102,33 +102,14 @@ function numbers() {
   return el("div", { class: "numbers" }, cards);
 }
 
-/** Of a rank whose record has no end. */
-function howItEnded(rank, run) {
-  if (rank.end !== "running") return "did not reach MPI_Finalize";
-  return run.exit_status === null && run.signal === null ? "is still running, or was killed" : "is still running";
-}
-
-/** When its record ends. */
-function whatItDid(rank) {
-  const did = rank.last_state.replace("_", " "), wait = rank.open_wait;
-  if (wait !== null) {
-    const peer = wait.peer >= 0 ? `, for rank ${wait.peer} of its communicator` : "";
-    return ` (it was ${did} in ${wait.function}, begun ${seconds(wait.since_s)} after the start${peer})`;
-  }
-  return `${rank.last_state === "none" ? "" : ` (it was ${did})`}; its record ends at its last call`;
-}
-
 function warnings() {
   const lines = reports.flatMap((r, i) => {
     const h = r.health, tag = two ? `${NAMES[i]}: ` : "", out = [];
     if (h.ranks_read < h.ranks_expected) out.push(`${h.ranks_expected - h.ranks_read} of ${h.ranks_expected} ranks left no readable record`);
     h.unreadable.slice(0, 20).forEach((u) => out.push(`${u.file}: ${u.reason}`));
     if (h.unreadable.length > 20) out.push(`${h.unreadable.length - 20} more files could not be read`);
-    const early = r.ranks.filter((rank) => rank.end !== "finalized").sort((a, b) => (b.end === "aborted") - (a.end === "aborted"));
-    if (early.length > 20) out.push(`${early.length} ranks ended early; the first 20:`);
-    early.slice(0, 20).forEach((rank) => out.push(rank.end === "aborted"
-      ? `rank ${rank.label} called MPI_Abort; its record ends there`
-      : `rank ${rank.label} ${howItEnded(rank, r.run)}${whatItDid(rank)}`));
+    out.push(...h.early.slice(0, 20));
+    if (h.early.length > 20) out.push(`${h.early.length - 20} more places where ranks ended early`);
     if (h.threads_dropped) out.push(`not recorded: ${h.threads_dropped} thread${h.threads_dropped === 1 ? "" : "s"}, beyond 64 of a rank, without room on disk, or without access to it by then`);
     return out.concat(h.notes).map((line) => tag + line);
   });
