@@ -73,14 +73,15 @@ def _last_call(rank: _native.RankDict, start_ns: int, names: _Names) -> LastCall
     return LastCall(rank["ops"][call["op"]][0], (call["ended_ns"] - start_ns) * 1e-9, where)
 
 
-def _rank(rank: _native.RankDict, program: int, label: str, start_ns: int, names: _Names) -> RankReport:
+def _rank(found: ranks.Ranks, number: int, label: str, start_ns: int, names: _Names) -> RankReport:
+    rank = found.read[number]
     threads = rank["threads"]
     residency = _sum_residency(threads)
     delay = sum(t["wake_delay_s"] for t in threads)
     absorbed = sum(t["wake_absorbed_s"] for t in threads)
     return RankReport(
         rank=rank["rank"],
-        program=program,
+        program=found.programs[number],
         label=label,
         host=rank["host"],
         pid=rank["pid"],
@@ -88,6 +89,7 @@ def _rank(rank: _native.RankDict, program: int, label: str, start_ns: int, names
         mode=rank["mode"],
         hook=rank["hook"],
         end=rank["end"],
+        is_written=found.written[number],
         last_state=rank["state"],
         open_wait=_open_wait(rank, start_ns, names),
         last_call=_last_call(rank, start_ns, names),
@@ -357,7 +359,7 @@ def load(directory: Path, platform: str | None = None) -> Report:
     labels = found.labels
     start_ns = min(rank["start_ns"] for rank in found.read)
     names = sites.last_places(found.read)
-    rows = [_rank(*of, start_ns, names) for of in zip(found.read, found.programs, labels, strict=True)]
+    rows = [_rank(found, number, label, start_ns, names) for number, label in enumerate(labels)]
     machine = _machine(platform, info, directory, notes)
     totals = _totals(found.read, rows, run.run_time_s)
     test_gap = info.options.get("test_gap", "auto") if info is not None else "auto"
@@ -369,7 +371,7 @@ def load(directory: Path, platform: str | None = None) -> Report:
         schema=SCHEMA,
         version=VERSION,
         run=run,
-        health=_health(found, ends.told(rows, run), notes),
+        health=_health(found, ends.told(rows), notes),
         totals=totals,
         energy=energy.build(directory, run, rows, machine, notes, command_s=command_s, programs=found.spans),
         ranks=rows,

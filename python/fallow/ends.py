@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fallow import text
-from fallow.model import OpenWait, Place, RankReport, Run
+from fallow.model import OpenWait, Place, RankReport
 
 _MOST_RANGES = 8  # of ranks at one place that are written out
 _SHORTEST_RANGE = 3
@@ -24,17 +24,16 @@ class _Where:
     place: Place
 
 
-def _how(row: RankReport, run: Run) -> str:
+def _how(row: RankReport) -> str:
     if row.end == "aborted":
         return "called MPI_Abort; {their} record{s} end{v} there"
-    if row.end != "running":
-        return "did not reach MPI_Finalize"
-    over = run.exit_status is not None or run.signal is not None
-    return "{are} still running" if over else "{are} still running, or {were} killed"
+    if row.is_written:
+        return "{are} still running"
+    return "{are} still running, or {were} killed" if row.end == "running" else "did not reach MPI_Finalize"
 
 
-def _where(row: RankReport, run: Run) -> _Where:
-    how = _how(row, run)
+def _where(row: RankReport) -> _Where:
+    how = _how(row)
     if row.end == "aborted":
         return _Where(how, "", "", Place())
     if row.open_wait is not None:
@@ -99,11 +98,11 @@ def _told(where: _Where, rows: list[RankReport]) -> str:
     return said
 
 
-def told(rows: Iterable[RankReport], run: Run) -> list[str]:
+def told(rows: Iterable[RankReport]) -> list[str]:
     """A sentence for each place at which ranks were, those that called MPI_Abort first, then where fewest were."""
     groups: dict[_Where, list[RankReport]] = {}
     for row in rows:
         if row.end != "finalized":
-            groups.setdefault(_where(row, run), []).append(row)
+            groups.setdefault(_where(row), []).append(row)
     order = sorted(groups.items(), key=lambda item: (item[1][0].end != "aborted", len(item[1])))
     return [_told(*item) for item in order]

@@ -204,6 +204,7 @@ class RankReport:
     mode: str
     hook: str
     end: str
+    is_written: bool
     last_state: str
     open_wait: OpenWait | None
     last_call: LastCall | None

@@ -121,6 +121,7 @@ FIELDS = {
         "they do between looks at non-blocking calls"
     ),
     "RankReport.end": "finalized, aborted (MPI_Abort), unfinished (killed), running (as far as can be told)",
+    "RankReport.is_written": "whether a process of the machine that made the report still wrote its record",
     "RankReport.last_state": (
         "what the rank was doing when its record ends: none, computing, in_mpi, waiting, asleep, io or ended"
     ),
