@@ -240,7 +240,7 @@ def _histogram(read: list[_native.RankDict], which: str) -> HistogramReport:
 _ON = ("1", "true", "yes", "on")  # as the runtime reads a flag
 
 
-def _info(directory: Path, notes: list[str]) -> rundir.RunInfo | None:
+def _info(directory: Path, goes_on: bool, notes: list[str]) -> rundir.RunInfo | None:
     try:
         info = rundir.read_run(directory)
     except UserError as error:
@@ -253,7 +253,8 @@ def _info(directory: Path, notes: list[str]) -> rundir.RunInfo | None:
             )
         return None
     if info.run_time_s is None:
-        notes.append("the launcher was killed or is still running; the run time is the ranks'")
+        ended = "the launcher was killed or is still running; the run time is the ranks'"
+        notes.append("ranks are still running; the run time is theirs so far" if goes_on else ended)
     if not info.with_fallow:
         notes.append("this run was made without Fallow")
     return info
@@ -332,8 +333,9 @@ def load(directory: Path, platform: str | None = None) -> Report:
         raise UserError(f"{directory}: {error.strerror}") from None
     sums = _Sums()
     found = ranks.load(paths, timeline.events_per_thread(len(paths)), sums.add)
+    lasting.go_on(found, time.time_ns())
     notes: list[str] = []
-    info = _info(directory, notes)
+    info = _info(directory, any(found.written), notes)
     if not paths and not (directory / rundir.RUN_FILE).exists():
         raise UserError(
             f"{directory}: no run directory; nothing in it was written by `fallow run`{_runs_in(directory)}"

@@ -21,6 +21,19 @@ def _last_ns(rank: _native.RankDict) -> int:
     return max([rank["last_ns"], *(thread["last_ns"] for thread in rank["threads"])])
 
 
+def go_on(found: Ranks, now_ns: int) -> None:
+    """Ranks of one thread that compute while their record is looked at have done so since their last call."""
+    if found.notes:
+        return  # their clocks were corrected, this one was not
+    for rank, written in zip(found.read, found.written, strict=True):
+        if not written or rank["end"] != "running" or rank["state"] != "computing" or len(rank["threads"]) != 1:
+            continue
+        [thread] = rank["threads"]
+        if thread["open"] is None and thread["last_ns"] < now_ns:
+            thread["computing_s"] += (now_ns - thread["last_ns"]) * 1e-9
+            thread["last_ns"] = now_ns
+
+
 def run_time_s(info: RunInfo | None, found: Ranks) -> float:
     """From the start of the command to its end, or to that of the last rank where that is later."""
     first = min((rank["start_ns"] for rank in found.read), default=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import time
 
 import pytest
 
@@ -69,6 +70,24 @@ def test_ranks_that_still_run_are_told_from_those_that_were_killed(tmp_path, fal
     assert ("ranks ran on for 800 ms so far" in out) == over
     if over:
         assert [row.end for row in analyse.load(directory).ranks] == ["unfinished", "unfinished"]
+
+
+@pytest.mark.parametrize("state", [1, 3])
+def test_a_rank_that_computes_while_it_is_looked_at_has_done_so_since_its_last_call(tmp_path, state):
+    """One that waits has not, nor one that nobody writes any more."""
+    directory = write_run(tmp_path / "r", [], run_time_s=None, exit_status=None)
+    began = time.time_ns() - 60 * SECOND
+    for rank, pid in enumerate((os.getpid(), 2**22 + 1)):
+        file = _running(rank, 1, wall_start_ns=began)
+        file.state = state
+        (directory / f"rank-00000{rank}-node1-{pid}.fallow").write_bytes(file.build())
+    with (directory / f"rank-000000-node1-{os.getpid()}.fallow").open("r+b") as held, mmap.mmap(held.fileno(), 0) as _held:
+        report = analyse.load(directory)
+    here, gone = (row.residency.computing_s for row in report.ranks)
+    assert gone == 0
+    assert here == pytest.approx(59 if state == 1 else 0, abs=10)
+    assert report.totals.run_time_s == pytest.approx(60 if state == 1 else 1, abs=10)
+    assert report.health.notes[0] == "ranks are still running; the run time is theirs so far"
 
 
 def test_a_run_that_failed_is_told_beside_another(tmp_path, fallow):
