@@ -152,6 +152,8 @@ def test_the_wait_in_which_a_rank_was_killed_is_told(lab: Lab, fallow: Fallow, m
     running, record = lab.start(mode, lab.family.launch(2, lab.program("waits_in_vain.c"), begun))
     assert running.wait_for(begun.exists, _START_S), "the ranks do not get on"
     time.sleep(_GOES_ON_S)
+    _, computing = fallow.report(record)["ranks"]
+    assert computing["is_written"] and computing["residency"]["computing_s"] > _GOES_ON_S / 2, "it does so since its last call"
     _kill(running.processes("waits_in_vain"))
     outcome = running.finish(_END_S)
     assert not outcome.timed_out, outcome.describe()
