@@ -174,7 +174,7 @@ std::uint32_t RankWriter::module_of(const void* address) noexcept {
   const ErrnoGuard kept;  // realpath() sets it also where it succeeds
   const SignalGuard unbroken;  // the linker's lock is taken too, and the allocator's
   LoadedObject object;
-  if (!find_loaded_object(address, object)) return ~0u;  // takes the linker's lock: not under ours
+  if (!find_loaded_object(address, object)) return trace::kNoModule;  // takes the linker's lock: not under ours
   RankHeader& h = *header_;
   const char* const known = *object.path != 0 ? object.path : h.program;
   // Loaded by a path from where the program was, and still is in most cases. Not on the stack, which may be a small one.
@@ -186,7 +186,7 @@ std::uint32_t RankWriter::module_of(const void* address) noexcept {
     const bool same = m.base == object.base && std::strncmp(m.path, path, sizeof m.path - 1) == 0;
     if (same) return i;  // else another one was loaded where that had been
   }
-  if (h.modules_used >= trace::kMaxModules) return ~0u;
+  if (h.modules_used >= trace::kMaxModules) return trace::kNoModule;
   trace::Module& m = h.modules[h.modules_used];
   m.base = object.base;
   m.end = object.end;

@@ -34,7 +34,7 @@ class RankWriter {
   /// In a forked child: what the thread's call under way adds at its end goes to memory of its own, not into the file, which is the parent's.
   void part_from(const Thread& thread) noexcept;
 
-  /// Number of the loaded object that an address lies in, registered at first sight; ~0 if unknown.
+  /// Number of the loaded object that an address lies in, registered at first sight; trace::kNoModule if unknown.
   std::uint32_t module_of(const void* address) noexcept;
 
   bool on_disk() const noexcept { return !path_.empty(); }

@@ -148,13 +148,15 @@ inline constexpr std::uint32_t kSeveralComms = 0xffff;  ///< SiteStats::comm whe
 inline constexpr std::uint32_t kCommsToldApart = 32;    ///< those of greater numbers are not, at call sites
 constexpr std::uint32_t comm_of_site(std::uint32_t comm) noexcept { return comm < kCommsToldApart ? comm : kSeveralComms; }
 
+inline constexpr std::uint32_t kNoModule = 0xffffffffU;  ///< SiteStats::module where it is not known
+
 /// Statistics of one call site: (function, return address, communicator). Slot 0 takes the overflow.
 struct SiteStats {
   std::uint64_t address;     ///< return address of the call; 0: unused slot (slot 0: overflow)
   std::uint32_t op;          ///< index into RankHeader::ops
   std::uint32_t comm;        ///< local communicator number, or kSeveralComms
   std::uint32_t comm_size;
-  std::uint32_t module;      ///< index into RankHeader::modules, or 0xffffffff
+  std::uint32_t module;      ///< index into RankHeader::modules, or kNoModule
   std::uint64_t calls, ticks, bytes, gap_ticks, wait_awake, wait_asleep, wake_delay, sleeps;
   std::uint64_t wait_max;
 };

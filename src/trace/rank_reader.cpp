@@ -57,7 +57,7 @@ ThreadBlock::ThreadBlock(const RankHeader& header, std::vector<std::byte> bytes)
   for (std::uint32_t i = 0; i < header.site_slots; ++i, at += sizeof(SiteStats)) {
     auto site = load<SiteStats>(bytes_, at);
     if (site.calls == 0 || site.op >= op_slots_) continue;
-    if (site.module >= modules) site.module = 0xffffffffU;
+    if (site.module >= modules) site.module = kNoModule;
     sites_.push_back({i, site});
   }
   ring_offset_ = at;

@@ -83,7 +83,7 @@ TEST(RankReader, LeavesOutIndicesThatPointNowhere) {
   auto bytes = TestFile{}.build();
   const std::size_t sites = kHeaderBytes + sizeof(ThreadCounters) + 4 * sizeof(OpStats);
   put<std::uint32_t>(bytes, sites + 3 * sizeof(SiteStats) + offsetof(SiteStats, module), 1);
-  EXPECT_EQ(read_rank(bytes).block(0).sites()[0].stats.module, 0xffffffffU);
+  EXPECT_EQ(read_rank(bytes).block(0).sites()[0].stats.module, kNoModule);
   put<std::uint32_t>(bytes, sites + 3 * sizeof(SiteStats) + offsetof(SiteStats, op), 4);
   EXPECT_TRUE(read_rank(bytes).block(0).sites().empty());
 }

@@ -75,7 +75,7 @@ void set_place(SiteStats& site, const RankHeader& header, std::uint64_t address)
   const auto all = modules(header);
   const auto module = std::ranges::find_if(all, [&](const Module& m) { return lies_in(m, address); });
   const bool known = address != 0 && module != all.end();
-  site.module = known ? static_cast<std::uint32_t>(module - all.begin()) : 0xffffffffU;
+  site.module = known ? static_cast<std::uint32_t>(module - all.begin()) : kNoModule;
   site.address = known ? address : 0;
 }
 

@@ -222,7 +222,7 @@ TEST(RingTail, HasSitesByFunctionCommunicatorAndAddress) {
   EXPECT_EQ(sites[0].sleeps, 2u);
   EXPECT_EQ(sites[1].comm, 3u);
   EXPECT_EQ(sites[1].address, 0u);
-  EXPECT_EQ(sites[1].module, 0xffffffffu) << "of none that is known";
+  EXPECT_EQ(sites[1].module, kNoModule) << "of none that is known";
 }
 
 TEST(RingTail, TellsReturnAddressesThatLieInOneModule) {

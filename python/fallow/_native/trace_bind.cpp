@@ -74,7 +74,7 @@ nb::list op_list(const RankReader& r, const ThreadBlock& b) {
 /// Where a call was made; an address that is 0 is not known.
 void add_place(nb::dict& d, const SiteStats& s) {
   d["address"] = s.address;
-  d["module"] = s.module == 0xffffffffU ? -1 : static_cast<int>(s.module);
+  d["module"] = s.module == kNoModule ? -1 : static_cast<int>(s.module);
   d["comm_size"] = s.comm_size;
 }
 
@@ -118,7 +118,10 @@ nb::list event_list(const RankReader& r, const ThreadBlock& b, std::size_t limit
 SiteStats site_where(const ThreadBlock& b, auto&& is_it) {
   const auto& sites = b.sites();
   const auto site = std::ranges::find_if(sites, is_it);
-  return site != sites.end() ? site->stats : SiteStats{.module = 0xffffffffU};
+  if (site != sites.end()) return site->stats;
+  SiteStats none{};
+  none.module = kNoModule;
+  return none;
 }
 
 /// The wait in which the thread's record ends; None if there is none.
