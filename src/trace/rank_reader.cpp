@@ -72,21 +72,21 @@ void ThreadBlock::add_ring_tail(const RankHeader& header) {
   open_ = open_call(header, counters_, ring, tail);
   std::uint64_t number = counters_.events;
   add_tail(header, tail, counters_, ops_);
-  if (open_.enter != 0) add_site(header, add_open(header, open_, counters_, ops_));
+  if (open_.enter != 0) open_slot_ = add_site(header, add_open(header, open_, counters_, ops_));
   for (Event& e : tail) {
-    e.site = slot_of(header, e);
+    const auto site = find_site(return_address(header, e), e.op, comm_of_site(e.comm));
+    e.site = site != sites_.end() ? site->slot : 0;
     std::memcpy(bytes_.data() + ring_offset_ + (number++ % ring_events_) * sizeof(Event), &e, sizeof(e));
   }
 }
 
-namespace {
-
-bool same_site(const SiteStats& a, const SiteStats& b) noexcept { return a.address == b.address && a.op == b.op && a.comm == b.comm; }
-
-}  // namespace
+std::vector<ThreadBlock::Site>::iterator ThreadBlock::find_site(std::uint64_t address, std::uint32_t op, std::uint32_t comm) noexcept {
+  if (address == 0) return sites_.end();
+  return std::ranges::find_if(sites_, [&](const Site& s) { return s.stats.address == address && s.stats.op == op && s.stats.comm == comm; });
+}
 
 std::uint32_t ThreadBlock::add_site(const RankHeader& header, SiteStats calls) {
-  const auto known = std::ranges::find_if(sites_, [&](const Site& s) { return calls.address != 0 && same_site(s.stats, calls); });
+  const auto known = find_site(calls.address, calls.op, calls.comm);
   if (known == sites_.end()) {
     for (const Site& s : sites_) {
       if (s.stats.comm == calls.comm && s.stats.comm_size != 0) calls.comm_size = s.stats.comm_size;
@@ -106,15 +106,6 @@ std::uint32_t ThreadBlock::add_site(const RankHeader& header, SiteStats calls) {
   s.sleeps += calls.sleeps;
   s.wait_max = std::max(s.wait_max, calls.wait_max);
   return known->slot;
-}
-
-std::uint32_t ThreadBlock::slot_of(const RankHeader& header, const Event& pending) const noexcept {
-  SiteStats like{};
-  like.address = return_address(header, pending);
-  like.op = pending.op;
-  like.comm = comm_of_site(pending.comm);
-  const auto known = std::ranges::find_if(sites_, [&](const Site& s) { return like.address != 0 && same_site(s.stats, like); });
-  return known != sites_.end() ? known->slot : 0;
 }
 
 std::vector<Event> ThreadBlock::events(std::size_t limit) const {

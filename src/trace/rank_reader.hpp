@@ -39,6 +39,7 @@ class ThreadBlock {
   const ThreadCounters& counters() const noexcept { return counters_; }
   /// The wait in which the thread's record ends, which is in the totals but in no event; `enter` is 0 if there is none.
   const OpenCall& open() const noexcept { return open_; }
+  std::uint32_t open_slot() const noexcept { return open_slot_; }  ///< of its call site
   std::span<const OpStats> ops() const noexcept { return ops_; }
 
   /// Call sites in use whose function and module indices are valid; `slot` is what Event::site refers to. Slot 0 holds
@@ -59,11 +60,13 @@ class ThreadBlock {
   void add_ring_tail(const RankHeader& header);
   /// Adds calls to those of their site. Returns its slot.
   std::uint32_t add_site(const RankHeader& header, SiteStats calls);
-  std::uint32_t slot_of(const RankHeader& header, const Event& pending) const noexcept;
+  /// The site of that address, function and communicator; end() if there is none, or the address is not known.
+  std::vector<Site>::iterator find_site(std::uint64_t address, std::uint32_t op, std::uint32_t comm) noexcept;
 
   std::vector<std::byte> bytes_;
   ThreadCounters counters_{};
   OpenCall open_{};
+  std::uint32_t open_slot_ = 0;
   std::vector<OpStats> ops_;
   std::vector<Site> sites_;
   std::size_t ring_offset_ = 0;

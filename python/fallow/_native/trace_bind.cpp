@@ -115,10 +115,10 @@ nb::list event_list(const RankReader& r, const ThreadBlock& b, std::size_t limit
   return out;
 }
 
-SiteStats site_where(const ThreadBlock& b, auto&& is_it) {
+SiteStats site_in(const ThreadBlock& b, std::uint32_t slot) {
   const auto& sites = b.sites();
-  const auto site = std::ranges::find_if(sites, is_it);
-  if (site != sites.end()) return site->stats;
+  const auto site = std::ranges::find(sites, slot, &ThreadBlock::Site::slot);
+  if (slot != 0 && site != sites.end()) return site->stats;
   SiteStats none{};
   none.module = kNoModule;
   return none;
@@ -133,9 +133,7 @@ nb::object open_wait(const RankReader& r, const ThreadBlock& b) {
   d["peer"] = open.peer;
   d["since_ns"] = r.wall_time(open.enter).value;
   d["seen_ns"] = r.wall_time(open.seen).value;
-  add_place(d, site_where(b, [&](const ThreadBlock::Site& s) {
-    return s.stats.address == open.address && s.stats.op == open.op && s.stats.comm == open.comm;
-  }));
+  add_place(d, site_in(b, b.open_slot()));
   return d;
 }
 
@@ -147,7 +145,7 @@ nb::object last_call(const RankReader& r, const ThreadBlock& b) {
   nb::dict d;
   d["op"] = e.op;
   d["ended_ns"] = r.wall_time(e.exit).value;
-  add_place(d, site_where(b, [&](const ThreadBlock::Site& s) { return s.slot != 0 && s.slot == e.site; }));
+  add_place(d, site_in(b, e.site));
   return d;
 }
 
