@@ -123,6 +123,13 @@ def test_names_lead_past_the_jump_once_mpi_has_started(lab: Lab) -> None:
     assert rank.calls["MPI_Iprobe"] == 70
 
 
+def test_the_preloaded_library_asks_for_nothing_new(fallow: Fallow) -> None:
+    """It is loaded into every program of a container, too, whose glibc may be older: a version that is missing there would end each."""
+    listing = subprocess.run(["objdump", "-T", str(fallow.library())], capture_output=True, text=True, check=True).stdout
+    asked = {tuple(map(int, v.split("."))) for v in re.findall(r"\*UND\*.*GLIBC_([\d.]+)", listing)}
+    assert asked and max(asked) < (2, 4), listing
+
+
 def test_debuggers_and_profilers_name_the_runtimes_functions(lab: Lab, fallow: Fallow) -> None:
     """Who finds a rank in a wait sees which call it is, and that it sleeps."""
     runtime = fallow.library().with_name(f"libfallow-rt-{lab.family.name}.so")

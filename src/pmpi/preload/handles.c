@@ -3,11 +3,10 @@
  * that a jump of ours leads to, it gives the jump. Every other look-up is libc's, and what hangs on who asks (RTLD_NEXT,
  * RTLD_DEFAULT) is handed on by a jump, so that libc sees who did: jump_x86_64.S. */
 #define _GNU_SOURCE
+#include "first_versions.h"
 #include "handles.h"
 
-#include <dlfcn.h>
 #include <link.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -18,7 +17,7 @@ fallow_dlsym_fn fallow_libcs_dlsym(void) {
   fallow_dlsym_fn known = __atomic_load_n(&found, __ATOMIC_RELAXED);
   if (known) return known;
   /* The first version, in libc or libdl, is there in every one. */
-  known = (fallow_dlsym_fn)dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+  known = FALLOW_IS_THERE(dlvsym) ? (fallow_dlsym_fn)dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5") : fallow_find_in_tables;
   __atomic_store_n(&found, known, __ATOMIC_RELAXED);
   return known;
 }
@@ -55,6 +54,7 @@ static void place_names(void) {
 
 /* Number of a C function's name, or FALLOW_SYMBOLS. */
 static unsigned index_of(const char* name) {
+  if (!FALLOW_IS_THERE(pthread_once)) return FALLOW_SYMBOLS;
   pthread_once(&placed, place_names);
   for (unsigned place = place_of(name); places[place]; place = (place + 1) % kPlaces) {
     if (strcmp(fallow_names[places[place] - 1], name) == 0) return places[place] - 1u;

@@ -197,7 +197,7 @@ static const ElfW(Sym)* gnu_find(const struct tables* t, const char* name) {
 }
 
 /* The hash table of the System V ABI, for objects that have no other. */
-static int sysv_defines(const struct tables* t, const char* name) {
+static const ElfW(Sym)* sysv_find(const struct tables* t, const char* name) {
   uint32_t h = 0;
   for (const char* c = name; *c; ++c) {
     h = (h << 4) + (unsigned char)*c;
@@ -206,14 +206,15 @@ static int sysv_defines(const struct tables* t, const char* name) {
   const uint32_t buckets = t->sysv_hash[0];
   const uint32_t* chain = t->sysv_hash + 2 + buckets;
   for (uint32_t i = buckets ? t->sysv_hash[2 + h % buckets] : 0; i != 0; i = chain[i]) {
-    if (is_definition(t, i, name)) return 1;
+    if (is_definition(t, i, name)) return &t->symbols[i];
   }
-  return 0;
+  return NULL;
 }
 
 struct question {
   const char* name;
-  int defined;
+  const ElfW(Sym)* definition;
+  uintptr_t base;
 };
 
 static int ask_object(struct dl_phdr_info* info, size_t size, void* data) {
@@ -221,9 +222,10 @@ static int ask_object(struct dl_phdr_info* info, size_t size, void* data) {
   struct question* q = data;
   const struct tables t = tables_of_other(info);
   if (!t.symbols || !t.strings) return 0;
-  if (t.gnu_hash) q->defined = gnu_find(&t, q->name) != NULL;
-  else if (t.sysv_hash) q->defined = sysv_defines(&t, q->name);
-  return q->defined;
+  if (t.gnu_hash) q->definition = gnu_find(&t, q->name);
+  else if (t.sysv_hash) q->definition = sysv_find(&t, q->name);
+  q->base = info->dlpi_addr;
+  return q->definition != NULL;
 }
 
 /* By the list of what is loaded that debuggers read: nobody changes it while the process is linked, when this is called first. */
@@ -241,10 +243,17 @@ static iterate_fn libcs_iterate(void) {
 static int is_defined(unsigned index) {
   static unsigned char defined[FALLOW_SYMBOLS]; /* 1: known; what is not defined yet may come */
   if (__atomic_load_n(&defined[index], __ATOMIC_RELAXED)) return 1;
-  struct question q = {fallow_names[index], 0};
+  struct question q = {fallow_names[index], NULL, 0};
   each_object(ask_object, &q);
-  if (q.defined) __atomic_store_n(&defined[index], 1, __ATOMIC_RELAXED);
-  return q.defined;
+  if (q.definition) __atomic_store_n(&defined[index], 1, __ATOMIC_RELAXED);
+  return q.definition != NULL;
+}
+
+void* fallow_find_in_tables(void* handle, const char* name) {
+  (void)handle;
+  struct question q = {name, NULL, 0};
+  each_object(ask_object, &q);
+  return q.definition && ELF64_ST_TYPE(q.definition->st_info) == STT_FUNC ? (void*)(q.base + q.definition->st_value) : NULL;
 }
 
 /* ---- our own symbol table ------------------------------------------------------------------------------- */

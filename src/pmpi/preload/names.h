@@ -17,6 +17,9 @@ HIDDEN const struct fallow_mpi* fallow_loaded_mpi(char* path, unsigned size);
 /* Whether a library of this file name is an MPI that is known here. */
 HIDDEN int fallow_is_mpi(const char* path);
 
+/* The function of this name that another object of the process defines first, or null: for processes that have no dlsym. */
+HIDDEN void* fallow_find_in_tables(void* handle, const char* name);
+
 /* Of a name, as symbol tables in GNU's style have it. */
 HIDDEN unsigned fallow_hash_of(const char* name);
 

@@ -1,13 +1,12 @@
 /* The preloaded library: see preload.h. Plain C and libc only, for it is loaded into shells and launchers too. */
 #define _GNU_SOURCE
+#include "first_versions.h"
 #include "handles.h"
 #include "names.h"
 #include "preload.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +43,6 @@ static struct fallow_runtime_api runtime_api;
 static int runtime_active;
 static int all_pass;
 static void* mpi_handle;
-static pthread_once_t activate_once = PTHREAD_ONCE_INIT;
 
 static void say(const char* text, const char* detail) {
   char line[PATH_MAX + 256];
@@ -64,7 +62,7 @@ extern const char __ehdr_start[] HIDDEN, _end[] HIDDEN;
 static int is_ours(void* address) { return (const char*)address >= __ehdr_start && (const char*)address < _end; }
 
 static void* find_in(const char* path, const char* name) {
-  void* handle = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
+  void* handle = FALLOW_IS_THERE(dlopen) ? dlopen(path, RTLD_NOLOAD | RTLD_LAZY) : NULL;
   if (!handle) return NULL;
   void* address = fallow_libcs_dlsym()(handle, name);
   dlclose(handle); /* the object stays: NOLOAD only counted one more use of it */
@@ -165,6 +163,13 @@ static void activate(void) {
   if (runtime_active) lead();
 }
 
+static void activate_once(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  static char said;
+  if (FALLOW_IS_THERE(pthread_once) && FALLOW_IS_THERE(dlopen)) pthread_once(&once, activate);
+  else if (!__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED)) say("the program runs without Fallow, which was built with a newer libc", NULL);
+}
+
 /* ---- linking ------------------------------------------------------------------------------------------- */
 
 /* The dynamic linker asks for this function's address as the last step of linking this library, and links the program
@@ -188,14 +193,14 @@ void* fallow_resolve(unsigned index) {
   const char* name = fallow_names[index];
   void* target = NULL;
   if (index == FALLOW_FIRST_HOOK + FALLOW_HOOK_FI_FABRIC && fallow_loaded_mpi(NULL, 0)) {
-    pthread_once(&activate_once, activate); /* MPI is starting, maybe by a call that no wrapper saw */
+    activate_once(); /* MPI is starting, maybe by a call that no wrapper saw */
     void* hook = __atomic_load_n(&fallow_slots[index], __ATOMIC_ACQUIRE);
     if (hook != fallow_stubs[index]) return hook;
   }
   if (index >= FALLOW_FIRST_HOOK) {
     target = fallow_find_anywhere(name); /* hooks and Fortran names: the runtime sets hooks itself */
   } else {
-    pthread_once(&activate_once, activate);
+    activate_once();
     target = target_of(index);
   }
   if (!target) missing(name);
