@@ -14,6 +14,15 @@ FREES = ("", "comm", "type", "win", "file", "request", "session")
 # MPICH's own functions that make generalized requests, as far as they mean what one of MPI means.
 EXTENSIONS = {"MPIX_Grequest_class_allocate": "Grequest_start", "MPIX_Grequest_start": "Grequest_start"}
 
+# What communicators have that these calls make; all others have no topology.
+TOPOLOGIES = {
+    "Cart_create": "MPI_CART",
+    "Cart_sub": "MPI_CART",
+    "Graph_create": "MPI_GRAPH",
+    "Dist_graph_create": "MPI_DIST_GRAPH",
+    "Dist_graph_create_adjacent": "MPI_DIST_GRAPH",
+}
+
 
 @dataclass(frozen=True)
 class Call:

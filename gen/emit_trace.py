@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from calls import EXTENSIONS, Call
+from calls import EXTENSIONS, TOPOLOGIES, Call
 from prototypes import Prototype
 
 _BY_VALUE = re.compile(r"^(MPI_Comm|MPI_Win|MPI_File) \w+$")
 _NEW = re.compile(r"^(MPI_Comm|MPI_Win|MPI_File) ?\* ?\w+$")
-_TOPOLOGIES = ("Cart_create", "Cart_sub", "Graph_create", "Dist_graph_create", "Dist_graph_create_adjacent")
 # Communicators that processes make without all members of another one.
 _MADE_APART = {
     "Comm_create_group": "made_comm(*{}, tag);",
@@ -71,7 +70,7 @@ def _place(t: Traced, call: Call, proto: Prototype) -> None:
     for kind, what in (("MPI_Comm", "comm"), ("MPI_Win", "window"), ("MPI_File", "file")):
         if handle := _handle(proto, _NEW, kind):
             t.success.append(f"t.{_MADE_APART[call.base].format(handle)}" if call.base in _MADE_APART else f"t.made_{what}(*{handle});")
-            if call.base in _TOPOLOGIES:
+            if call.base in TOPOLOGIES:
                 t.success.append(f"t.topology(*{handle});")
     if call.base in ("Win_start", "Win_post"):
         t.success.append("t.members(group);")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
-from calls import EXTENSIONS, KINDS, Call, functions, takes_long
+from calls import EXTENSIONS, KINDS, TOPOLOGIES, Call, functions, takes_long
 from emit_counted import counted, is_counted, place, repeated
 from emit_trace import trace_block, traced
 from expressions import MATCHED, RANKS, STARTS, found_by, has_comm, part_of, received_too, size_of, size_of_all
 from prototypes import Prototype, include
 
+_COPIES = ("Comm_dup", "Comm_dup_with_info", "Comm_idup", "Comm_idup_with_info")  # their topologies, too
 SPECIAL = {"MPI_Init": "init", "MPI_Init_thread": "init", "MPI_Session_init": "session", "MPI_Finalize": "finalize", "MPI_Abort": "abort"}
 
 _ENDS = {"abort": "about_to_abort", "finalize": "about_to_finalize"}
@@ -70,7 +71,9 @@ def _made(call: Call, proto: Prototype) -> list[str]:
     if _makes_window(proto):
         return ["if (result == MPI_SUCCESS && win != nullptr) fallow::pmpi::made_window(*thread, *win, comm);"]
     made = [p.name for p in proto.parameters if not call.frees and re.match(r"^MPI_Comm ?\* ?\w+$", p.declaration)]
-    return [f"if (result == MPI_SUCCESS && {name} != nullptr) fallow::pmpi::forget_comm(*{name});" for name in made]
+    copies = call.base in _COPIES
+    does = f"copied_comm(*{{}}, {proto.parameters[0].name});" if copies else f"made_comm(*{{}}, {TOPOLOGIES.get(call.base, 'MPI_UNDEFINED')});"
+    return [f"if (result == MPI_SUCCESS && {name} != nullptr) fallow::pmpi::{does.format(name)}" for name in made]
 
 
 def _unrecorded(call: Call, proto: Prototype) -> list[str]:

@@ -81,6 +81,12 @@ inline void forget_comm(MPI_Comm comm) noexcept {
   runtime().comms.forget(comm);
   runtime().handle_generation.fetch_add(1, std::memory_order_relaxed);
 }
+/// A communicator was made, with this topology (MPI_CART, MPI_GRAPH or MPI_DIST_GRAPH) or MPI_UNDEFINED.
+inline void made_comm(MPI_Comm comm, int topology) noexcept {
+  forget_comm(comm);
+  runtime().comms.keep_topology(comm, topology);
+}
+inline void copied_comm(MPI_Comm copy, MPI_Comm comm) noexcept { made_comm(copy, runtime().comms.topology_of(comm)); }
 inline void forget_win(MPI_Win win) noexcept { runtime().window_ranks.forget(handle_key(win)); }
 inline void forget_request(MPI_Request request) noexcept { runtime().prepared.freed(handle_key(request)); }
 inline void forget_type(MPI_Datatype) noexcept {

@@ -54,7 +54,7 @@ const CommInfo* CommTable::insert(std::uint64_t key, MPI_Comm comm, const trace:
 
 void CommTable::insert_made(MPI_Comm made, const trace::CommOrigin& origin) noexcept {
   if (made == MPI_COMM_NULL) return;
-  forget(made);
+  drop(handle_key(made) + 1);
   insert(handle_key(made) + 1, made, origin);
 }
 
@@ -120,17 +120,15 @@ void CommTable::grow() {
 
 void find_neighbors(MPI_Comm comm, const CommInfo& info, std::vector<int>& to, std::vector<int>& from) {
   const PmpiCalls& mpi = runtime().mpi;
-  int topology = MPI_UNDEFINED;
-  mpi.topo_test(comm, &topology);
   to.assign(static_cast<std::size_t>(info.neighbors), MPI_PROC_NULL);
   from.assign(static_cast<std::size_t>(info.in_neighbors), MPI_PROC_NULL);
-  if (topology == MPI_CART) {
+  if (info.topology == MPI_CART) {
     for (int d = 0; 2 * d + 1 < info.neighbors; ++d) mpi.cart_shift(comm, d, 1, &to[static_cast<std::size_t>(2 * d)], &to[static_cast<std::size_t>(2 * d + 1)]);
     from = to;
-  } else if (topology == MPI_GRAPH) {
+  } else if (info.topology == MPI_GRAPH) {
     mpi.graph_neighbors(comm, info.rank, info.neighbors, to.data());
     from = to;
-  } else if (topology == MPI_DIST_GRAPH) {
+  } else if (info.topology == MPI_DIST_GRAPH) {
     std::vector<int> weights(std::max(to.size(), from.size()) + 1), other(weights);
     mpi.dist_graph_neighbors(comm, info.in_neighbors, from.data(), weights.data(), info.neighbors, to.data(), other.data());
   }
@@ -196,17 +194,16 @@ void CommTable::fill(CommInfo& info, CommMembers& members, MPI_Comm comm) {
     mpi.comm_remote_group(comm, &group);
   } else {
     mpi.comm_group(comm, &group);
-    int topology = MPI_UNDEFINED;
-    mpi.topo_test(comm, &topology);
+    info.topology = topology_of(comm);
     int weighted = 0;
-    if (topology == MPI_GRAPH) mpi.graph_neighbors_count(comm, info.rank, &info.neighbors);
-    if (topology == MPI_CART) {
+    if (info.topology == MPI_GRAPH) mpi.graph_neighbors_count(comm, info.rank, &info.neighbors);
+    if (info.topology == MPI_CART) {
       int dimensions = 0;
       mpi.cartdim_get(comm, &dimensions);
       info.neighbors = 2 * dimensions;
     }
     info.in_neighbors = info.neighbors;
-    if (topology == MPI_DIST_GRAPH) mpi.dist_graph_neighbors_count(comm, &info.in_neighbors, &info.neighbors, &weighted);
+    if (info.topology == MPI_DIST_GRAPH) mpi.dist_graph_neighbors_count(comm, &info.in_neighbors, &info.neighbors, &weighted);
   }
   info.world = runtime().world.ranks(mpi, group, info.peers);
   mpi.group_free(&group);
@@ -222,8 +219,29 @@ std::uint32_t CommTable::size_of(std::uint32_t id) noexcept {
   return id < kRememberedSizes ? g_sizes[id].load(std::memory_order_relaxed) : 0;
 }
 
+void CommTable::keep_topology(MPI_Comm made, int topology) noexcept try {
+  if (made == MPI_COMM_NULL || topology == MPI_UNDEFINED) return;
+  const WholeLock lock(mutex_);
+  topologies_[handle_key(made)] = topology;
+} catch (...) {
+  // Its neighbours stay unknown.
+}
+
+int CommTable::topology_of(MPI_Comm comm) noexcept {
+  const WholeLock lock(mutex_);
+  const auto found = topologies_.find(handle_key(comm));
+  return found != topologies_.end() ? found->second : MPI_UNDEFINED;
+}
+
 void CommTable::forget(MPI_Comm comm) noexcept {
-  const std::uint64_t key = handle_key(comm) + 1;
+  {
+    const WholeLock lock(mutex_);
+    topologies_.erase(handle_key(comm));
+  }
+  drop(handle_key(comm) + 1);
+}
+
+void CommTable::drop(std::uint64_t key) noexcept {
   const WholeLock lock(mutex_);
   Slots& slots = *slots_.load(std::memory_order_relaxed);
   std::size_t i = slots.first(key);

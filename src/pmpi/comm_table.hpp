@@ -7,6 +7,7 @@
 #include <memory>
 #include <type_traits>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "pmpi/mpi_header.hpp"
@@ -25,6 +26,7 @@ struct CommInfo {
   std::int32_t rank = 0;
   std::int32_t size = 0;        ///< of the local group
   std::int32_t peers = 0;       ///< ranks that data goes to in a collective: remote size of an intercommunicator
+  int topology = MPI_UNDEFINED; ///< or MPI_CART, MPI_GRAPH, MPI_DIST_GRAPH
   std::int32_t neighbors = 0;   ///< out-neighbours of the topology
   std::int32_t in_neighbors = 0;
   std::uint64_t nowhere = 0;    ///< bit i: out-neighbour i is MPI_PROC_NULL, as at the edges of a grid
@@ -63,6 +65,12 @@ class CommTable {
   /// The handle is being freed: its value may come back for another communicator.
   void forget(MPI_Comm comm) noexcept;
 
+  /// What a communicator has that was just made. The library is not asked: Open MPI (4.1 to 5.0) ascribes the topology of the communicator
+  /// that they were made from to some that have none (MPI_Comm_create_group) or another (MPI_Dist_graph_create_adjacent, 5.0),
+  /// and crashes when it is asked more about it.
+  void keep_topology(MPI_Comm made, int topology) noexcept;
+  int topology_of(MPI_Comm comm) noexcept;
+
   /// Size of the communicator with this number; 0 if there is none.
   static std::uint32_t size_of(std::uint32_t id) noexcept;
 
@@ -88,6 +96,7 @@ class CommTable {
   const CommInfo* insert(std::uint64_t key, MPI_Comm comm, const trace::CommOrigin& origin) noexcept;
   const CommInfo* put(std::uint64_t key, MPI_Comm comm, std::unique_ptr<CommInfo> filled, const CommMembers& members);
   void fill(CommInfo& info, CommMembers& members, MPI_Comm comm);
+  void drop(std::uint64_t key) noexcept;
   void grow();
 
   std::atomic<Slots*> slots_;
@@ -97,6 +106,7 @@ class CommTable {
   std::deque<CommInfo*> free_;
   std::uint32_t next_id_ = 1;
   std::size_t used_ = 0;  ///< slots that are not empty
+  std::unordered_map<std::uint64_t, int> topologies_;  ///< by handle, of those that have one
   std::atomic<std::uint32_t> generation_{1};
 };
 

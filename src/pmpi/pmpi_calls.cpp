@@ -25,7 +25,6 @@ bool PmpiCalls::load(const fallow_preload_api& preload) noexcept {
   take(group_free, "PMPI_Group_free");
   take(test_cancelled, "PMPI_Test_cancelled");
   take(type_size, "PMPI_Type_size_x");
-  take(topo_test, "PMPI_Topo_test");
   take(dist_graph_neighbors_count, "PMPI_Dist_graph_neighbors_count");
   take(dist_graph_neighbors, "PMPI_Dist_graph_neighbors");
   take(graph_neighbors, "PMPI_Graph_neighbors");

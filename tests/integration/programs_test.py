@@ -63,6 +63,14 @@ def test_sessions_may_outlive(lab: Lab, source: str, calls: dict[str, int], mode
             assert {name: rank.calls[name] for name in calls} == calls, trial.outcome.describe()
 
 
+def test_communicators_made_from_one_with_a_topology(lab: Lab) -> None:
+    """They are used without harm where the library is wrong about what they have, and copies have the neighbours that it has."""
+    for trial in lab.compare(3, lab.program("derived.c"), modes=("sleep", "auto"))[1:]:
+        functions = {f["function"]: f for f in lab.fallow.report(trial.record)["functions"]}
+        exchanges = functions["MPI_Neighbor_alltoall"]  # on two copies each of two kinds with two neighbours and one with one
+        assert (exchanges["calls"], exchanges["size_bytes"]) == (3 * 2 * 3, 3 * 2 * (16 + 16 + 8)), trial.outcome.describe()
+
+
 @pytest.mark.parametrize("modes", ALL_MODES)
 def test_calls_after_an_exception_count(lab: Lab, modes: tuple[str, ...]) -> None:
     """A call left by an exception or a long jump counts once, and so does each one after it."""
