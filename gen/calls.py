@@ -35,6 +35,7 @@ class Call:
     wakes: str = "none"
     frees: str = ""
     why: str = ""
+    extension: bool = False  # not of MPI (yet): the function is MPIX_Send
     twin: bool = False   # a non-blocking call and tests can stand for it, see src/pmpi/twins.hpp
 
 
@@ -86,9 +87,9 @@ def load_table(path: Path) -> dict[str, Call]:
 
 def functions(table: dict[str, Call]) -> list[tuple[str, Call]]:
     """Every function name that may be wrapped, in the order of its number; `_c` forms included."""
-    names = [(f"MPI_{base}{suffix}", call) for base, call in table.items() for suffix in ("", "_c")]
+    names = [(f"MPI_{base}{suffix}", call) for base, call in table.items() if not call.extension for suffix in ("", "_c")]
     names += [(name, table[base]) for name, base in EXTENSIONS.items() if base in table]
-    names += [(f"MPIX_{base}", call) for base, call in table.items() if call.wakes == "later"]  # as Open MPI 4.1 has some
+    names += [(f"MPIX_{base}", call) for base, call in table.items() if call.extension or call.wakes == "later"]  # of these Open MPI 4.1 has some
     return sorted(names, key=lambda entry: entry[0])
 
 

@@ -13,6 +13,7 @@ _NEW = re.compile(r"^(MPI_Comm|MPI_Win|MPI_File) ?\* ?\w+$")
 # Communicators that processes make without all members of another one.
 _MADE_APART = {
     "Comm_create_group": "made_comm(*{}, tag);",
+    "Comm_shrink": "made_comm(*{}, 0);",  # of those members that are left
     "Comm_create_from_group": "made_between(*{}, stringtag);",
     "Intercomm_create": "made_between(*{}, tag);",
     "Intercomm_create_from_groups": "made_between(*{}, stringtag);",

@@ -224,7 +224,11 @@ enum OpBits : std::uint32_t {
   X(comm_iflush_buffer, "MPI_Comm_iflush_buffer", start, kOpCreates, comm_flush_buffer)          \
   X(session_detach_buffer, "MPI_Session_detach_buffer", wait, kOpBlocks, session_detach_buffer)  \
   X(session_flush_buffer, "MPI_Session_flush_buffer", wait, kOpBlocks, session_flush_buffer)     \
-  X(session_iflush_buffer, "MPI_Session_iflush_buffer", start, kOpCreates, session_flush_buffer)
+  X(session_iflush_buffer, "MPI_Session_iflush_buffer", start, kOpCreates, session_flush_buffer) \
+  X(comm_agree, "MPIX_Comm_agree", other, kOpBlocks | kOpCollective, comm_agree)                  \
+  X(comm_iagree, "MPIX_Comm_iagree", other, kOpCreates | kOpCollective, comm_agree)               \
+  X(comm_shrink, "MPIX_Comm_shrink", other, kOpBlocks | kOpCollective, comm_shrink)               \
+  X(comm_revoke, "MPIX_Comm_revoke", other, 0, comm_revoke)
 
 #define FALLOW_OPS(X)                                \
   X(other, "MPI_(other)", other, 0, other)           \
@@ -282,7 +286,7 @@ constexpr Op op_from_name(std::string_view name) noexcept {
   name.remove_prefix(extension ? 5 : name.starts_with("MPI_") ? 4 : 0);
   if (name.ends_with("_c")) name.remove_suffix(2);
   for (std::size_t i = 1; i < kOps; ++i) {
-    if (kOpTraits[i].name.substr(4) == name) return static_cast<Op>(i);
+    if (kOpTraits[i].name.substr(kOpTraits[i].name.find('_') + 1) == name) return static_cast<Op>(i);
   }
   return Op::other;
 }
