@@ -221,10 +221,9 @@ def _sizes(call: Call, proto: Prototype) -> list[str]:
     if proto.has("origin_addr", "datatype"):
         sends = "if (op != MPI_NO_OP) " if proto.has("op") else ""
         return [f"{sends}t.bytes(t.size(1, datatype));", "t.recv_bytes(t.size(1, datatype));"]
-    datatype = next((d for d in ("datatype", "type") if proto.has(d)), "")
-    if proto.has("count") and datatype and call.kind in ("send", "recv", "start", "io"):
-        sizes = [f"t.bytes(t.size(count, {datatype}));"]
-        return sizes + ([f"t.recv_bytes(t.size(count, {datatype}));"] if proto.has("dest", "source") else [])
+    if proto.has("count", "datatype") and call.kind in ("send", "recv", "start", "io"):
+        sizes = ["t.bytes(t.size(count, datatype));"]
+        return sizes + (["t.recv_bytes(t.size(count, datatype));"] if proto.has("dest", "source") else [])
     return []
 
 

@@ -71,9 +71,8 @@ def size_of_all(call: Call, proto: Prototype) -> str:
     if call.base in STARTS:
         return "started.sent"
     if call.size == "count":
-        datatype = "datatype" if proto.has("datatype") else "type"  # Open MPI's name in MPI_Mrecv
         nowhere = "root == MPI_PROC_NULL ? 0 : " if rooted else "nowhere ? 0 : " if call.base in MATCHED else ""  # between groups MPI_ROOT has them, too
-        return f"{nowhere}scope.bytes(count, {datatype})"
+        return f"{nowhere}scope.bytes(count, datatype)"
     if call.size == "send" and proto.has("sendbuf", "recvbuf", "sendtag"):
         return "scope.bytes(sendcount, sendtype)"
     if call.size == "send":

@@ -38,6 +38,15 @@ _EXTENSIONS = """#if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>
 #endif
 """
+# Names by which the standard calls what headers call otherwise; by function, as what one name stands for differs.
+_STANDARD_NAMES = {
+    "MPI_Mrecv": {"type": "datatype"},                               # Open MPI
+    "MPI_Imrecv": {"type": "datatype"},                              # Open MPI
+    "MPI_Pready": {"partitions": "partition"},                       # Open MPI 5
+    "MPI_Comm_create_from_group": {"tag": "stringtag"},              # Open MPI 5
+    "MPI_Intercomm_create_from_groups": {"tag": "stringtag"},        # Open MPI 5
+    "MPI_Precv_init": {"dest": "source"},                            # MPICH's header of the MPI 5 ABI
+}
 _LAST_NAME = re.compile(r"(\w+)\s*((?:\[[^\]]*\])*)\s*$")
 
 
@@ -48,6 +57,13 @@ def _parameter(text: str, index: int) -> Parameter:
         name = f"arg{index}"
         return Parameter(f"{text} {name}", name)
     return Parameter(text, found[1])
+
+
+def _standard(function: str, parameter: Parameter) -> Parameter:
+    name = _STANDARD_NAMES.get(function, {}).get(parameter.name)
+    if name is None:
+        return parameter
+    return Parameter(re.sub(rf"\b{parameter.name}\b(?=[^\w]*$)", name, parameter.declaration), name)
 
 
 def _split(text: str) -> list[str]:
@@ -65,7 +81,7 @@ def parse_prototypes(preprocessed: str) -> dict[str, Prototype]:
     for result, name, parameters in _FUNCTION.findall(source):
         if "(*" in parameters or "..." in parameters:
             continue  # callbacks and variadic functions: none of them is wrapped
-        split = tuple(_parameter(p, i) for i, p in enumerate(_split(parameters)))
+        split = tuple(_standard(name, _parameter(p, i)) for i, p in enumerate(_split(parameters)))
         found.setdefault(name, Prototype(name, result, split))
     return found
 

@@ -93,7 +93,7 @@ inline void forget_type(MPI_Datatype) noexcept {
   runtime().type_generation.fetch_add(1, std::memory_order_relaxed);
   runtime().handle_generation.fetch_add(1, std::memory_order_relaxed);
 }
-#if MPI_VERSION >= 4
+#ifdef MPI_SESSION_NULL
 inline void forget_session(MPI_Session session) noexcept { runtime().world.end(session); }
 #endif
 

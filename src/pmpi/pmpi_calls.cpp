@@ -32,7 +32,7 @@ bool PmpiCalls::load(const fallow_preload_api& preload) noexcept {
   take(graph_neighbors_count, "PMPI_Graph_neighbors_count");
   take(cartdim_get, "PMPI_Cartdim_get");
   take(get_library_version, "PMPI_Get_library_version");
-#if MPI_VERSION >= 4
+#ifdef MPI_SESSION_NULL
   // Needed in sessions only, which a library of MPI 3 does not have.
   group_from_session_pset = reinterpret_cast<decltype(group_from_session_pset)>(preload.find("PMPI_Group_from_session_pset"));
 #endif

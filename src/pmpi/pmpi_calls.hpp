@@ -30,7 +30,7 @@ struct PmpiCalls {
   decltype(&MPI_Cart_shift) cart_shift = nullptr;
   decltype(&MPI_Cartdim_get) cartdim_get = nullptr;
   decltype(&MPI_Get_library_version) get_library_version = nullptr;
-#if MPI_VERSION >= 4
+#ifdef MPI_SESSION_NULL
   decltype(&MPI_Group_from_session_pset) group_from_session_pset = nullptr;  ///< may stay null
 #endif
 

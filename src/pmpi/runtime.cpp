@@ -98,7 +98,7 @@ void read_world(Runtime& rt, const LaunchInfo& launch) noexcept {
   rt.world_rank = launch.world_rank;
   rt.world_size = launch.world_size;
   if (initialized == 0) {  // the sessions model: MPI_COMM_WORLD cannot be asked
-#if MPI_VERSION >= 4
+#ifdef MPI_SESSION_NULL
     if (rt.world_rank < 0 || rt.world_size < 0) rt.world.find_own(rt.mpi, rt.world_rank, rt.world_size);
 #endif
     return;

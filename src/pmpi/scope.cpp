@@ -195,7 +195,7 @@ void StartScope::init(int result, std::uint16_t op, const void* caller) noexcept
   record(op, caller);
 }
 
-#if MPI_VERSION >= 4
+#ifdef MPI_SESSION_NULL
 void StartScope::session(int result, std::uint16_t op, const void* caller, const MPI_Session* session) noexcept {
   if (!outermost_ || result != MPI_SUCCESS) return;
   runtime().world.begin(*session);

@@ -394,7 +394,7 @@ class StartScope {
   StartScope& operator=(const StartScope&) = delete;
 
   void init(int result, std::uint16_t op, const void* caller) noexcept;
-#if MPI_VERSION >= 4
+#ifdef MPI_SESSION_NULL
   void session(int result, std::uint16_t op, const void* caller, const MPI_Session* session) noexcept;
 #endif
 

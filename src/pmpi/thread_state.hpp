@@ -147,7 +147,7 @@ struct alignas(64) Thread {
   /// The next event in the ring. Until push() it has the exit of an older one, so that readers leave it where the thread is
   /// killed or the process ends in between.
   trace::Event& next_event(std::uint64_t entered, std::uint64_t bytes, std::int32_t with, std::int32_t tag, std::uint16_t function,
-                           std::uint16_t comm, const void* caller) noexcept {
+                           std::uint16_t comm, const void* returns_to) noexcept {
     trace::Event& e = ring[recorded & ring_mask];
     e.enter = entered;
     e.bytes = bytes;
@@ -155,9 +155,9 @@ struct alignas(64) Thread {
     e.tag = tag;
     e.op = function;
     e.comm = comm;
-    e.site = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(caller));
+    e.site = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(returns_to));
     e.awake_us = e.asleep_us = 0;
-    callers[recorded % kPendingEvents] = caller;
+    callers[recorded % kPendingEvents] = returns_to;
     return e;
   }
   void push(trace::Event& e, std::uint64_t exit) noexcept {

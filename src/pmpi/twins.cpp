@@ -58,7 +58,7 @@ Handling handling(MPI_Comm comm) noexcept {
   if (twin::g_calls.get_errhandler(comm, &handler) != MPI_SUCCESS) return Handling::other;
   if (handler == MPI_ERRORS_RETURN) return Handling::returns;
   if (handler == MPI_ERRORS_ARE_FATAL) return Handling::ends;
-#if MPI_VERSION >= 4
+#ifdef MPI_ERRORS_ABORT
   if (handler == MPI_ERRORS_ABORT) return Handling::other;
 #endif
   twin::g_calls.free_errhandler(&handler);

@@ -25,7 +25,7 @@ void World::take_comm_world(const PmpiCalls& calls) noexcept {
   if (calls.comm_group(MPI_COMM_WORLD, &group) == MPI_SUCCESS) group_ = group;
 }
 
-#if MPI_VERSION >= 4
+#ifdef MPI_SESSION_NULL
 
 std::vector<std::int32_t> World::ranks(const PmpiCalls& calls, MPI_Group group, std::int32_t size) {
   if (group_ != MPI_GROUP_NULL) return translated(calls, group, size, group_);

@@ -24,7 +24,7 @@ class World {
   /// Throws std::bad_alloc.
   std::vector<std::int32_t> ranks(const PmpiCalls& calls, MPI_Group group, std::int32_t size);
 
-#if MPI_VERSION >= 4
+#ifdef MPI_SESSION_NULL
   /// Rank and size of the world by the process set of a session, if there is one.
   void find_own(const PmpiCalls& calls, std::int32_t& rank, std::int32_t& size) noexcept;
   /// A session is there until the program ends it.
@@ -39,7 +39,7 @@ class World {
  private:
   MPI_Group group_ = MPI_GROUP_NULL;
   bool finalized_ = false;
-#if MPI_VERSION >= 4
+#ifdef MPI_SESSION_NULL
   std::mutex mutex_;
   std::vector<MPI_Session> sessions_;
   bool began_ = false;

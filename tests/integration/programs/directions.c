@@ -1,7 +1,7 @@
 // Two ranks send each other known numbers of bytes, which counting_test.py adds up.
-#include <mpi.h>
+#include "mpi4.h"
 #include <stddef.h>
-#if MPI_VERSION < 4
+#if !HAS_MPI4
 #include <mpi-ext.h>
 #endif
 
@@ -39,7 +39,7 @@ static void again_and_again(int other) {
   for (int i = 0; i < 3; ++i) MPI_Request_free(&request[i]);
 }
 
-#if MPI_VERSION >= 4
+#if HAS_MPI4
 // Four parts of 10 bytes each way, and a sum of 20 bytes, twice.
 static void in_parts(int other) {
   MPI_Request request[3];

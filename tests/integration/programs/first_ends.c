@@ -1,12 +1,12 @@
 // The thread that called MPI first ends, and another one, whose storage the C library puts in the same place, goes on.
 #include "check.h"
 
-#include <mpi.h>
+#include "mpi4.h"
 #include <pthread.h>
 
 enum { kCalls = 300 };
 
-#if MPI_VERSION >= 4
+#if HAS_MPI4
 static MPI_Session session;
 static MPI_Comm comm;
 
@@ -49,7 +49,7 @@ static void* end(void* first) {
 #endif
 
 int main(void) {
-#if MPI_VERSION >= 4
+#if HAS_MPI4
   pthread_t first, second;
   pthread_create(&first, NULL, begin, NULL);
   pthread_join(first, NULL);

@@ -1,5 +1,5 @@
 /* A partitioned send whose partitions are ready one by one, in a range and in a list, where the MPI has such. */
-#include <mpi.h>
+#include "mpi4.h"
 #include <stdio.h>
 #include <time.h>
 
@@ -7,7 +7,7 @@ int main(int argc, char** argv) {
   int rank;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-#if MPI_VERSION >= 4
+#if HAS_MPI4
   enum { kParts = 6, kEach = 4096 };
   static double data[kParts * kEach];
   const struct timespec ms100 = {0, 100000000};

@@ -4,7 +4,7 @@
 // usage: prepared ROUNDS PAUSE_US [parts]
 #include "check.h"
 
-#include <mpi.h>
+#include "mpi4.h"
 #include <stdlib.h>
 
 enum { kComms = 4 };
@@ -30,7 +30,7 @@ static void send_again(int rounds, double pause, int parts, int rank, int *value
   if (parts) MPI_Start(prepared);
   for (int round = 0; round < rounds; ++round) {
     if (rank == 0) rest(pause);
-#if MPI_VERSION >= 4
+#if HAS_MPI4
     if (parts && rank == 0) MPI_Pready(round, *prepared);
 #endif
     if (parts) continue;
@@ -54,7 +54,7 @@ int main(int argc, char **argv) {
   MPI_Request prepared = MPI_REQUEST_NULL;
   MPI_Comm comms[kComms];
   char *const bytes = calloc((size_t)rounds + 1, 1);
-#if MPI_VERSION >= 4
+#if HAS_MPI4
   if (parts && rank == 0) MPI_Psend_init(bytes, rounds, 1, MPI_CHAR, last, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &prepared);
   if (parts && rank == last) MPI_Precv_init(bytes, rounds, 1, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &prepared);
 #endif

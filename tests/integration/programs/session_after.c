@@ -1,9 +1,9 @@
 // A session that outlives MPI_Finalize: calls on its communicators count, after that too.
 #include "check.h"
 
-#include <mpi.h>
+#include "mpi4.h"
 
-#if MPI_VERSION >= 4
+#if HAS_MPI4
 static void sum_up(MPI_Session session, const char* tag, int late) {
   MPI_Group group;
   MPI_Comm comm;
@@ -21,7 +21,7 @@ static void sum_up(MPI_Session session, const char* tag, int late) {
 #endif
 
 int main(int argc, char** argv) {
-#if MPI_VERSION >= 4
+#if HAS_MPI4
   MPI_Session session;
   int rank;
   CHECK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session) == MPI_SUCCESS);

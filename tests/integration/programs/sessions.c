@@ -1,12 +1,12 @@
 // The sessions model: no MPI_Init, communicators from a process set, two sessions one after the other.
 #include "check.h"
 
-#include <mpi.h>
+#include "mpi4.h"
 
 enum { kSessions = MPI_VERSION >= 5 ? 2 : 1 };  // MPICH 4.0.2 crashes in a second one, also with nothing loaded
 
 int main(void) {
-#if MPI_VERSION >= 4
+#if HAS_MPI4
   for (int round = 0; round < kSessions; ++round) {
     MPI_Session session;
     MPI_Group group;

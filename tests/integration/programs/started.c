@@ -3,7 +3,7 @@
 // usage: started ROUNDS PAUSE_US sum|started|tested|persistent|fence|window
 #include "check.h"
 
-#include <mpi.h>
+#include "mpi4.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ int main(int argc, char **argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Win window;
   MPI_Win_create(sum, sizeof sum, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &window);
-#if MPI_VERSION >= 4
+#if HAS_MPI4
   MPI_Allreduce_init(mine, sum, LONG, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &again);
 #endif
   double more = 0;

@@ -1,6 +1,6 @@
 // Each rank exchanges with its neighbours by non-blocking exchanges that receive from any source. MPICH gives such a request the
 // status of whatever had it before: of a message of the other neighbour, of another tag.
-#include <mpi.h>
+#include "mpi4.h"
 
 enum { kRounds = 5 };
 
@@ -16,7 +16,7 @@ int main(int argc, char **argv) {
     MPI_Isend(&rank, 1, MPI_INT, left, 9, MPI_COMM_WORLD, &requests[1]);
     MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
-#if MPI_VERSION >= 4
+#if HAS_MPI4
     MPI_Isendrecv(&rank, 1, MPI_INT, right, 3, &got[1], 1, MPI_INT, MPI_ANY_SOURCE, 3, MPI_COMM_WORLD, &requests[0]);
 #else
     MPI_Irecv(&got[1], 1, MPI_INT, MPI_ANY_SOURCE, 3, MPI_COMM_WORLD, &requests[0]);
