@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +23,7 @@ class Family:
     mpiexec: tuple[str, ...]
     fc: str = ""
     env: dict[str, str] = field(default_factory=dict)
-    mpi4: bool = True
+    mpi4: bool = True  # sessions, partitioned and persistent collective calls
 
     def launch(self, ranks: int, *argv: str | Path) -> list[str]:
         """The command line that starts `argv` on `ranks` ranks."""
@@ -43,6 +44,12 @@ def _needed(command: str, where: str | None = None) -> str:
     return found
 
 
+def _openmpi_major(cc: str) -> int:
+    """Of "mpicc: Open MPI 4.1.4 (Language: C)"."""
+    said = subprocess.run([cc, "--showme:version"], capture_output=True, text=True, check=True).stdout
+    return int(said.split("Open MPI ")[1].split(".")[0])
+
+
 def find_family(name: str, abi_bin: Path) -> Family:
     """The family called `name`; raises FileNotFoundError when it is not installed."""
     if name == "openmpi":
@@ -53,7 +60,7 @@ def find_family(name: str, abi_bin: Path) -> Family:
             fc=_needed("mpif90.openmpi"),
             mpiexec=(_needed("mpirun.openmpi"), "--oversubscribe", "--bind-to", "none"),
             env={"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
-            mpi4=False,
+            mpi4=_openmpi_major(_needed("mpicc.openmpi")) >= 5,
         )
     if name == "mpich":
         return Family(
