@@ -52,14 +52,20 @@ def test_calls_that_5_has(lab5: Lab) -> None:
         assert [r.world_rank for r in ranks] == ([0, 1] if lab5.family.mpi4 else []), trial.outcome.describe()
     for trial in lab5.compare(2, lab5.program("partitioned.c"), modes=("auto",))[1:]:
         assert all((r.calls["MPI_Pready"] > 0) == (lab5.family.mpi4 and r.world_rank == 0) for r in trial.ranks())
+    trial = lab5.run("auto", 2, lab5.program("started.c"), "20", "1000", "persistent")
+    assert trial.outcome.rc == 0, trial.outcome.describe()
+    assert all(r.calls["MPI_Allreduce_init"] == lab5.family.mpi4 for r in trial.ranks()), trial.outcome.describe()
 
 
 def test_ranks_go_on_after_one_has_failed(lab5: Lab) -> None:
     """What is asleep is told; those that are left agree, asleep as well, and each call is recorded."""
     program = lab5.program("survives.c")
     for mode in (BARE, "sleep", "auto"):
-        running, record = lab5.start(mode, [*lab5.family.mpiexec, "--with-ft", "ulfm", "-n", "3", str(program), "kill"])
-        outcome = running.finish()
+        for _ in range(4):  # where others have the cores, about every fifth run hangs, also bare
+            running, record = lab5.start(mode, [*lab5.family.mpiexec, "--with-ft", "ulfm", "-n", "3", str(program)])
+            outcome = running.finish(30.0)
+            if not outcome.timed_out:
+                break
         assert outcome.rc == 0 and not outcome.timed_out and outcome.out == "2 left of 3\n", outcome.describe()
         if mode == BARE or not lab5.family.mpi4:
             continue

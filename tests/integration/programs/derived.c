@@ -34,13 +34,12 @@ static void send_to_neighbors(MPI_Comm comm) {
 }
 
 static void derive(MPI_Comm parent) {
-  MPI_Comm made[7] = {MPI_COMM_NULL};
+  MPI_Comm made[7] = {MPI_COMM_NULL, MPI_COMM_NULL};
   MPI_Group all, some;
   MPI_Request request;
   const int last = size - 1;
   MPI_Comm_group(parent, &all);
   MPI_Group_excl(all, 1, &last, &some);
-  for (int i = 1; i < 7; ++i) made[i] = MPI_COMM_NULL;
   if (rank != last) MPI_Comm_create_group(parent, some, 0, &made[0]);
   MPI_Comm_create(parent, some, &made[1]);
   MPI_Comm_split(parent, rank % 2, rank, &made[2]);
