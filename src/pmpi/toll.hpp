@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/libm.hpp"
+
 namespace fallow::pmpi {
 
 /// Compares, place by place, the time from what one wait was for to what the next is for, where the rank slept in the first
@@ -35,7 +37,7 @@ class Toll {
   double per_sleep(std::uint64_t place, double assumed) const noexcept {
     const Entry& e = entries_[place >> 58];
     if (e.place != place || e.slept.count < kEnough || e.awake.count < kEnough) return assumed;
-    const double error = kSpreadIsDeviation * e.spread * std::sqrt(1.0 / e.slept.count + 1.0 / e.awake.count);
+    const double error = kSpreadIsDeviation * e.spread * libm::sqrt(1.0 / e.slept.count + 1.0 / e.awake.count);
     if (error > assumed) return assumed;
     const double cost = e.slept.mean - e.awake.mean;
     return std::max(std::min(assumed, cost + error), std::max(kLeastNs, cost - error));
@@ -45,7 +47,7 @@ class Toll {
   double lasting_share(std::uint64_t place) const noexcept {
     const Entry& e = entries_[place >> 58];
     if (e.place != place || e.late.count < kEnough || e.late_by.mean <= 0) return 1.0;
-    const double error = kSpreadIsDeviation * e.spread * std::sqrt(2.0 / e.late.count);
+    const double error = kSpreadIsDeviation * e.spread * libm::sqrt(2.0 / e.late.count);
     return error > e.late_by.mean / 2 ? 1.0 : std::clamp((e.late.mean + error) / e.late_by.mean, 0.0, 1.0);
   }
 

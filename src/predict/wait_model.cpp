@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 
+#include "base/libm.hpp"
 #include "predict/hash.hpp"
 #include "predict/log_code.hpp"
 
@@ -60,7 +61,7 @@ struct Terms {
 
 /// Expected value under the Pareto tail, P(r > x) = a / (a + x), of waking `t` from now.
 double value_of_prior(double a, double t, const Terms& c) noexcept {
-  const double asleep = a * std::log1p(t / a);
+  const double asleep = a * libm::log1p(t / a);
   const double ended = t / (a + t);
   return asleep - c.price * std::min(t - asleep, c.late_most * ended);
 }
@@ -85,14 +86,14 @@ double value_of_samples(const Residual& d, std::size_t shorter, double t, const 
   double late = static_cast<double>(shorter - woken) * t - (d.total[shorter] - d.total[woken]);
   if (woken > 0) late += c.late_most * static_cast<double>(woken);
   late += std::min(t - unknown, c.late_most);
-  late *= 1.0 + 1.0 / std::sqrt(static_cast<double>(shorter) + 1.0);  // so many, give or take their root
+  late *= 1.0 + 1.0 / libm::sqrt(static_cast<double>(shorter) + 1.0);  // so many, give or take their root
   return (asleep - c.price * late) / static_cast<double>(d.count + 1);
 }
 
 /// Length of the sleeps for which a wait that may end at any time, `left` from now on the mean, costs least: each costs
 /// sleep_cost, and the last one is half its length too long.
 double best_slice(double left, const Terms& c) noexcept {
-  return std::max(std::sqrt(2.0 * left * c.sleep_cost / c.price), c.overshoot + kMinSleepNs);
+  return std::max(libm::sqrt(2.0 * left * c.sleep_cost / c.price), c.overshoot + kMinSleepNs);
 }
 
 /// Value of a wait that lasts for `left` more on the mean, slept in to its end in such slices.
@@ -224,7 +225,7 @@ unsigned WaitModel::spread_below(const Slot& slot, const std::uint16_t* sample) 
 void WaitModel::suspect(Slot& slot, std::uint16_t code) noexcept {
   const auto shorter = std::upper_bound(slot.sorted, slot.sorted + slot.count, code) - slot.sorted;
   const double share = (static_cast<double>(shorter) + 0.5) / (slot.count + 1.0);
-  const double bits = shorter == slot.count ? kPastAllBits : -std::log2(share) - kUsualBits;
+  const double bits = shorter == slot.count ? kPastAllBits : -libm::log2(share) - kUsualBits;
   slot.suspicion = static_cast<std::uint8_t>(std::clamp(slot.suspicion + static_cast<int>(bits * kBit), 0, 255));
 }
 

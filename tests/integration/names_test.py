@@ -123,6 +123,16 @@ def test_names_lead_past_the_jump_once_mpi_has_started(lab: Lab) -> None:
     assert rank.calls["MPI_Iprobe"] == 70
 
 
+def test_a_library_of_the_program_may_call_a_function_log2(lab: Lab) -> None:
+    """Or as another function of the C library's, and mean something else by it: Fallow calls none of these."""
+    own = build(None, "libown_names.so", [PROGRAMS / "own_names.c"], [*_SHARED, "-fno-builtin"], compiler="cc")
+    libs = ["-Wl,--no-as-needed", str(own), f"-Wl,-rpath,{own.parent}", "-lm"]
+    program = build(lab.family, "late_own_names", [PROGRAMS / "late.c"], ["-O1"], [PROGRAMS / "check.h", own], libs=libs)
+    trial = lab.run("auto", 2, program, "300", "1000", "irregular")
+    assert trial.outcome.rc == 0, trial.outcome.describe()
+    assert max(rank.wait_asleep_s for rank in trial.ranks()) > 0  # so a wait was thought about
+
+
 def test_the_preloaded_library_asks_for_nothing_new(fallow: Fallow) -> None:
     """It is loaded into every program of a container, too, whose glibc may be older: a version that is missing there would end each."""
     listing = subprocess.run(["objdump", "-T", str(fallow.library())], capture_output=True, text=True, check=True).stdout
