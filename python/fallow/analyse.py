@@ -26,6 +26,7 @@ from fallow.model import (
     Totals,
     UnreadableFile,
 )
+from fallow.stats import share
 
 if TYPE_CHECKING:
     from fallow import _native
@@ -42,10 +43,6 @@ def _sum_residency(parts: Iterable[_native.ThreadDict]) -> Residency:
         wait_asleep_s=sum(t["wait_asleep_s"] for t in threads),
         io_s=sum(t["io_s"] for t in threads),
     )
-
-
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole > 0 else 0.0
 
 
 _Names = dict[tuple[str, int], Place]
@@ -97,11 +94,11 @@ def _rank(found: ranks.Ranks, number: int, label: str, start_ns: int, names: _Na
         calls=sum(t["calls"] for t in threads),
         core_time_s=residency.total_s,
         residency=residency,
-        mpi_share=_share(residency.mpi_s, residency.total_s),
+        mpi_share=share(residency.mpi_s, residency.total_s),
         wake_delay_s=delay,
-        wake_delay_share=_share(delay, residency.total_s),
+        wake_delay_share=share(delay, residency.total_s),
         wake_absorbed_s=absorbed,
-        wake_lasting_share=_share(max(0.0, delay - absorbed), residency.total_s),
+        wake_lasting_share=share(max(0.0, delay - absorbed), residency.total_s),
         sleeps=sum(t["sleeps"] for t in threads),
         cpu_user_s=rank["cpu_user_s"],
         cpu_system_s=rank["cpu_system_s"],
@@ -125,13 +122,13 @@ def _totals(read: list[_native.RankDict], rows: list[RankReport], run_time_s: fl
         calls_counted=sum(t["calls_counted"] for t in threads),
         core_time_s=residency.total_s,
         residency=residency,
-        mpi_share=_share(residency.mpi_s, residency.total_s),
-        wait_asleep_share=_share(residency.wait_asleep_s, residency.wait_s),
+        mpi_share=share(residency.mpi_s, residency.total_s),
+        wait_asleep_share=share(residency.wait_asleep_s, residency.wait_s),
         wake_delay_s=delay,
-        wake_delay_share=_share(delay, residency.total_s),
+        wake_delay_share=share(delay, residency.total_s),
         wake_delay_share_worst=max((row.wake_delay_share for row in rows), default=0.0),
         wake_absorbed_s=absorbed,
-        wake_absorbed_share=_share(absorbed, residency.total_s),
+        wake_absorbed_share=share(absorbed, residency.total_s),
         wake_lasting_share_worst=max((row.wake_lasting_share for row in rows), default=0.0),
         slowdown_budget=max((rank["slowdown_budget"] for rank in read), default=0.0),
         sleeps=sum(row.sleeps for row in rows),

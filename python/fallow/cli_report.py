@@ -12,6 +12,10 @@ from fallow import (
     compare,
     compare_html,
     compare_text,
+    json_text,
+    overview,
+    overview_html,
+    overview_text,
     pair_text,
     report_html,
     report_json,
@@ -22,6 +26,7 @@ from fallow.errors import UserError
 from fallow.files import deliver
 from fallow.help_text import HelpFormatter
 from fallow.model import Report
+from fallow.progress import Bar
 from fallow.quantities import named_path
 from fallow.text import Style
 
@@ -31,6 +36,7 @@ examples:
   fallow report RUN --html            writes RUN/report.html, one file that opens without a network
   fallow report RUN RUN2 --html both.html
                                       two runs side by side
+  fallow report RUNS --html           what all runs in a directory did and saved together, and each program
   fallow report COMPARISON --html     what `fallow run --compare N` found, every run as a point
   fallow report RUN --json | jq .totals
 """
@@ -49,13 +55,16 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     p = commands.add_parser(
         "report",
         help="show what a run did and saved",
-        description="Shows what a run did and saved: time, waits, energy, by rank, function and call site.",
+        description="Shows what a run did and saved: time, waits, energy, by rank, function and call site. Of many "
+        "runs: together, by program, and run by run.",
         epilog=_EPILOG,
         formatter_class=HelpFormatter,
     )
     p.add_argument(
-        "runs", nargs="*", type=named_path, metavar="RUN", help="run directory, at most two (default: the newest)"
-    )
+        "runs", nargs="*", type=named_path, metavar="RUN",
+        help="run directory (default: the newest); of two, both side by side; of more, or of a directory that holds "
+        "runs, what they did and saved together",
+    )  # fmt: skip
     p.add_argument(
         "--platform", metavar="NAME",
         help="machine to model energy on: a name or a TOML file, see fallow doctor (default: the run's, or the machine "
@@ -116,13 +125,34 @@ def _show_comparison(arguments: argparse.Namespace, directory: Path) -> int:
     return 0
 
 
+def _show_overview(arguments: argparse.Namespace, paths: list[Path], every: list[Path]) -> int:
+    if arguments.html is True and len(paths) > 1:
+        raise UserError("--html: name the page's file; of several directories none is the one that it belongs to")
+    bar = Bar("reading runs")
+    try:
+        found = overview.read(every, arguments.platform, bar.show)
+    finally:
+        bar.close()
+    if arguments.json:
+        print(json_text.dumps(overview.as_dict(found)))
+    elif arguments.html is not None:
+        target = arguments.html if isinstance(arguments.html, Path) else paths[0] / "report.html"
+        deliver(target, overview_html.page(found))
+    else:
+        for line in overview_text.lines(found, Style.of(sys.stdout)):
+            print(line)
+    return 0
+
+
 def _run(arguments: argparse.Namespace) -> int:
     if isinstance(arguments.html, Path) and arguments.html.is_dir():  # fallow report --html RUN
         arguments.runs.insert(arguments.html_at, arguments.html)
         arguments.html = True
-    if len(arguments.runs) > 2:
-        raise UserError("report takes at most two runs")
     paths = arguments.runs or [newest(Path())]
+    below = [overview.runs_in(path) for path in paths]
+    if len(paths) > 2 or any(below):
+        every = [run for path, found in zip(paths, below, strict=True) for run in found or [path]]
+        return _show_overview(arguments, paths, every)
     if len(paths) == 1 and (paths[0] / compare.FILE).is_file():
         if arguments.platform:
             raise UserError(f"{paths[0]} is a comparison, modelled when it was made; --platform is for one of its runs")

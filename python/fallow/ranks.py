@@ -95,6 +95,11 @@ def files(directory: Path) -> list[Path]:
     return sorted(p for p in directory.iterdir() if p.is_file() and (p.name.startswith("rank") or _has_magic(p)))
 
 
+def any_in(directory: Path) -> bool:
+    """Whether a rank wrote a file there."""
+    return any(p.is_file() and _has_magic(p) for p in directory.iterdir())
+
+
 def _has_magic(path: Path) -> bool:
     try:
         with path.open("rb") as file:

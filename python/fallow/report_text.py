@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from fallow import text, timeline_text
+from fallow import figures_text, text, timeline_text
 from fallow.compare import DISTURBED_CORES
-from fallow.model import Bin, HistogramReport, Metered, RankReport, Report, Residency, Run
+from fallow.figures_text import Figure, less
+from fallow.model import Bin, HistogramReport, Metered, RankReport, Report, Run
 from fallow.sites import SEVERAL_COMMS
 from fallow.text import Style
 
@@ -20,13 +20,10 @@ _PART_NAMES = {
 }  # fmt: skip
 _FAMILY_NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "mpiabi": "MPI 5 ABI"}
 _MOST_LIKE = 8  # warnings that say the same of a rank or file each
-_LABELS = 31  # columns of the headline before what is said of a figure
 _RANKS_WIDE = 94  # columns of the ranks' table with its bars
 _LEAST_BAR = 4  # columns of a bar that says something
 _MOSTLY_ON_CORES = 0.8  # of the time awake, with which nothing is said of the rest
 _BINS_WIDE = 66  # columns of a histogram without its two bars
-_Figure = tuple[str, str, *tuple[tuple[str, ...], ...]]
-"""What it is called, its value, and what is said of it: each with its colours."""
 MAX_ROWS = 16
 """Of ranks and call sites; --json and --html have all."""
 
@@ -63,22 +60,13 @@ def ended(report: Report) -> str:
 
 def headline(report: Report, style: Style) -> Iterator[str]:
     """The few numbers that matter most, a line each; on narrow terminals what is said of them goes on below."""
-    for label, value, *more in _figures(report, style):
-        first = f"  {label:<15}{style.paint(f'{value:>12}', 'bold')}"
-        joined = "; ".join(words for words, *_ in more)
-        if not style.breaks or _LABELS + len(joined) <= style.width:
-            yield f"{first}  {'; '.join(style.paint(*part) for part in more)}".rstrip()
-            continue
-        yield first
-        for words, *colour in more:
-            yield from (style.paint(x, *colour) for x in text.paragraph(words, style, "      ", "      "))
+    return figures_text.headline(_figures(report, style), style)
 
 
-def _figures(report: Report, style: Style) -> Iterator[_Figure]:
+def _figures(report: Report, style: Style) -> Iterator[Figure]:
     t, r = report.totals, report.totals.residency
     yield "run time", text.seconds(t.run_time_s), (f"{text.count(t.calls)} MPI calls{ended(report)}",)
-    bar = style.bar(t.mpi_share, min(24, max(4, style.width - _LABELS)) if style.breaks else 24)
-    yield "in MPI", text.percent(t.mpi_share), (bar.rstrip(),)
+    yield "in MPI", text.percent(t.mpi_share), (figures_text.share_bar(t.mpi_share, style),)
     saved = f"{text.percent(t.wait_asleep_share)} of {text.seconds(r.wait_s)} of core time spent waiting"
     yield "waits asleep", text.seconds(r.wait_asleep_s), (saved,)
     yield "waits awake", text.seconds(r.wait_awake_s), (_burnt(report),)
@@ -129,7 +117,7 @@ def _burnt(report: Report) -> str:
     return burnt
 
 
-def _energy_figures(report: Report) -> Iterator[_Figure]:
+def _energy_figures(report: Report) -> Iterator[Figure]:
     metered, modelled = report.energy.metered, report.energy.modelled
     if metered is None:
         yield "energy metered", "-", ("no meter was read here (fallow doctor says what would be needed)",)
@@ -143,8 +131,8 @@ def _energy_figures(report: Report) -> Iterator[_Figure]:
     if modelled is None:
         yield "energy modelled", "-", ("no platform model",)
     else:
-        node = _less(modelled.energy_j, modelled.energy_spinning_j)
-        more = f"{node} than spinning, cores alone {_less(modelled.cores_j, modelled.cores_spinning_j)}"
+        node = less(modelled.energy_j, modelled.energy_spinning_j)
+        more = f"{node} than spinning, cores alone {less(modelled.cores_j, modelled.cores_spinning_j)}"
         delay = f"energy-delay {text.joule_seconds(modelled.energy_delay_js)}"
         yield "energy modelled", text.joules(modelled.energy_j), (more,), (delay,)
 
@@ -155,11 +143,6 @@ def _no_sum(metered: Metered) -> str:
     if lost:
         return f"{', '.join(lost)} could not be read all the time, so there is no sum"
     return f"{text.plural(len(metered.domains), 'domain')} read, none that adds up"
-
-
-def _less(energy_j: float, spinning_j: float) -> str:
-    share = 1 - energy_j / spinning_j if spinning_j > 0 else 0.0
-    return f"{text.percent(share)} less" if share > -0.0005 else f"{text.percent(-share)} more"
 
 
 def _energy(report: Report, style: Style) -> Iterator[str]:
@@ -193,9 +176,7 @@ def _energy(report: Report, style: Style) -> Iterator[str]:
             if value
         ]
         yield from (f"  {line}" for line in text.table(["part", "energy", "mean power", "share"], rows, style))
-        for assumption in modelled.assumptions:
-            lines_of = textwrap.wrap(style.safe(assumption), style.width - 4)
-            yield from (style.paint(f"  {'- ' if i == 0 else '  '}{x}", "dim") for i, x in enumerate(lines_of))
+        yield from figures_text.assumptions(modelled.assumptions, style)
 
 
 def warnings(report: Report, style: Style) -> Iterator[str]:
@@ -217,21 +198,6 @@ def warnings(report: Report, style: Style) -> Iterator[str]:
             yield style.paint(line, "yellow")
 
 
-def _stack(r: Residency, width: int, style: Style) -> str:
-    """Computing, MPI work, awake, asleep and I/O as one bar."""
-    marks = "█▓▒·~" if style.unicode else "#=+.~"
-    colours = ("blue", "cyan", "red", "green", "yellow")
-    parts = (r.computing_s, r.transfer_s, r.wait_awake_s, r.wait_asleep_s, r.io_s)
-    total = r.total_s or 1.0
-    out, at, done = "", 0, 0.0
-    for mark, colour, part in zip(marks, colours, parts, strict=True):
-        done += part
-        end = round(done / total * width)
-        out += style.paint(mark * (end - at), colour)
-        at = end
-    return out + " " * (width - at)
-
-
 _RANK_COLUMNS = ("compute", "MPI work", "awake", "asleep", "I/O", "delay")
 
 
@@ -250,18 +216,14 @@ def _ranks(report: Report, style: Style) -> Iterator[str]:
         header = ["rank", *_RANK_COLUMNS, "end"]
         yield from (f"  {x}" for x in text.table(header, [[r.label, *_rank_shares(r), r.end] for r in rows], style))
     else:
-        yield _heading("Ranks", style) + style.paint(
-            "   █ computing  ▓ MPI work  ▒ waiting awake  · asleep  ~ I/O; delay: not made good"
-            if style.unicode
-            else "   # computing  = MPI work  + waiting awake  . asleep  ~ I/O; delay: not made good",
-            "dim",
-        )
+        what = f"   {figures_text.states(style)}; delay: not made good"
+        yield _heading("Ranks", style) + style.paint(what, "dim")
         width = max(16, style.width - 78)
         columns = "".join(f" {name:>8}" for name in _RANK_COLUMNS)
         yield style.paint(f"  {'rank':>6}  {'':<{width}} {columns}  end", "dim")
         for row in rows:
             shares = "".join(f" {share:>8}" for share in _rank_shares(row))
-            yield f"  {row.label:>6}  {_stack(row.residency, width, style)} {shares}  {row.end}"
+            yield f"  {row.label:>6}  {figures_text.stack(row.residency, width, style)} {shares}  {row.end}"
     if len(report.ranks) > MAX_ROWS:
         yield style.paint(f"  the {MAX_ROWS} that waited longest of {text.count(len(report.ranks))}", "dim")
 

@@ -52,3 +52,8 @@ def ratio(after: Sequence[float], before: Sequence[float], seed: int = 1) -> Rat
     )
     cut = int(_RESAMPLES * _TAIL)
     return Ratio(middle, drawn[cut], drawn[-1 - cut], "bootstrap 95 %")
+
+
+def share(part: float, whole: float) -> float:
+    """The part as a share of the whole; of nothing it is none."""
+    return part / whole if whole > 0 else 0.0
