@@ -15,6 +15,7 @@ import fallow
 from fallow import analyse, compare, ranks, rundir, text
 from fallow.errors import UserError
 from fallow.model import Report, Residency
+from fallow.native import in_utf8
 from fallow.stats import share
 
 SCHEMA = "fallow-runs"
@@ -244,6 +245,7 @@ class _Platforms:
 
 
 def _load(path: Path, platform: str | None) -> Report:
+    in_utf8(path, "rename it")
     if (path / compare.FILE).is_file():
         raise UserError(f"{path} is a comparison, which has a report of its own: fallow report {path}")
     if why := compare.unfinished(path):
@@ -272,7 +274,8 @@ def read(paths: list[Path], platform: str | None, show: Callable[[float], None])
         try:
             report = _load(path, platform)
         except UserError as error:
-            not_read.append(NotRead(str(path), " ".join(str(error).removeprefix(f"{path}: ").split())))
+            shown = str(path).encode("utf-8", "backslashreplace").decode()
+            not_read.append(NotRead(shown, " ".join(str(error).removeprefix(f"{shown}: ").split())))
         else:
             runs.append(_one(report))
             platforms.add(report)

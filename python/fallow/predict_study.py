@@ -26,6 +26,7 @@ from fallow.predict_model import (
     WayReport,
 )
 from fallow.progress import Words
+from fallow.stats import share
 from fallow.text import plural, seconds
 from fallow.traces.model import Info, ops
 
@@ -132,10 +133,6 @@ def _swept(react_ns: float) -> list[float]:
     return list(dict.fromkeys(tried))
 
 
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole > 0 else 0.0
-
-
 def _sum(rows: Sequence[dict[str, int]], key: str) -> int:
     return sum(row[key] for row in rows)
 
@@ -155,10 +152,10 @@ def _sweep_points(ways: Sequence[Way], results: Sequence[dict[str, Any]]) -> lis
             SweepPoint(
                 threshold_s=(way.threshold_ns or 0.0) * 1e-9,
                 lead=way.lead or 0.0,
-                calls_predicted_share=_share(_sum(rows, "calls_predicted"), _sum(rows, "calls")),
-                rest_share=_share(_sum(rows, "low_ns"), _sum(rows, "run_ns")),
-                rest_of_oracle_share=_share(_sum(rows, "low_ns"), _sum(rows, "oracle_low_ns")),
-                delay_share=_share(_sum(rows, "delay_ns"), _sum(rows, "run_ns")),
+                calls_predicted_share=share(_sum(rows, "calls_predicted"), _sum(rows, "calls")),
+                rest_share=share(_sum(rows, "low_ns"), _sum(rows, "run_ns")),
+                rest_of_oracle_share=share(_sum(rows, "low_ns"), _sum(rows, "oracle_low_ns")),
+                delay_share=share(_sum(rows, "delay_ns"), _sum(rows, "run_ns")),
             )
         )
     return points
@@ -183,9 +180,9 @@ def _way_report(way: Way, name: str, index: int, results: Sequence[dict[str, Any
         RankWay(
             rank=result["rank"],
             calls=row["calls"],
-            calls_predicted_share=_share(row["calls_predicted"], row["calls"]),
-            rest_of_oracle_share=_share(row["low_ns"], row["oracle_low_ns"]),
-            delay_share=_share(row["delay_ns"], row["run_ns"]),
+            calls_predicted_share=share(row["calls_predicted"], row["calls"]),
+            rest_of_oracle_share=share(row["low_ns"], row["oracle_low_ns"]),
+            delay_share=share(row["delay_ns"], row["run_ns"]),
             delay_worst_share=row["budget_worst"],
             threshold_s=row["threshold_ns"] * 1e-9 if tuned and row["threshold_ns"] > 0 else None,
         )
@@ -199,18 +196,18 @@ def _way_report(way: Way, name: str, index: int, results: Sequence[dict[str, Any
         thresholds_s=[thresholds[0], statistics.median(thresholds), thresholds[-1]] if thresholds else [],
         lead=way.lead,
         calls=_sum(rows, "calls"),
-        calls_predicted_share=_share(_sum(rows, "calls_predicted"), _sum(rows, "calls")),
+        calls_predicted_share=share(_sum(rows, "calls_predicted"), _sum(rows, "calls")),
         gaps=_sum(rows, "gaps"),
-        gaps_predicted_share=_share(_sum(rows, "gaps_predicted"), _sum(rows, "gaps")),
+        gaps_predicted_share=share(_sum(rows, "gaps_predicted"), _sum(rows, "gaps")),
         idle_s=_sum(rows, "idle_ns") * 1e-9,
-        idle_predicted_share=_share(_sum(rows, "idle_predicted_ns"), _sum(rows, "idle_ns")),
+        idle_predicted_share=share(_sum(rows, "idle_predicted_ns"), _sum(rows, "idle_ns")),
         rests=_sum(rows, "rests"),
         mispredictions=_sum(rows, "mispredictions"),
         rest_s=_sum(rows, "low_ns") * 1e-9,
-        rest_share=_share(_sum(rows, "low_ns"), _sum(rows, "run_ns")),
-        rest_of_oracle_share=_share(_sum(rows, "low_ns"), _sum(rows, "oracle_low_ns")),
+        rest_share=share(_sum(rows, "low_ns"), _sum(rows, "run_ns")),
+        rest_of_oracle_share=share(_sum(rows, "low_ns"), _sum(rows, "oracle_low_ns")),
         delay_s=_sum(rows, "delay_ns") * 1e-9,
-        delay_share=_share(_sum(rows, "delay_ns"), _sum(rows, "run_ns")),
+        delay_share=share(_sum(rows, "delay_ns"), _sum(rows, "run_ns")),
         delay_worst_share=max(row["budget_worst"] for row in rows),
         delay_worst_s=max(row["delay_worst_ns"] for row in rows) * 1e-9,
         searches=_sum(rows, "searches"),
@@ -229,7 +226,7 @@ def _bins(rows: Sequence[Sequence[tuple[float, float | None, int, int]]], *, tri
     if trim:
         sums = sums[used[0] : used[-1] + 1] if used else []
     return [
-        GapBin(low * 1e-9, None if high is None else high * 1e-9, n, ns * 1e-9, _share(n, count), _share(ns, total_ns))
+        GapBin(low * 1e-9, None if high is None else high * 1e-9, n, ns * 1e-9, share(n, count), share(ns, total_ns))
         for low, high, n, ns in sums
     ]
 
@@ -255,15 +252,15 @@ def _nodes_report(groups: list[list[int]], names: Sequence[str], results: Sequen
             NodeWay(
                 name=name,
                 rest_s=sum(row["low_ns"] for row, _ in rows) * 1e-9,
-                rest_share=_share(sum(row["low_ns"] for row, _ in rows), run),
-                rest_of_oracle_share=_share(
+                rest_share=share(sum(row["low_ns"] for row, _ in rows), run),
+                rest_of_oracle_share=share(
                     sum(row["low_ns"] for row, _ in rows), sum(row["oracle_low_ns"] for row, _ in rows)
                 ),
                 rests=sum(row["rests"] for row, _ in rows),
-                delay_share=_share(
+                delay_share=share(
                     sum(row["delay_ns"] for row, _ in rows), sum(row["run_ns"] * size for row, size in rows)
                 ),
-                delay_worst_rank_share=max(_share(row["delay_worst_rank_ns"], row["run_ns"]) for row, _ in rows),
+                delay_worst_rank_share=max(share(row["delay_worst_rank_ns"], row["run_ns"]) for row, _ in rows),
             )
         )
     return NodesReport(groups, ways)

@@ -97,6 +97,13 @@ def test_what_cannot_be_read_is_left_out_and_told(several, fallow):
     assert nothing.stderr.startswith("fallow: none of 4 runs can be reported:\n") and "Traceback" not in nothing.stderr
 
 
+def test_a_run_whose_name_is_no_text_is_left_out(several, fallow):
+    (several / "a").rename(several / "a\udcff")
+    for form in ((), ("--json",), ("--html", "-")):
+        done = fallow("report", several, *form)
+        assert done.returncode == 0 and not done.stderr and "not UTF-8" in done.stdout, done.stderr
+
+
 def test_a_directory_without_runs_is_none(several, fallow):
     done = fallow("report", several / "notes")
     assert done.returncode == 2 and "notes: nothing to report" not in done.stdout

@@ -285,7 +285,6 @@ def test_two_runs_side_by_side(tmp_path, fallow):
     out = fallow("report", a, b).stdout
     line = next(x for x in out.splitlines() if "run time" in x)
     assert line.split() == ["run", "time", "2", "s", "1", "s", "0.500"]
-    assert fallow("report", a, b, a).returncode == 2
 
 
 def test_what_follows_two_dashes_is_a_run(tmp_path, fallow):

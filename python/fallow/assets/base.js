@@ -63,6 +63,15 @@ function jouleSeconds(value) {
 const known = (value, show) => (value === null || value === undefined ? "–" : show(value));
 const ratio = (after, before) => (before > 0 ? `× ${+(after / before).toPrecision(after < before / 10 ? 2 : 3)}` : "");
 
+/** A word of a command as it is typed in a shell. */
+const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`);
+
+/** How much less energy than without sleep, or more: delays cost the whole node. */
+function less(energy, spinning) {
+  const share = 1 - energy / (spinning || 1);
+  return share > -0.0005 ? `${percent(share)} less` : `${percent(-share)} more`;
+}
+
 function section(title, small, ...children) {
   return el("section", {}, el("h2", {}, title, small ? el("small", {}, small) : null), ...children);
 }

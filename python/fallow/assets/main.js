@@ -6,9 +6,6 @@ const two = reports.length === 2;
 const NAMES = ["A", "B"];
 const called = (index) => (two ? `${NAMES[index]}: ${reports[index].run.directory.split("/").pop()}` : "");
 
-/** A word of a command as it is typed in a shell. */
-const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`);
-
 /** The library as it calls itself, and the families where that does not say it. */
 function library({ mpi, families }) {
   if (families.length === 1 && mpi) return families[0] === "mpiabi" ? `${mpi} (${FAMILY.mpiabi})` : mpi;
@@ -26,12 +23,6 @@ function header() {
       el("div", { class: "command" }, two ? `${NAMES[i]}  ` : "", r.run.command.map(quoted).join(" ") || r.run.program),
       el("div", { class: "meta" }, meta.map((m) => el("span", {}, m))));
   }));
-}
-
-/** How much less energy than without sleep, or more: delays cost the whole node. */
-function less(energy, spinning) {
-  const share = 1 - energy / (spinning || 1);
-  return share > -0.0005 ? `${percent(share)} less` : `${percent(-share)} more`;
 }
 
 /** What metered energy is of. */

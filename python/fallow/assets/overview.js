@@ -4,13 +4,11 @@ const { totals } = overview;
 const DAYS = { left: 76, right: 1060, width: 1100, top: 14, bottom: 220 };
 const MOST_DAYS = 62; // that are drawn day by day, else by month
 const DAY_MS = 86400000;
-const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`);
 const ofRuns = (n) => (n === totals.runs ? null : `of ${count(n)} of the ${plural(totals.runs, "run")}`);
 const joined = (...parts) => parts.filter(Boolean).join("; ");
 
-/** How much less energy than without sleep, or more: delays cost the whole node. */
-const saved = (m) => 1 - m.energy_j / (m.energy_spinning_j || 1);
-const less = (m) => (saved(m) > -0.0005 ? `${percent(saved(m))} less` : `${percent(-saved(m))} more`);
+/** By how much energy sleeping made the runs cheaper, or dearer. */
+const saved = (m) => m.energy_spinning_j - m.energy_j;
 
 function header() {
   const day = (run) => run.started.slice(0, 10), [first, last] = [overview.runs[0], overview.runs.at(-1)].map(day);
@@ -32,7 +30,7 @@ function numbers() {
     number("burnt in waits", "", seconds(totals.wait_burnt_s), `at most, of ${seconds(r.wait_awake_s)} awake`),
     totals.metered.map((e) => number("energy", "metered", joules(e.energy_j), joined(e.kinds, ofRuns(e.runs)))),
     m ? number("energy", "modelled", joules(m.energy_j),
-      joined(`${less(m)} than spinning: ${joules(Math.abs(m.energy_spinning_j - m.energy_j))} ${saved(m) >= 0 ? "saved" : "lost"}`, ofRuns(m.runs))) : null);
+      joined(`${less(m.energy_j, m.energy_spinning_j)} than spinning: ${joules(Math.abs(saved(m)))} ${saved(m) >= 0 ? "saved" : "lost"}`, ofRuns(m.runs))) : null);
 }
 
 function warnings() {
@@ -94,7 +92,8 @@ const sumColumns = [
   { title: "of waits", value: (r) => sums(r).wait_asleep_share, show: (r) => percent(sums(r).wait_asleep_share) },
   totals.metered.length ? { title: "energy, metered", value: (r) => sums(r).metered[0]?.energy_j ?? -1, show: (r) => metered(sums(r)) } : null,
   { title: "energy, modelled", value: (r) => sums(r).modelled?.energy_j ?? -1, show: (r) => known(sums(r).modelled, (m) => joules(m.energy_j)) },
-  { title: "than spinning", value: (r) => (sums(r).modelled ? saved(sums(r).modelled) : -1), show: (r) => known(sums(r).modelled, less) },
+  { title: "than spinning", value: (r) => (sums(r).modelled ? -sums(r).modelled.energy_j / (sums(r).modelled.energy_spinning_j || 1) : -2),
+    show: (r) => known(sums(r).modelled, (m) => less(m.energy_j, m.energy_spinning_j)) },
 ].filter(Boolean);
 const timeColumn = { title: "where the time went", text: true, kind: "wide", show: (r) => stack(sums(r).residency) };
 
