@@ -38,7 +38,8 @@ _EXTENSIONS = """#if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>
 #endif
 """
-# Names by which the standard calls what headers call otherwise; by function, as what one name stands for differs.
+# Names by which the standard calls what headers call otherwise; by function, with that for large counts, as what one name stands
+# for differs.
 _STANDARD_NAMES = {
     "MPI_Mrecv": {"type": "datatype"},                               # Open MPI
     "MPI_Imrecv": {"type": "datatype"},                              # Open MPI
@@ -60,7 +61,7 @@ def _parameter(text: str, index: int) -> Parameter:
 
 
 def _standard(function: str, parameter: Parameter) -> Parameter:
-    name = _STANDARD_NAMES.get(function, {}).get(parameter.name)
+    name = _STANDARD_NAMES.get(function.removesuffix("_c"), {}).get(parameter.name)
     if name is None:
         return parameter
     return Parameter(re.sub(rf"\b{parameter.name}\b(?=[^\w]*$)", name, parameter.declaration), name)

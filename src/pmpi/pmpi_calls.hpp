@@ -22,7 +22,7 @@ struct PmpiCalls {
   decltype(&MPI_Group_rank) group_rank = nullptr;
   decltype(&MPI_Group_free) group_free = nullptr;
   decltype(&MPI_Test_cancelled) test_cancelled = nullptr;
-  decltype(&MPI_Type_size_x) type_size = nullptr;
+  int (*type_size)(MPI_Datatype, MPI_Count*) = nullptr;  ///< MPI_Type_size_x, which newer headers warn of
   decltype(&MPI_Dist_graph_neighbors_count) dist_graph_neighbors_count = nullptr;
   decltype(&MPI_Dist_graph_neighbors) dist_graph_neighbors = nullptr;
   decltype(&MPI_Graph_neighbors_count) graph_neighbors_count = nullptr;

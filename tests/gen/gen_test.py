@@ -52,12 +52,14 @@ def test_parameters_have_the_names_of_the_standard() -> None:
       int MPI_Comm_create_from_group(MPI_Group group, const char *tag, MPI_Info info, MPI_Errhandler e, MPI_Comm *newcomm);
       int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
       int MPI_Mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Status status[]);
+      int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype type, MPI_Message *message, MPI_Status *status);
       int MPI_Send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm);
     """)
     assert found["MPI_Pready"].declare() == "int partition, MPI_Request request"
     assert found["MPI_Comm_create_from_group"].parameters[1].declaration == "const char *stringtag"
     assert found["MPI_Precv_init"].parameters[4].name == "source" and found["MPI_Precv_init"].has("partitions")
     assert found["MPI_Mrecv"].declare() == "void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Status status[]"
+    assert found["MPI_Mrecv_c"].has("datatype")
     assert found["MPI_Send"].has("type", "dest"), "only of the functions that are listed"
 
 
