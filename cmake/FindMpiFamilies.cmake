@@ -18,6 +18,14 @@ function(find_on_path result)
   set(${result} "${found}" PARENT_SCOPE)
 endfunction()
 
+# A header of the ABI as MPI 5 has it, not of a draft.
+function(has_final_abi valid header)
+  file(STRINGS "${header}" version REGEX "define +MPI_ABI_VERSION +[1-9]")
+  if(NOT version)
+    set(${valid} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+
 function(find_mpi_families)
   set(found)
   # Open MPI: its compiler wrapper knows where the headers and the library are. (By its own name, opal_wrapper, it knows nothing.)
@@ -60,14 +68,23 @@ function(find_mpi_families)
     endif()
   endforeach()
   # The MPI 5 ABI: from the prefix given, the virtual environment in use, that of the Python which builds (its pip may be
-  # called without activating it), or the one in the checkout.
+  # called without activating it), the one in the checkout, or an MPICH 5 or Open MPI 6.
   set(environment)
   if(Python3_EXECUTABLE)
     execute_process(COMMAND ${Python3_EXECUTABLE} -c "import sys; print(sys.prefix)"
                     OUTPUT_VARIABLE environment ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
   endif()
   find_path(FALLOW_mpiabi_INCLUDE_DIR mpi_abi.h
-            HINTS ${FALLOW_MPIABI_PREFIX}/include $ENV{VIRTUAL_ENV}/include ${environment}/include ${PROJECT_SOURCE_DIR}/.venv/include)
+            HINTS ${FALLOW_MPIABI_PREFIX}/include $ENV{VIRTUAL_ENV}/include ${environment}/include ${PROJECT_SOURCE_DIR}/.venv/include
+                  ${FALLOW_mpich_INCLUDE_DIR} VALIDATOR has_final_abi)
+  set(FALLOW_mpiabi_HEADER mpi_abi.h PARENT_SCOPE)
+  if(NOT FALLOW_mpiabi_INCLUDE_DIR)
+    find_path(FALLOW_openmpi_ABI_DIR mpi.h HINTS ${FALLOW_openmpi_INCLUDE_DIR}/standard_abi NO_DEFAULT_PATH VALIDATOR has_final_abi)
+    if(FALLOW_openmpi_ABI_DIR)
+      set(FALLOW_mpiabi_INCLUDE_DIR ${FALLOW_openmpi_ABI_DIR})
+      set(FALLOW_mpiabi_HEADER mpi.h PARENT_SCOPE)
+    endif()
+  endif()
   foreach(family mpich mpiabi)
     if(FALLOW_${family}_INCLUDE_DIR)
       list(APPEND found ${family})
@@ -77,7 +94,6 @@ function(find_mpi_families)
   endforeach()
   set(FALLOW_mpich_HEADER mpi.h PARENT_SCOPE)
   set(FALLOW_mpich_NUMBER 2 PARENT_SCOPE)
-  set(FALLOW_mpiabi_HEADER mpi_abi.h PARENT_SCOPE)
   set(FALLOW_mpiabi_NUMBER 3 PARENT_SCOPE)
   if(NOT found)
     message(FATAL_ERROR "No MPI found: put the directory of its mpicc on PATH, or install libopenmpi-dev or libmpich-dev (Debian), or the Python package mpich")

@@ -1,7 +1,5 @@
 #include "pmpi/hooks.hpp"
 
-#include <cstring>
-
 #include "pmpi/fabric_hook.hpp"
 #include "pmpi/idle_poll.hpp"
 #include "pmpi/launcher.hpp"
@@ -113,18 +111,12 @@ bool take_mpich_hooks(Runtime& rt) noexcept {
   return true;
 }
 
-bool is_intel(Runtime& rt) noexcept {
-  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-  int length = 0;
-  return rt.mpi.get_library_version(version, &length) == MPI_SUCCESS && std::strstr(version, "Intel") != nullptr;
-}
-
 }  // namespace
 
 void prepare_hooks(Runtime& rt) noexcept {
-  if (rt.options.hook != HookChoice::automatic || FALLOW_FAMILY_NUMBER == static_cast<int>(trace::Family::openmpi)) return;
+  if (rt.options.hook != HookChoice::automatic || rt.mpi.is_open_mpi) return;
   hook_fabric(rt);
-  if (rt.options.mode == WaitMode::spin || !is_intel(rt)) return;
+  if (rt.options.mode == WaitMode::spin || !rt.mpi.is_called("Intel")) return;
   for (Setting& s : g_intel_yield) s.ours = lend(s.name, s.value);
 }
 
@@ -135,7 +127,7 @@ void install_hooks(Runtime& rt) noexcept {
     if (s.ours) take_back(s.name);  // read by now; the program's children are to see what they would have seen
   }
   if (rt.options.hook == HookChoice::automatic) {
-    if (FALLOW_FAMILY_NUMBER == static_cast<int>(trace::Family::openmpi)) {
+    if (rt.mpi.is_open_mpi) {
       rt.hooked = take(rt, FALLOW_HOOK_OPAL_PROGRESS, g_original.opal_progress, &hook_opal_progress);
       h.hook = rt.hooked ? 1 : 0;
       if (rt.hooked) take(rt, FALLOW_HOOK_SCHED_YIELD, g_original.sched_yield, &hook_sched_yield_of_opal);

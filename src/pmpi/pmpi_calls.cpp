@@ -1,8 +1,17 @@
 #include "pmpi/pmpi_calls.hpp"
 
+#include <cstring>
 #include <type_traits>
 
+#include "trace/rank_file.hpp"
+
 namespace fallow::pmpi {
+
+bool PmpiCalls::is_called(const char* word) const noexcept {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  return get_library_version(version, &length) == MPI_SUCCESS && std::strstr(version, word) != nullptr;
+}
 
 bool PmpiCalls::load(const fallow_preload_api& preload) noexcept {
   bool complete = true;
@@ -36,6 +45,8 @@ bool PmpiCalls::load(const fallow_preload_api& preload) noexcept {
   // Needed in sessions only, which a library of MPI 3 does not have.
   group_from_session_pset = reinterpret_cast<decltype(group_from_session_pset)>(preload.find("PMPI_Group_from_session_pset"));
 #endif
+  constexpr auto family = static_cast<trace::Family>(FALLOW_FAMILY_NUMBER);
+  is_open_mpi = family == trace::Family::openmpi || (family == trace::Family::mpiabi && complete && is_called("Open MPI"));
   return complete;
 }
 

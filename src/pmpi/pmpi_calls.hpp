@@ -33,6 +33,11 @@ struct PmpiCalls {
 #ifdef MPI_SESSION_NULL
   decltype(&MPI_Group_from_session_pset) group_from_session_pset = nullptr;  ///< may stay null
 #endif
+  /// The library is Open MPI, be it called through the ABI of MPI 5.
+  bool is_open_mpi = false;
+
+  /// Whether the library's name, as it says it, has this word.
+  [[nodiscard]] bool is_called(const char* word) const noexcept;
 
   /// Fills every pointer. False if the library lacks a function of MPI 3.
   bool load(const fallow_preload_api& preload) noexcept;

@@ -41,7 +41,7 @@ FALLOW_HOT CallPlace* repeated(fallow_tls_block& own, std::uint16_t op, Given...
   auto* const place = static_cast<CallPlace*>(own.turn);
   const LastCall& last = place->last;
   if (place->op != op || last.bindings != own.caller) return nullptr;
-  if (std::size_t i = 0; !(is_given(last.given[i++], given) && ...)) return nullptr;
+  if ([[maybe_unused]] std::size_t i = 0; !(is_given(last.given[i++], given) && ...)) return nullptr;
   if (has_handles(kKind) && last.handles != runtime().handle_generation.load(std::memory_order_relaxed)) return nullptr;
   // Nobody slept after the last call, and record_after_all() looks again where this one waits.
   if (wakes_before(kKind) && runtime().node.page().sleepers.load(std::memory_order_relaxed) != 0) return nullptr;

@@ -157,7 +157,7 @@ void fill_header(Runtime& rt, const LaunchInfo& launch) noexcept {
   const Instant now = same_moment(monotonic_ns, wall_ns);
   h.wall_start_ns = now.ns - (now.ticks - rt.clock.start_ns());
   h.tick_hz = rt.clock.ticks_per_ns() * 1e9;
-  rt.threads_share_a_lock = h.thread_level == 3 && FALLOW_FAMILY_NUMBER != static_cast<int>(trace::Family::openmpi);
+  rt.threads_share_a_lock = h.thread_level == 3 && !rt.mpi.is_open_mpi;
 }
 
 void open_everything(Runtime& rt) {

@@ -38,7 +38,7 @@ inline bool has_many_steps(const Thread& t) noexcept { return t.peer == kSeveral
 /// tell when it has: of Open MPI they take longer then, and what goes through UCX is told by it. MPICH 5 has shared memory of its own.
 inline bool needs_target_unseen(const Thread& t) noexcept {
   if (t.peer == kSeveralPeers || kind_of(t) != trace::OpKind::rma_sync) return false;
-  return t.found == 0 && FALLOW_FAMILY_NUMBER != static_cast<int>(trace::Family::openmpi);
+  return t.found == 0 && !runtime().mpi.is_open_mpi;
 }
 
 /// What the wait is for comes from a rank of this node, which wakes us.
