@@ -18,12 +18,17 @@ function(find_on_path result)
   set(${result} "${found}" PARENT_SCOPE)
 endfunction()
 
-# A header of the ABI as MPI 5 has it, not of a draft.
-function(has_final_abi valid header)
-  file(STRINGS "${header}" version REGEX "define +MPI_ABI_VERSION +[1-9]")
-  if(NOT version)
-    set(${valid} FALSE PARENT_SCOPE)
-  endif()
+# A directory whose header has the ABI as MPI 5 has it, not a draft of it.
+function(has_final_abi valid directory)
+  foreach(name mpi_abi.h mpi.h)
+    if(EXISTS "${directory}/${name}")
+      file(STRINGS "${directory}/${name}" version REGEX "define +MPI_ABI_VERSION +[1-9]")
+      if(version)
+        return()
+      endif()
+    endif()
+  endforeach()
+  set(${valid} FALSE PARENT_SCOPE)
 endfunction()
 
 function(find_mpi_families)
