@@ -17,7 +17,7 @@ static void look(void) {
   MPI_Iprobe(0, 1, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
 }
 
-static void *call_once(void *nothing) {
+static void *one_call(void *nothing) {
   look();
   return nothing;
 }
@@ -25,7 +25,7 @@ static void *call_once(void *nothing) {
 static void *come_and_go(void *nothing) {
   while (!over) {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, call_once, NULL) == 0) pthread_join(thread, NULL);
+    if (pthread_create(&thread, NULL, one_call, NULL) == 0) pthread_join(thread, NULL);
   }
   return nothing;
 }
