@@ -124,15 +124,24 @@ def as_dict(overview: Overview) -> dict[str, Any]:
 
 
 def runs_in(directory: Path) -> list[Path]:
-    """The runs that a directory holds which is none itself, by name; UserError where it cannot be looked into."""
+    """The runs that a directory holds which is none itself, by name, and what in it cannot be looked into.
+
+    UserError where the directory cannot.
+    """
 
     def is_run(path: Path) -> bool:
         return any((path / name).is_file() for name in (rundir.RUN_FILE, compare.FILE)) or ranks.any_in(path)
 
+    def may_be_run(path: Path) -> bool:
+        try:
+            return path.is_dir() and is_run(path)
+        except OSError:
+            return True
+
     try:
         if not directory.is_dir() or is_run(directory) or compare.unfinished(directory):
             return []
-        return sorted(path for path in directory.iterdir() if path.is_dir() and is_run(path))
+        return sorted(path for path in directory.iterdir() if may_be_run(path))
     except OSError as error:
         raise UserError(f"{error.filename or directory}: {error.strerror}") from None
 
@@ -246,11 +255,14 @@ class _Platforms:
 
 def _load(path: Path, platform: str | None) -> Report:
     in_utf8(path, "rename it")
-    if (path / compare.FILE).is_file():
-        raise UserError(f"{path} is a comparison, which has a report of its own: fallow report {path}")
-    if why := compare.unfinished(path):
-        raise UserError(f"{path}: {why}")
-    return analyse.load(path, platform)
+    try:
+        if (path / compare.FILE).is_file():
+            raise UserError(f"{path} is a comparison, which has a report of its own: fallow report {path}")
+        if why := compare.unfinished(path):
+            raise UserError(f"{path}: {why}")
+        return analyse.load(path, platform)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
 
 
 def _when(run: OneRun) -> tuple[float, str]:

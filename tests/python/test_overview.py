@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -102,6 +106,19 @@ def test_a_run_whose_name_is_no_text_is_left_out(several, fallow):
     for form in ((), ("--json",), ("--html", "-")):
         done = fallow("report", several, *form)
         assert done.returncode == 0 and not done.stderr and "not UTF-8" in done.stdout, done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root may read everything")
+def test_a_run_that_may_not_be_read_is_left_out(several):
+    """Of another user's, say; the others' are reported."""
+    (several / "a").chmod(0)
+    command = [sys.executable, "-m", "fallow", "report", several]
+    if os.geteuid() == 0:  # which may read it
+        command = ["setpriv", "--inh-caps=-all", "--bounding-set=-all", *command]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    (several / "a").chmod(0o755)
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+    assert done.stdout.startswith("2 runs of 2 programs") and f"left out: {several}/a: Permission denied" in done.stdout
 
 
 def test_a_directory_without_runs_is_none(several, fallow):
