@@ -91,10 +91,11 @@ def test_compilers_without_a_distributions_names_are_found(tmp_path: Path) -> No
         assert f"mpich={mpich}/include;\n" in said, said
 
 
-def test_an_mpi_of_the_pythons_own_environment_is_found(tmp_path: Path) -> None:
-    """`/opt/fallow/bin/pip install .` does not set VIRTUAL_ENV."""
+@pytest.mark.parametrize(("version", "found"), [("1", True), ("0", False)])
+def test_an_mpi_of_the_pythons_own_environment_is_found(tmp_path: Path, version: str, found: bool) -> None:
+    """`/opt/fallow/bin/pip install .` does not set VIRTUAL_ENV. Drafts of the ABI, as older libraries have them, are not it."""
     (tmp_path / "include").mkdir()
-    (tmp_path / "include" / "mpi_abi.h").touch()
+    (tmp_path / "include" / "mpi_abi.h").write_text(f"#define MPI_ABI_VERSION    {version}\n")
     (tmp_path / "python").write_text(f"#!/bin/sh\necho {tmp_path}\n")
     (tmp_path / "python").chmod(0o755)
     (tmp_path / "ask.cmake").write_text(ASK.format(repository=REPOSITORY) + 'message(NOTICE "mpiabi=${FALLOW_mpiabi_INCLUDE}")\n')
@@ -104,7 +105,7 @@ def test_an_mpi_of_the_pythons_own_environment_is_found(tmp_path: Path) -> None:
         env=env, cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     said = done.stdout + done.stderr
-    assert f"mpiabi={tmp_path}/include\n" in said, said
+    assert (f"mpiabi={tmp_path}/include\n" in said) == found, said
 
 
 @pytest.fixture(scope="module")

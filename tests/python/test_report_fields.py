@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fallow import analyse, pair_text, report_text, sites
+from fallow import analyse, figures_text, pair_text, report_text, sites
 from fallow.model import Metered, MeterEnergy
 from fallow.text import Style
 from rank_writer import HEADER_BYTES, Call, Counters, Header, OpStats, RankFile, SiteStats, write_run
@@ -171,7 +171,7 @@ def test_the_terminals_histograms_and_energy(tmp_path):
 
 @pytest.mark.parametrize(("energy_j", "said"), [(75.0, "25.0 % less"), (100.0, "0.0 % less"), (125.0, "25.0 % more")])
 def test_energy_beside_that_of_spinning(energy_j, said):
-    assert report_text._less(energy_j, 100.0) == said
+    assert figures_text.less(energy_j, 100.0) == said
 
 
 def test_two_reports_side_by_side_have_the_ratio_of_the_second_to_the_first(report):
