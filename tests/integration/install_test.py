@@ -91,6 +91,27 @@ def test_compilers_without_a_distributions_names_are_found(tmp_path: Path) -> No
         assert f"mpich={mpich}/include;\n" in said, said
 
 
+@pytest.mark.parametrize(
+    ("answers", "header"),
+    [
+        ({"-compile_info": "gcc -I{site}/include -lmpi"}, "mpi_abi.h"),  # MPICH 5
+        ({"--showme:incdirs": "{site}/include", "--showme:libdirs": "{site}/lib64"}, "standard_abi/mpi.h"),  # Open MPI 6
+    ],
+)
+def test_the_abi_is_found_with_either_mpi(tmp_path: Path, answers: dict[str, str], header: str) -> None:
+    """Where there is no environment of Python's with it."""
+    site = _site(tmp_path, "site", {ask: answer.format(site=tmp_path / "site") for ask, answer in answers.items()})
+    (site / "lib64" / "libmpi.so.40").touch()
+    of_abi = site / "include" / header
+    of_abi.parent.mkdir(exist_ok=True)
+    of_abi.write_text("#define MPI_ABI_VERSION    1\n")
+    told = 'message(NOTICE "mpiabi=${FALLOW_mpiabi_INCLUDE}/${FALLOW_mpiabi_HEADER}")\n'
+    (tmp_path / "ask.cmake").write_text(ASK.format(repository=REPOSITORY) + told)
+    command = [str(shutil.which("cmake")), "-P", tmp_path / "ask.cmake"]
+    done = subprocess.run(command, env={"PATH": f"{site}/bin:/nowhere"}, capture_output=True, text=True, check=False)
+    assert f"mpiabi={of_abi}\n" in done.stdout + done.stderr, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(("version", "found"), [("1", True), ("0", False)])
 def test_an_mpi_of_the_pythons_own_environment_is_found(tmp_path: Path, version: str, found: bool) -> None:
     """`/opt/fallow/bin/pip install .` does not set VIRTUAL_ENV. Drafts of the ABI, as older libraries have them, are not it."""
