@@ -18,6 +18,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from families import FALLOW, Family, found_families
+from goals import GOALS
 from harness.applications import Application, applications
 from measure import Results, Sample
 
@@ -89,6 +90,8 @@ def compare(family: Family, repeats: int, size: str = "long", only: list[str] | 
             print(f"  {app.title:36} left out: {error}", flush=True)
             continue
         print(_row(app, found), flush=True)
+        ratio = next(m["ratio"]["median"] for m in found["metrics"] if m["name"] == _TIME)
+        GOALS.at_most(family.name, f"{app.title}: time", ratio, 1.01)
         results[f"application-{app.name}"] = _figures(found)
     return results
 

@@ -130,6 +130,12 @@ class Repetitions:
 
 left_out: list[int] = []  # repetitions of each comparison since this was emptied
 
+
+def heading(text: str) -> None:
+    """What is measured next."""
+    print(f"\n{text}\n{'-' * len(text)}", flush=True)
+
+
 def run_once(family: Family, way: Way, ranks: int, program: list[str], timeout_s: float) -> str:
     env = family.environment()
     if way.own_yield:

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from families import FALLOW, Family
-from measure import Busy, Sample
+from goals import GOALS
+from measure import Busy, Sample, heading
 
 PUBLISHED_CALL_NS = 1300.0  # Dickov 2015, table 5.4: mean overhead per call of pps
 PUBLISHED_CALLS = {"bt-16": 0.98, "bt-64": 0.98, "mg-16": 0.79, "mg-64": 0.74}  # predicted by pps, table 5.3
@@ -40,8 +41,7 @@ def study(trace: Path, family: Family) -> dict[str, dict[str, float]]:
 
 def predictors(family: Family, files: Iterable[Path]) -> dict[str, dict[str, dict[str, float]]]:
     """The table of the predictors, and what is behind it by trace and predictor."""
-    title = "predictors on recorded programs (lead 5 %, T_react 10 us, budget 1 %)"
-    print(f"\n{title}\n{'-' * len(title)}", flush=True)
+    heading("predictors on recorded programs (lead 5 %, T_react 10 us, budget 1 %)")
     print(
         "         pps: calls predicted with the threshold for   time at rest, of the oracle's       delay, of the run            ns per call"
     )
@@ -65,27 +65,41 @@ def predictors(family: Family, files: Iterable[Path]) -> dict[str, dict[str, dic
         print(f"  {file.stem:11}{100 * pps['calls_best_share']:6.1f} %{published:>11}{100 * pps['calls_predicted_share']:6.1f} %{1e6 * pps['threshold_s']:8.0f} us"
               f"{shares}{delays}{costs}", flush=True)  # fmt: skip
     if found:
-        means = [
-            sum(w[p]["rest_of_oracle_share"] for w in found.values()) / len(found) for p in ("pps", "spps", "adaptive")
-        ]
-        late = [100 * sum(w[p]["delay_share"] for w in found.values()) / len(found) for p in ("pps", "adaptive")]
-        worst = 100 * max(w["adaptive"]["delay_worst_share"] for w in found.values())
-        print(f"  delay in the mean: pps {late[0]:.3f} %, adaptive {late[1]:.3f} % (goal: less than pps), "
-              f"{worst:.3f} % at most at any time (budget 1 %)", flush=True)  # fmt: skip
-        print(f"  delay for each whole rest of the oracle's: pps {late[0] / max(means[0], 1e-9):.2f} %, "
-              f"adaptive {late[1] / max(means[2], 1e-9):.2f} %", flush=True)  # fmt: skip
-        at_rest = [100 * sum(w[p]["rest_share"] for w in found.values()) / len(found) for p in ("pps", "spps")]
-        print(f"  of the run: pps {at_rest[0]:.1f} %, spps {at_rest[1]:.1f} % (section 5.3.3: within 3 points)", flush=True)
-        regular = [
-            ways["adaptive"]["rest_of_oracle_share"] for name, ways in found.items() if name.split("-")[0] in REGULAR
-        ]
-        print(f"  at rest in the mean: pps {100 * means[0]:.1f} %, spps {100 * means[1]:.1f} % (goal: within 3 points of pps), "
-              f"adaptive {100 * means[2]:.1f} % (goal: 80 %)", flush=True)  # fmt: skip
-        if regular:
-            good = sum(share >= 0.95 for share in regular)
-            print(f"  adaptive on regular programs: {100 * min(regular):.1f} % at least, {100 * sum(regular) / len(regular):.1f} % in the mean "
-                  f"(goal: 95 %, reached by {good} of {len(regular)})", flush=True)  # fmt: skip
+        _tell_means(found)
     return found
+
+
+def _tell_means(found: dict[str, dict[str, dict[str, float]]]) -> None:
+    means = [
+        sum(w[p]["rest_of_oracle_share"] for w in found.values()) / len(found) for p in ("pps", "spps", "adaptive")
+    ]
+    late = [100 * sum(w[p]["delay_share"] for w in found.values()) / len(found) for p in ("pps", "adaptive")]
+    worst = 100 * max(w["adaptive"]["delay_worst_share"] for w in found.values())
+    print(f"  delay in the mean: pps {late[0]:.3f} %, adaptive {late[1]:.3f} % (goal: less than pps), "
+          f"{worst:.3f} % at most at any time (budget 1 %)", flush=True)  # fmt: skip
+    print(f"  delay for each whole rest of the oracle's: pps {late[0] / max(means[0], 1e-9):.2f} %, "
+          f"adaptive {late[1] / max(means[2], 1e-9):.2f} %", flush=True)  # fmt: skip
+    at_rest = [100 * sum(w[p]["rest_share"] for w in found.values()) / len(found) for p in ("pps", "spps")]
+    print(f"  of the run: pps {at_rest[0]:.1f} %, spps {at_rest[1]:.1f} % (section 5.3.3: within 3 points)", flush=True)
+    regular = [
+        ways["adaptive"]["rest_of_oracle_share"] for name, ways in found.items() if name.split("-")[0] in REGULAR
+    ]
+    print(f"  at rest in the mean: pps {100 * means[0]:.1f} %, spps {100 * means[1]:.1f} % (goal: within 3 points of pps), "
+          f"adaptive {100 * means[2]:.1f} % (goal: 80 %)", flush=True)  # fmt: skip
+    for name, least in (("bt", 90), ("mg", 70)):
+        known = [100 * ways["pps"]["calls_best_share"] for file, ways in found.items() if file.split("-")[0] == name]
+        if known:
+            GOALS.at_least("traces", f"calls of {name.upper()} predicted by pps, best threshold", min(known), least, " %")
+    GOALS.at_most("traces", "time at rest, pps less spps, points of the run", at_rest[0] - at_rest[1], 3)
+    GOALS.at_least("traces", "time at rest, adaptive of the oracle's, mean of all", 100 * means[2], 80, " %")
+    GOALS.at_most("traces", "delay of adaptive, of pps's", late[1] / max(late[0], 1e-9), 1)
+    GOALS.at_most("traces", "delay of adaptive at its worst moment, of the run", worst, 1, " %")
+    GOALS.at_most("traces", "cost of adaptive per call, dearest program", max(ways["adaptive"]["cost_ns"] for ways in found.values()), 100, " ns")
+    if regular:
+        GOALS.at_least("traces", "time at rest, adaptive of the oracle's, mean of the regular programs", 100 * sum(regular) / len(regular), 95, " %")
+        good = sum(share >= 0.95 for share in regular)
+        print(f"  adaptive on regular programs: {100 * min(regular):.1f} % at least, {100 * sum(regular) / len(regular):.1f} % in the mean "
+              f"(goal: 95 %, reached by {good} of {len(regular)})", flush=True)  # fmt: skip
 
 
 def _waits_once(family: Family, predict: bool, program: Sequence[str]) -> dict[str, float]:
@@ -111,8 +125,7 @@ def _waits_once(family: Family, predict: bool, program: Sequence[str]) -> dict[s
 
 def waits(family: Family, repeats: int) -> dict[str, dict[str, dict[str, Sample]]]:
     """The auto mode with and without prediction, in turns."""
-    title = f"{family.name}: waits with and without prediction, 2 ranks (goal: no more CPU time, less wake-up delay)"
-    print(f"\n{title}\n{'-' * len(title)}", flush=True)
+    heading(f"{family.name}: waits with and without prediction, 2 ranks (goal: no more CPU time, less wake-up delay)")
     print(f"  {'wait':>8} {'pattern':10}{'CPU s without':>15}{'with':>9}{'ratio':>8}{'delay ms without':>19}{'with':>9}{'ratio':>8}"
           f"{'time ratio':>12}", flush=True)  # fmt: skip
     results: dict[str, dict[str, dict[str, Sample]]] = {}
@@ -126,6 +139,8 @@ def waits(family: Family, repeats: int) -> dict[str, dict[str, dict[str, Sample]
         by_way = {k: {n: Sample(tuple(s[n] for s in v)) for n in v[0]} for k, v in samples.items()}
         results[f"{pattern}-{wait_us}"] = {"with" if k else "without": v for k, v in by_way.items()}
         cpu, delay, time = ([by_way[k][n].median for k in (False, True)] for n in ("cpu_s", "delay_s", "seconds"))
+        GOALS.at_most(family.name, f"CPU time with prediction, {pattern} {wait_us} us", cpu[1] / cpu[0], 1)
+        GOALS.at_most(family.name, f"wake-up delay with prediction, {pattern} {wait_us} us", delay[1] / delay[0] if delay[0] > 0 else 1, 1)
         print(f"  {wait_us:>5} us {pattern:10}{cpu[0]:15.3f}{cpu[1]:9.3f}{cpu[1] / cpu[0]:8.3f}{1e3 * delay[0]:19.2f}{1e3 * delay[1]:9.2f}"
               f"{delay[1] / delay[0] if delay[0] > 0 else 1:8.3f}{time[1] / time[0]:12.4f}", flush=True)  # fmt: skip
     return results

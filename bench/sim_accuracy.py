@@ -21,6 +21,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from goals import GOALS
+
 GOAL = 0.05
 LATENCY_NS, GIGABITS = 100, 40
 FALLOW = [sys.executable, "-m", "fallow"]
@@ -123,6 +127,7 @@ def compare(ranks: int = 16, iterations: int = 5, quick: bool = False) -> bool:
             errors.append(loggp / ours - 1)
             print(f"  {label:45}{theirs * 1e6:11.1f}{ours * 1e6:11.1f}{ours / theirs:8.4f}   {loggp / ours - 1:+.1%}", flush=True)
     print(f"  furthest from SimGrid: {worst:.1%}; LogGP against the full model: {min(errors):+.1%} to {max(errors):+.1%}")
+    GOALS.at_most("simulator", "furthest from SimGrid's simulated time", 100 * worst, 100 * GOAL, " %")
     return worst <= GOAL
 
 

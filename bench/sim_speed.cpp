@@ -144,5 +144,6 @@ int main(int argc, char** argv) {
       }
     }
   }
+  measure({.ranks = 1u << 20, .iterations = 10, .from_trace = false});
   return same ? 0 : 1;
 }
