@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -79,3 +80,21 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
         for block in _blocks(text):
             lines += [""] if block is None else block.lines(width - len(indent))
         return "\n".join(indent + line if line else "" for line in lines)
+
+    if sys.version_info < (3, 13):  # the same from all versions, as the later ones have it
+
+        def _format_action_invocation(self, action: argparse.Action) -> str:
+            if not action.option_strings or action.nargs == 0:
+                return super()._format_action_invocation(action)
+            default = self._get_default_metavar_for_optional(action)
+            return f"{', '.join(action.option_strings)} {self._format_args(action, default)}"
+
+        def add_argument(self, action: argparse.Action) -> None:
+            """As in later versions, with room for the names of commands."""
+            super().add_argument(action)
+            if action.help is not argparse.SUPPRESS:  # commands are indented by more
+                lengths = [
+                    len(self._format_action_invocation(command)) + self._current_indent
+                    for command in self._iter_indented_subactions(action)
+                ]
+                self._action_max_length = max([self._action_max_length, *lengths])
