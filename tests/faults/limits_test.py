@@ -12,7 +12,7 @@ from harness.building import build
 from harness.fallow import BARE
 from harness.lab import PROGRAMS, Lab
 
-# As `ulimit` takes them, and whether MPIs start under them.
+# As `ulimit` takes them, and whether all MPIs start under them; Open MPI 5.0 does with twelve open files.
 LIMITS = {"-n 12": False, "-n 48": True, "-v 800000": True}
 _FALLOWS = 6_000  # kilobytes of address space, more than Fallow takes
 _RUN = f"limits{os.getpid()}"
@@ -22,13 +22,18 @@ def _limited(limit: str, command: list[str]) -> list[str]:
     return ["sh", "-c", f'ulimit {limit}; exec "$@"', "sh", *command]
 
 
-def _under(lab: Lab, kilobytes: int, library: str = "") -> int:
-    """The exit status of one rank that has so much address space, with the library loaded beside it."""
+def _under(lab: Lab, kilobytes: int, library: str = "") -> int | None:
+    """The exit status of one rank that has so much address space, with the library loaded beside it; None where it does not
+    end, as some MPI libraries do not that get no memory."""
     env = {"LD_PRELOAD": library, "FALLOW_DIR": str(lab.scratch), "FALLOW_RUN_ID": _RUN} if library else {}
     env["UCX_HANDLE_ERRORS"] = "none"  # which dereferences what it got no memory for
     command = ["prlimit", f"--as={1024 * kilobytes}", "--core=0", "env", *(f"{k}={v}" for k, v in env.items())]
     argv = [*command, str(lab.program("steady.c")), "0"]
-    return subprocess.run(argv, env=lab.environment(), cwd=lab.scratch, capture_output=True, check=False).returncode
+    try:
+        done = subprocess.run(argv, env=lab.environment(), cwd=lab.scratch, capture_output=True, check=False, timeout=30)
+    except subprocess.TimeoutExpired:
+        return None
+    return done.returncode
 
 
 def test_where_memory_runs_out(lab: Lab) -> None:
@@ -69,14 +74,15 @@ def test_small_limits(lab: Lab, limit: str) -> None:
     """One rank without a launcher, under a limit that holds for Fallow's command too."""
     command = [str(lab.program("steady.c")), "0.05"]
     bare = lab.start(BARE, _limited(limit, command))[0].finish()
-    assert (bare.rc == 0) == LIMITS[limit], bare.describe()
+    assert bare.rc == 0 or not LIMITS[limit], bare.describe()
     record = lab.scratch / "record"
     outcome = lab.start(BARE, _limited(limit, lab.fallow.wrap("auto", record, command)))[0].finish()
     assert not outcome.left_over, outcome.describe()
-    if bare.rc == 0:
+    if not LIMITS[limit]:  # Fallow may have to do without its record
+        assert (outcome.rc == 0) == (bare.rc == 0), outcome.describe()
+        assert bare.rc != 0 or outcome.out == bare.out, outcome.describe()
+    else:
         assert (outcome.rc, outcome.out) == (0, bare.out), outcome.describe()
         assert len(outcome.err.splitlines()) <= len(bare.err.splitlines()) + 1, outcome.describe()
         assert [r.finalized for r in lab.records(record)] == [1], outcome.describe()
-    else:
-        assert outcome.rc != 0, outcome.describe()
     assert "Traceback" not in outcome.err

@@ -120,9 +120,13 @@ def test_spawned_ranks(lab: Lab) -> None:
 
 def test_sessions_without_a_launcher(lab: Lab) -> None:
     """Rank and size are those of the process set that every session has; a file without them cannot be read."""
+    bare = lab.start(BARE, [lab.program("sessions.c")])[0].finish(HANGS_S)
     running, record = lab.start("auto", [lab.program("sessions.c")])
     outcome = running.finish(HANGS_S)
-    assert outcome.rc == 0, outcome.describe()
+    assert outcome.rc == bare.rc, outcome.describe()
+    if bare.rc != 0:  # Open MPI 5.0 as Debian builds it does not go without
+        assert lab.family.name == "openmpi", bare.describe()
+        return
     assert [(r.world_rank, r.world_size) for r in lab.records(record)] == ([(0, 1)] if lab.family.mpi4 else [])
     if lab.family.mpi4:
         assert lab.fallow.report(record)["totals"]["ranks"] == 1
@@ -269,12 +273,15 @@ def test_reductions_between_groups(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_a_stopped_clock(lab: Lab) -> None:
-    """A tool that stops the program's clock does not stop the program."""
+    """A tool that stops the program's clock does not stop the program, unless it stops the MPI library (MPICH 4.2)."""
     library = build(None, "stopped_clock.so", [PROGRAMS / "stopped_clock.c"], ["-shared", "-fPIC"], compiler="cc")
     start = f'LD_PRELOAD="$LD_PRELOAD {library}" exec "$0"'  # of the ranks alone, not of the launcher
     launch = lab.family.launch(2, "sh", "-c", start, lab.program("descriptors.c"))
-    running, _ = lab.start("auto", launch)
-    outcome = running.finish(60.0)
+    outcome = lab.start("auto", launch)[0].finish(60.0)
+    if outcome.timed_out:
+        bare = lab.start(BARE, launch)[0].finish(60.0)
+        assert bare.timed_out, outcome.describe()
+        return
     assert outcome.rc == 0 and outcome.out == "looked\n", outcome.describe()
 
 

@@ -38,14 +38,16 @@ _BODY = """int {name}({parameters}) {{
 
 
 def prototypes(family: Family) -> dict[str, str]:
-    """Parameter lists of the MPI's C functions by name, those with variable arguments or callbacks left out."""
+    """Parameter lists of the MPI's C functions by name, those with variable arguments or callbacks left out, and
+    conversions of Fortran 2008's statuses, some of which MPICH declares on Debian 13 and does not have."""
     CACHE.mkdir(parents=True, exist_ok=True)
     source = CACHE / "mpi_header.c"
     source.write_text("#include <mpi.h>\n")
     text = subprocess.run([family.cc, "-E", source], capture_output=True, text=True, check=True).stdout
     text = re.sub(r"^#.*$", "", text, flags=re.M)
     found = re.findall(r"\bint\s+(MPI_[A-Z][A-Za-z0-9_]*)\s*\(([^()]*)\)", text)
-    return {name: " ".join(parameters.split()) for name, parameters in found if "..." not in parameters}
+    usual = [(name, " ".join(parameters.split())) for name, parameters in found if "..." not in parameters]
+    return {name: parameters for name, parameters in usual if "f08" not in name}
 
 
 def _argument(parameter: str) -> str:
