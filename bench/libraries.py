@@ -12,9 +12,10 @@ from families import ROOT
 from goals import GOALS
 from measure import heading
 
-_SPEED = re.compile(r" *(\d+) +\d+ +([\d.]+) (\w+) +[\w-]+ +(\w+) +(\w+) +\d+ +([\d.]+) +([\d.-]+) +[\d.]+ +(\d+) +[\d.]+ +([\d.]+) ")
+_SPEED = re.compile(r" *(\d+) +\d+ +([\d.]+) (\w+) +[\w-]+ +(\w+) +(\w+) +(\d+) +([\d.]+) +([\d.-]+) +[\d.]+ +(\d+) +[\d.]+ +([\d.]+) ")
 _SECOND = re.compile(r" +a second thread: ([\d.]+) times as fast .* bytes (.+)")
 _PREDICTOR = re.compile(r"(\S+) +([\d.]+) +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ +([\d.]+)$")
+_MANY = 4096  # ranks from which on what a simulation needs once for all does not count
 
 
 @functools.cache
@@ -54,18 +55,19 @@ def simulator_speed() -> None:
     of, memories = "", [0.0]
     for line in _lines([str(_release() / "sim_speed")]):
         if m := _SPEED.match(line):
-            network, source, share, memory, peak = m[3], m[4], m[7], float(m[8]), float(m[9])
+            network, source, threads, share, memory, peak = m[3], m[4], int(m[6]), m[8], float(m[9]), float(m[10])
             of = f"{m[1]} ranks, jitter {100 * float(m[2]):g} %"
-            if share != "-":
+            if share != "-" and threads == 1:
                 contention = "" if network == "full" else ", no contention"
                 GOALS.at_least("simulator", f"{of}{contention}: speed, of the goal", float(share), 1)
-            memories.append(memory)
+            if int(m[1]) >= _MANY and threads == 1 and m[5] == "sums":
+                memories.append(memory)
             if source == "synth":
                 GOALS.at_most("simulator", f"{of}: peak memory", peak / 1024, 16, " GiB")
         elif m := _SECOND.match(line):
             GOALS.at_least("simulator", f"{of}: a second thread, times as fast", float(m[1]), 1.5)
             GOALS.holds("simulator", f"{of}: the same bytes with two threads", m[2] == "the same")
-    GOALS.at_most("simulator", "bytes a rank, the most of all sizes", max(memories), 1024)
+    GOALS.at_most("simulator", "bytes a rank, the most of sizes from 4096 ranks on", max(memories), 1024)
 
 
 def simulator_beside_simgrid() -> None:

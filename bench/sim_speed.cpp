@@ -1,6 +1,7 @@
 // Speed of the simulator: MPI operations per CPU second and bytes per rank on the 3-D stencil (six 8 KB neighbours,
 // one wait, one 8-byte all-reduce, 1 ms of computation), from a trace that is decoded meanwhile or made up as it goes;
-// each beside its goal. Two threads must give the same bytes.
+// each beside its goal. Of three runs of each the one in the middle is shown; those with one and with two threads are made
+// in turns, and must give the same bytes.
 //
 //   sim_speed [RANKS [ITERATIONS [jitter [policy [lookahead-ns [none|full [trace|synth [threads [sums|path]]]]]]]]]
 #include <sys/resource.h>
@@ -8,10 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "sim/engine.hpp"
 #include "sim/synth.hpp"
@@ -65,11 +68,13 @@ class Scratch {
 };
 
 struct Measured {
-  std::string json;
-  double wall = 0;
+  sim::Result result;
+  unsigned threads = 1;
+  double bytes = 0;  ///< of the trace
+  double cpu = 0, wall = 0;
 };
 
-Measured measure(const Case& c) {
+Measured run(const Case& c) {
   sim::SynthOptions options;
   options.ranks = c.ranks;
   options.iterations = c.iterations;
@@ -88,29 +93,63 @@ Measured measure(const Case& c) {
   sim::Engine engine(machine, sim::make_policy(c.policy, {}, machine), *source, c.threads);
   sim::Recorder recorder(c.ranks, 1, nullptr, c.path);
   if (c.path) engine.record(recorder);
-  const sim::Result result = engine.run();
-  const double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - before, wall = seconds_of(CLOCK_MONOTONIC) - began;
+  Measured m;
+  m.result = engine.run();
+  m.cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - before;
+  m.wall = seconds_of(CLOCK_MONOTONIC) - began;
+  m.threads = engine.threads();
+  m.bytes = scratch.bytes();
+  return m;
+}
+
+/// The run of which half took less CPU time.
+const Measured& middle(std::vector<Measured>& runs) {
+  const auto at = runs.begin() + static_cast<std::ptrdiff_t>(runs.size() / 2);
+  std::nth_element(runs.begin(), at, runs.end(), [](const Measured& a, const Measured& b) { return a.cpu < b.cpu; });
+  return *at;
+}
+
+void show(const Case& c, const Measured& m) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const auto calls = static_cast<double>(result.calls);
+  const auto calls = static_cast<double>(m.result.calls);
   char goal[16] = "-";
-  if (goal_of(c) > 0) std::snprintf(goal, sizeof goal, "%.2f", calls / cpu * 1e-6 / goal_of(c));
+  if (goal_of(c) > 0) std::snprintf(goal, sizeof goal, "%.2f", calls / m.cpu * 1e-6 / goal_of(c));
   std::printf("%8u %5u %5.2f %-4s %-10s %-5s %-4s %2u %8.2f %7s %9.2f %8.0f %7.2f %9.1f %11.6f %8.3f %8.3f\n", c.ranks, c.iterations, c.jitter,
-              c.contention == sim::Contention::full ? "full" : "none", c.policy.c_str(), c.from_trace ? "trace" : "synth", c.path ? "path" : "sums", engine.threads(),
-              calls / cpu * 1e-6, goal, static_cast<double>(result.events) / calls, static_cast<double>(result.memory_bytes) / c.ranks,
-              scratch.bytes() / calls, static_cast<double>(usage.ru_maxrss) / 1024, sim::seconds(result.makespan).value, cpu, wall);
+              c.contention == sim::Contention::full ? "full" : "none", c.policy.c_str(), c.from_trace ? "trace" : "synth", c.path ? "path" : "sums", m.threads,
+              calls / m.cpu * 1e-6, goal, static_cast<double>(m.result.events) / calls, static_cast<double>(m.result.memory_bytes) / c.ranks,
+              m.bytes / calls, static_cast<double>(usage.ru_maxrss) / 1024, sim::seconds(m.result.makespan).value, m.cpu, m.wall);
   std::fflush(stdout);
-  return {sim::to_json(result), wall};
+}
+
+constexpr int kRepeats = 3;
+
+void measure(const Case& c, int repeats = kRepeats) {
+  std::vector<Measured> runs;
+  for (int i = 0; i < repeats; ++i) runs.push_back(run(c));
+  show(c, middle(runs));
 }
 
 /// The same work on one and on two threads.
 bool compare_threads(Case c) {
+  std::vector<Measured> one, two;
+  std::vector<double> faster;
+  bool same = true;
+  for (int i = 0; i < kRepeats; ++i) {
+    c.threads = 1;
+    one.push_back(run(c));
+    c.threads = 2;
+    two.push_back(run(c));
+    faster.push_back(one.back().wall / two.back().wall);
+    same = sim::to_json(one.back().result) == sim::to_json(two.back().result) && same;
+  }
   c.threads = 1;
-  const Measured one = measure(c);
+  show(c, middle(one));
   c.threads = 2;
-  const Measured two = measure(c);
-  const bool same = one.json == two.json;
-  std::printf("         a second thread: %.2f times as fast (goal 1.5), bytes %s\n", one.wall / two.wall, same ? "the same" : "DIFFER");
+  show(c, middle(two));
+  std::sort(faster.begin(), faster.end());
+  std::printf("         a second thread: %.2f times as fast (goal 1.5), bytes %s\n", faster[kRepeats / 2], same ? "the same" : "DIFFER");
+  std::fflush(stdout);
   return same;
 }
 
@@ -128,7 +167,7 @@ int main(int argc, char** argv) {
     if (argc > 7 && std::strcmp(argv[7], "synth") == 0) c.from_trace = false;
     if (argc > 8) c.threads = static_cast<unsigned>(std::atoi(argv[8]));
     c.path = argc > 9 && std::strcmp(argv[9], "path") == 0;
-    measure(c);
+    measure(c, 1);
     return 0;
   }
   constexpr std::uint32_t kSizes[][2] = {{64, 1000}, {512, 200}, {4096, 100}, {32768, 16}};
@@ -144,6 +183,6 @@ int main(int argc, char** argv) {
       }
     }
   }
-  measure({.ranks = 1u << 20, .iterations = 10, .from_trace = false});
+  measure({.ranks = 1u << 20, .iterations = 10, .from_trace = false}, 1);
   return same ? 0 : 1;
 }
