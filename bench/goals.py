@@ -49,8 +49,8 @@ class Goals:
 
 
 def _figure(found: float, limit: float) -> str:
-    """So many digits that what is beside the limit is not rounded to it."""
-    for digits in range(1, 6):
+    """So many digits that what is beside the limit is not rounded to it, and two at least of ratios."""
+    for digits in range(2 if abs(limit) < 10 else 1, 6):
         text = f"{found:.{digits}f}"
         if (float(text) <= limit) == (found <= limit) and (float(text) >= limit) == (found >= limit) and abs(float(text) - found) <= 0.005 * abs(limit):
             return text

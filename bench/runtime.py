@@ -101,8 +101,8 @@ def waiting_table(family: Family, ways: list[Way], waits: Waits, patterns: Itera
             print(f"{line}{ratio:13.4f}{gone:>18}", flush=True)
             told = f"waits of {wait_us} us{irregular}, {pattern}"
             GOALS.at_most(where or family.name, f"{told}: time", ratio, 1.01)
-            if wait_us >= 1000 and waiting["bare"] > 0 and pattern != "seldom":
-                GOALS.at_least(where or family.name, f"{told}: CPU time gone", 100 - 100 * max(waiting[AUTO.label], 0) / waiting["bare"], 90, " %")
+            if wait_us >= 1000 and waiting["bare"] > 0 and pattern != "seldom" and not where:
+                GOALS.at_least(family.name, f"{told}: CPU time gone", 100 - 100 * max(waiting[AUTO.label], 0) / waiting["bare"], 90, " %")
     return results
 
 

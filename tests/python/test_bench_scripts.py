@@ -104,7 +104,7 @@ def test_figures_are_saved_with_their_goals(bench, tmp_path):
     found = json.loads((tmp_path / "new" / "results.json").read_text())
     assert found["results"]["a"] == {"calls": {"one": {"bare": {"ns": [1.0, 2.0]}}}, "hosts": None}
     assert found["results"]["libraries"] == {"traces": {"bt-16": 3.5}}
-    assert found["goals"][-1] == {"where": "a", "what": "time", "goal": "<= 1", "found": "1.5", "reached": False}
+    assert found["goals"][-1] == {"where": "a", "what": "time", "goal": "<= 1", "found": "1.50", "reached": False}
     assert [p.name for p in (tmp_path / "new").iterdir()] == ["results.json"]
 
 
