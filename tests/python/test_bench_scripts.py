@@ -153,3 +153,18 @@ def test_savings_of_traces_are_simulated(bench, tmp_path, capsys):
     out = capsys.readouterr().out
     assert "bad          left out: it has no calls" in out and "\n  mean" in out
     assert [o.what for o in savings.GOALS.outcomes if "slowdown" in o.what] == ["slowdown by adaptive, slowest program"]
+
+
+def test_programs_that_are_recorded_come_with_the_benchmarks(bench):
+    """`make bench` installs what it records, whatever was made before."""
+    packages = {"lmp": "lammps", "gmx_mpi": "gromacs", "pw.x": "quantum-espresso"}
+    sections: dict[str, set[str]] = {}
+    for line in (BENCH.parent / "tools" / "packages.txt").read_text().splitlines():
+        if line.startswith("# "):
+            here = sections.setdefault(line.split()[1], set())
+        elif line:
+            here.add(line)
+    started = {p.command.split()[0] for p in bench("traces")._chosen([], [])}
+    others = {word for word in started if not word.startswith("{programs}")}
+    assert others == set(packages)
+    assert {packages[word] for word in others} <= sections["bench"]
