@@ -110,6 +110,7 @@ def main() -> int:
     if shutil.which("smpirun") is None:
         print("  SimGrid is not installed (tools/install-packages bench): left out")
         return 0
+    print("  ours with links that rest by a timer, whose wake-ups delay messages; another draw of the jitter; sim_accuracy.py compares times")
     print(f"  {'ranks':>6} {'iter':>5} {'jitter':>6} {'SimGrid kops/s':>15} {'ours kops/s':>12} {'ratio':>8}   simulated s, both")
     for size in args.sizes.split(","):
         ranks, iterations = (int(x) for x in size.split("x"))
