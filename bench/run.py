@@ -67,7 +67,10 @@ def beside_simgrid() -> None:
 def beside_a_real_run() -> None:
     """Simulated times and real ones."""
     heading("the simulator beside a real run on network namespaces at 1 Gbit/s (goal: within 10 %)")
-    net_replay.main(["--repeats", "3"])
+    try:
+        net_replay.main(["--repeats", "3"])
+    except (RuntimeError, subprocess.TimeoutExpired) as error:  # where no namespaces may be made
+        print(f"  left out: {error}", flush=True)
 
 
 LIBRARY_PARTS: dict[str, tuple[str, Callable[[], object]]] = {
