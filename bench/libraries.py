@@ -12,7 +12,7 @@ from families import ROOT
 from goals import GOALS
 from measure import heading
 
-_SPEED = re.compile(r" *(\d+) +\d+ +([\d.]+) (\w+) +[\w-]+ +(\w+) +(\w+) +(\d+) +([\d.]+) +([\d.-]+) +[\d.]+ +(\d+) +[\d.]+ +([\d.]+) ")
+_SPEED = re.compile(r" *(\d+) +\d+ +([\d.]+) (\w+) +[\w-]+ +(\w+) +(\w+) +(\d+) +([\d.]+) +([\d.-]+) +[\d.]+ +(\d+) +([\d.]+) +([\d.]+) ")
 _SECOND = re.compile(r" +a second thread: ([\d.]+) times as fast .* bytes (.+)")
 _PREDICTOR = re.compile(r"(\S+) +([\d.]+) +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ +([\d.]+)$")
 _MANY = 4096  # ranks from which on what a simulation needs once for all does not count
@@ -52,14 +52,15 @@ def predictor_costs() -> None:
 def simulator_speed() -> None:
     """Operations per CPU second of the simulator, what it keeps of a rank, and what a second thread gives."""
     heading("sim_speed: the simulator on a stencil (goals: of goal >= 1, at most 1024 bytes a rank, a second thread 1.5, a million ranks in 16 GB)")
-    of, memories = "", [0.0]
+    of, memories, sizes = "", [0.0], [0.0]
     for line in _lines([str(_release() / "sim_speed")]):
         if m := _SPEED.match(line):
-            network, source, threads, share, memory, peak = m[3], m[4], int(m[6]), m[8], float(m[9]), float(m[10])
+            network, source, threads, share, memory, peak = m[3], m[4], int(m[6]), m[8], float(m[9]), float(m[11])
             of = f"{m[1]} ranks, jitter {100 * float(m[2]):g} %"
             if share != "-" and threads == 1:
                 contention = "" if network == "full" else ", no contention"
                 GOALS.at_least("simulator", f"{of}{contention}: speed, of the goal", float(share), 1)
+            sizes.append(float(m[10]))
             if int(m[1]) >= _MANY and threads == 1 and m[5] == "sums":
                 memories.append(memory)
             if source == "synth":
@@ -67,6 +68,7 @@ def simulator_speed() -> None:
         elif m := _SECOND.match(line):
             GOALS.at_least("simulator", f"{of}: a second thread, times as fast", float(m[1]), 1.5)
             GOALS.holds("simulator", f"{of}: the same bytes with two threads", m[2] == "the same")
+    GOALS.at_most("simulator", "bytes of the stencil's trace per call, the most of all sizes", max(sizes), 4)
     GOALS.at_most("simulator", "bytes a rank, the most of sizes from 4096 ranks on", max(memories), 1024)
 
 

@@ -134,6 +134,7 @@ def test_what_the_programs_of_the_libraries_print_is_understood(bench, monkeypat
         "4096 ranks, jitter 5 %: a second thread, times as fast": ("1.61", True),
         "4096 ranks, jitter 5 %: the same bytes with two threads": ("yes", True),
         "1048576 ranks, jitter 0 %: peak memory": ("12.0 GiB", True),
+        "bytes of the stencil's trace per call, the most of all sizes": ("2.41", True),
         "bytes a rank, the most of sizes from 4096 ranks on": ("612.0", True),
         "cost of adaptive per event, dearest stream (noisy)": ("110.5 ns", False),
         "cost of adaptive, of pps's as published": ("0.085", True),
