@@ -59,7 +59,7 @@ fuzz: build  ## damaged files against every reader, a minute each (SECONDS_EACH=
 	@tools/install-packages fuzz
 	@tools/fuzz $(or $(SECONDS_EACH),60)
 
-bench: build  ## costs and savings, measured side by side
+bench: build  ## costs and savings, measured side by side and held against their goals (hours; parts: bench/run.py --list)
 	@tools/install-packages bench
 	@$(BIN)/python bench/run.py
 

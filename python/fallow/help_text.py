@@ -81,7 +81,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
             lines += [""] if block is None else block.lines(width - len(indent))
         return "\n".join(indent + line if line else "" for line in lines)
 
-    if sys.version_info < (3, 13):  # the same from all versions, as the later ones have it
+    if sys.version_info < (3, 13):  # laid out as by later versions, for the page made from it
 
         def _format_action_invocation(self, action: argparse.Action) -> str:
             if not action.option_strings or action.nargs == 0:
